@@ -1,0 +1,222 @@
+//! One JSON-RPC 2.0 message, taken apart without copying its parameters.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{Fault, RequestId};
+
+/// A message from a client, its bulky parts still as they arrived.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// Expects a reply.
+    Request(Request),
+    /// Expects none.
+    Notification {
+        /// Such as `notifications/cancelled`.
+        method: String,
+        /// What it carries.
+        params: Params,
+    },
+    /// The client's answer to a request of the server's (legacy era only).
+    Response {
+        /// The id that the server's request carried.
+        id: RequestId,
+    },
+}
+
+/// A request: id, method, and parameters that are parsed once, by method.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Chosen by the client; echoed in the reply and never used to name things.
+    pub id: RequestId,
+    /// Such as `tools/call`.
+    pub method: String,
+    /// The parameters as they arrived.
+    pub params: Params,
+}
+
+/// The `params` member: a slice of the body it came in, parsed on demand.
+#[derive(Debug, Clone, Default)]
+pub struct Params(Option<Bytes>);
+
+impl Params {
+    /// Parses the parameters; absent ones count as an empty object.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] that says which member is wrong.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Fault> {
+        let raw = self.0.as_deref().unwrap_or(b"{}");
+        serde_json::from_slice(raw).map_err(|e| Fault::invalid_params(describe(&e)))
+    }
+
+    /// The raw JSON, `{}` when absent.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or(b"{}")
+    }
+}
+
+/// Says what `serde_json` found without its position, which counts from the
+/// start of a part that the caller cannot see.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(default, borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps an explicit `null` apart from an absent member.
+fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(d).map(Some)
+}
+
+/// Takes one message apart.
+///
+/// # Errors
+/// The fault, and the request's id where it could be read, so that the reply
+/// can carry it: [`Fault::Parse`] for what is not JSON in UTF-8,
+/// [`Fault::InvalidRequest`] for JSON that is no JSON-RPC 2.0 message
+/// (batches, null ids, a wrong `jsonrpc`, parameters that are no object).
+pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
+    let text = std::str::from_utf8(body).map_err(|e| {
+        let message = format!("The body is not UTF-8: byte {} is invalid.", e.valid_up_to());
+        (Fault::Parse(message), None)
+    })?;
+    if text.trim_start().starts_with('[') {
+        // A batch and a malformed array get the same advice.
+        let message = "Batches are not supported: send one JSON-RPC message per request.";
+        return Err((Fault::InvalidRequest(message.into()), None));
+    }
+    let wire: Wire<'_> = serde_json::from_str(text).map_err(|e| {
+        let fault = if e.is_data() {
+            Fault::InvalidRequest(format!("Not a JSON-RPC 2.0 message: {}.", describe(&e)))
+        } else {
+            Fault::Parse(format!("The body is not valid JSON: {e}."))
+        };
+        (fault, None)
+    })?;
+    let id = match wire.id.map(read_id).transpose() {
+        Ok(id) => id,
+        Err(fault) => return Err((fault, None)),
+    };
+    let invalid = |message: &str| (Fault::InvalidRequest(message.into()), id.clone());
+    if wire.jsonrpc.as_deref() != Some("2.0") {
+        return Err(invalid("The member \"jsonrpc\" must be \"2.0\"."));
+    }
+    if let Some(params) = wire.params
+        && !params.get().starts_with('{')
+    {
+        return Err(invalid("The member \"params\" must be an object."));
+    }
+    let params = Params(wire.params.map(|p| body.slice_ref(p.get().as_bytes())));
+    match (wire.method, id) {
+        (Some(_), _) if wire.result.is_some() || wire.error.is_some() => {
+            Err((Fault::InvalidRequest("A message has either a method or a result.".into()), None))
+        }
+        (Some(method), Some(id)) => {
+            Ok(Message::Request(Request { id, method: method.into_owned(), params }))
+        }
+        (Some(method), None) => Ok(Message::Notification { method: method.into_owned(), params }),
+        (None, Some(id)) if wire.result.is_some() != wire.error.is_some() => {
+            Ok(Message::Response { id })
+        }
+        (None, id) => Err((
+            Fault::InvalidRequest(
+                "A message needs a \"method\", or an \"id\" with a \"result\" or an \"error\"."
+                    .into(),
+            ),
+            id,
+        )),
+    }
+}
+
+/// MCP narrows JSON-RPC: an id is a string or an integer, never null
+/// (2026-07-28, basic: Requests).
+fn read_id(raw: &RawValue) -> Result<RequestId, Fault> {
+    let text = raw.get();
+    let id = match text.as_bytes().first() {
+        Some(b'"') => {
+            serde_json::from_str::<String>(text).ok().map(|s| RequestId::String(s.into()))
+        }
+        _ => serde_json::from_str::<i64>(text).ok().map(RequestId::Number),
+    };
+    id.ok_or_else(|| {
+        Fault::InvalidRequest("The member \"id\" must be a string or an integer.".into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &'static str) -> (Fault, Option<RequestId>) {
+        parse(&Bytes::from_static(body.as_bytes())).expect_err("must be refused")
+    }
+
+    #[test]
+    fn params_are_a_slice_of_the_body() {
+        let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#);
+        let Ok(Message::Request(request)) = parse(&body) else { panic!("a request") };
+        assert_eq!(request.id, RequestId::Number(1));
+        let at = request.params.as_bytes().as_ptr() as usize - body.as_ptr() as usize;
+        assert_eq!(&body[at..at + 7], br#"{"a":1}"#);
+    }
+
+    #[test]
+    fn malformed_messages_name_their_fault() {
+        assert!(matches!(fault("{"), (Fault::Parse(_), None)));
+        assert!(matches!(fault(r#"[{"jsonrpc":"2.0"}]"#), (Fault::InvalidRequest(_), None)));
+        assert!(matches!(fault("[]"), (Fault::InvalidRequest(_), None)));
+        assert!(matches!(fault("7"), (Fault::InvalidRequest(_), None)));
+        for id in ["null", "1.5", "true", "{}"] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+            assert!(matches!(parse(&body.into()), Err((Fault::InvalidRequest(_), None))), "{id}");
+        }
+        let (refused, id) = fault(r#"{"jsonrpc":"1.0","id":"x","method":"m"}"#);
+        assert!(matches!(refused, Fault::InvalidRequest(_)));
+        assert_eq!(id, Some(RequestId::String("x".into())));
+        assert!(matches!(
+            fault(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#),
+            (Fault::InvalidRequest(_), Some(_))
+        ));
+    }
+
+    #[test]
+    fn bad_utf8_is_a_parse_error() {
+        let body = Bytes::from_static(b"{\"jsonrpc\":\"\xff\"}");
+        assert!(matches!(parse(&body), Err((Fault::Parse(_), None))));
+    }
+
+    #[test]
+    fn a_depth_bomb_is_refused_or_skipped_without_recursion() {
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
+            "[".repeat(200_000),
+            "]".repeat(200_000)
+        );
+        let Ok(Message::Request(request)) = parse(&deep.into()) else { panic!("skipped") };
+        assert!(matches!(
+            request.params.parse::<serde_json::Value>(),
+            Err(Fault::InvalidParams { .. })
+        ));
+    }
+}

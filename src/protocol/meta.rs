@@ -1,0 +1,53 @@
+//! The `_meta` member of a request's parameters (2026-07-28, basic: `_meta`).
+
+use rmcp::model::{ClientCapabilities, Implementation};
+use serde::Deserialize;
+
+use super::{Fault, Params, ProgressToken};
+
+/// The key under which results name the server.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The key that ties a notification to its `subscriptions/listen` request.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What we read of `_meta`; other members are left alone.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Meta {
+    /// Opts the request into progress notifications.
+    #[serde(rename = "progressToken")]
+    pub progress_token: Option<ProgressToken>,
+    /// Declares the modern era.
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    pub protocol_version: Option<String>,
+    /// Who calls, by its own word.
+    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
+    pub client_info: Option<Implementation>,
+    /// What the caller can do; required in the modern era.
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub client_capabilities: Option<ClientCapabilities>,
+}
+
+impl Meta {
+    /// Reads `_meta` out of the parameters, empty when there is none.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] when a member has the wrong type.
+    pub fn of(params: &Params) -> Result<Self, Fault> {
+        #[derive(Deserialize)]
+        struct Carrier {
+            #[serde(rename = "_meta")]
+            meta: Option<Meta>,
+        }
+        Ok(params.parse::<Carrier>()?.meta.unwrap_or_default())
+    }
+}
+
+/// Who the client says it is and what it can do: from `initialize` in the
+/// legacy era, from each request in the modern one. Never verified.
+#[derive(Debug, Clone, Default)]
+pub struct ClientFacts {
+    /// Name and version.
+    pub info: Option<Implementation>,
+    /// Declared capabilities.
+    pub capabilities: ClientCapabilities,
+}

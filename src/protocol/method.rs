@@ -1,0 +1,75 @@
+//! The methods that Larder knows, and in which era each exists.
+
+/// A request method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `initialize`
+    Initialize,
+    /// `ping`
+    Ping,
+    /// `server/discover`
+    Discover,
+    /// `tools/list`
+    ListTools,
+    /// `tools/call`
+    CallTool,
+    /// `resources/list`
+    ListResources,
+    /// `resources/templates/list`
+    ListResourceTemplates,
+    /// `resources/read`
+    ReadResource,
+    /// `resources/subscribe`
+    Subscribe,
+    /// `resources/unsubscribe`
+    Unsubscribe,
+    /// `subscriptions/listen`
+    Listen,
+}
+
+impl Method {
+    const ALL: [(Self, &'static str); 11] = [
+        (Self::Initialize, "initialize"),
+        (Self::Ping, "ping"),
+        (Self::Discover, "server/discover"),
+        (Self::ListTools, "tools/list"),
+        (Self::CallTool, "tools/call"),
+        (Self::ListResources, "resources/list"),
+        (Self::ListResourceTemplates, "resources/templates/list"),
+        (Self::ReadResource, "resources/read"),
+        (Self::Subscribe, "resources/subscribe"),
+        (Self::Unsubscribe, "resources/unsubscribe"),
+        (Self::Listen, "subscriptions/listen"),
+    ];
+
+    /// The method of that name. Names are case-sensitive.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, n)| *n == name).map(|(m, _)| *m)
+    }
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(m, _)| *m == self).map_or("", |(_, n)| n)
+    }
+
+    /// Whether 2025-11-25 and earlier have it. `server/discover` is answered
+    /// there too, for people with curl.
+    pub fn in_legacy(self) -> bool {
+        self != Self::Listen
+    }
+
+    /// Whether 2026-07-28 has it.
+    pub fn in_modern(self) -> bool {
+        !matches!(self, Self::Initialize | Self::Ping | Self::Subscribe | Self::Unsubscribe)
+    }
+
+    /// The member of the parameters that the `Mcp-Name` header mirrors
+    /// (2026-07-28, Streamable HTTP: Standard Request Headers).
+    pub fn named_by(self) -> Option<&'static str> {
+        match self {
+            Self::CallTool => Some("name"),
+            Self::ReadResource => Some("uri"),
+            _ => None,
+        }
+    }
+}

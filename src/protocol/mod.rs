@@ -1,0 +1,18 @@
+//! The wire: JSON-RPC envelopes, protocol versions, methods, faults and
+//! notifications. No I/O and nothing else of ours, so that every other floor
+//! can speak of messages without knowing how they travel.
+
+mod envelope;
+mod fault;
+mod meta;
+mod method;
+mod outgoing;
+mod version;
+
+pub use envelope::{Message, Params, Request, parse};
+pub use fault::Fault;
+pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID};
+pub use method::Method;
+pub use outgoing::{Announcement, Outgoing};
+pub use rmcp::model::{ProgressToken, RequestId};
+pub use version::ProtocolVersion;

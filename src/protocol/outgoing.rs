@@ -1,0 +1,87 @@
+//! Messages that the server sends unasked: about a running call, or about a change.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{ProgressToken, RequestId, SUBSCRIPTION_ID};
+
+/// A message about a running call, on that call's own stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outgoing {
+    /// `notifications/progress`
+    Progress {
+        /// The client's own token.
+        token: ProgressToken,
+        /// Strictly rising within one call.
+        progress: f64,
+        /// What `progress` rises to, if known.
+        total: Option<f64>,
+        /// For people.
+        message: Option<String>,
+    },
+    /// Not a message: closes the connection, not the stream, where the stream
+    /// can be resumed (2025-11-25, transports: a server may close the
+    /// connection at any time). Without meaning elsewhere.
+    Disconnect {
+        /// When the client should come back.
+        retry: Duration,
+    },
+}
+
+impl Outgoing {
+    /// The JSON-RPC message, or nothing for what is no message.
+    pub fn encode(&self) -> Option<Bytes> {
+        match self {
+            Self::Progress { token, progress, total, message } => {
+                let mut params = json!({ "progressToken": token, "progress": progress });
+                if let Some(total) = total {
+                    params["total"] = json!(total);
+                }
+                if let Some(message) = message {
+                    params["message"] = json!(message);
+                }
+                Some(notification("notifications/progress", &params))
+            }
+            Self::Disconnect { .. } => None,
+        }
+    }
+}
+
+/// Something changed that clients may have asked to hear of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Announcement {
+    /// `notifications/resources/list_changed`
+    ResourceListChanged,
+    /// `notifications/resources/updated`
+    ResourceUpdated {
+        /// Whose content changed.
+        uri: String,
+    },
+}
+
+impl Announcement {
+    /// The JSON-RPC notification; `subscription` is the id of the
+    /// `subscriptions/listen` request it answers to, in the modern era.
+    pub fn encode(&self, subscription: Option<&RequestId>) -> Bytes {
+        let (method, mut params) = match self {
+            Self::ResourceListChanged => ("notifications/resources/list_changed", json!({})),
+            Self::ResourceUpdated { uri } => {
+                ("notifications/resources/updated", json!({ "uri": uri }))
+            }
+        };
+        if let Some(id) = subscription {
+            params["_meta"] = json!({ SUBSCRIPTION_ID: id });
+        }
+        notification(method, &params)
+    }
+}
+
+fn notification(method: &str, params: &Value) -> Bytes {
+    let mut message = json!({ "jsonrpc": "2.0", "method": method });
+    if params.as_object().is_none_or(|p| !p.is_empty()) {
+        message["params"] = params.clone();
+    }
+    message.to_string().into()
+}

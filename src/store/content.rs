@@ -1,0 +1,102 @@
+//! What goes in: text, JSON, bytes, or a stream of either.
+
+use std::{fmt, pin::Pin};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+
+use super::Kind;
+
+/// Content as it arrives, in pieces of any size.
+pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
+
+/// Content for a resource. A Rust type converts into the kind a client will
+/// see: strings and JSON into `text`, bytes into `blob`.
+///
+/// ```
+/// use larder::store::Content;
+///
+/// let text: Content = "plain".into();
+/// let json: Content = serde_json::json!({ "data": [1, 2, 3] }).into();
+/// let pdf: Content = b"%PDF-1.7".to_vec().into();
+/// assert_eq!(text.mime_type(), "text/plain");
+/// assert_eq!(json.mime_type(), "application/json");
+/// assert_eq!(pdf.mime_type(), "application/octet-stream");
+/// ```
+pub struct Content {
+    pub(super) kind: Kind,
+    pub(super) stream: ContentStream,
+    mime_type: &'static str,
+}
+
+impl Content {
+    /// UTF-8 text that arrives in pieces; cut anywhere.
+    pub fn text_stream<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self::streamed(Kind::Text, pieces)
+    }
+
+    /// Bytes that arrive in pieces.
+    pub fn byte_stream<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self::streamed(Kind::Binary, pieces)
+    }
+
+    /// The media type it gets when none is given.
+    pub fn mime_type(&self) -> &'static str {
+        self.mime_type
+    }
+
+    fn streamed<S>(kind: Kind, pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self { kind, stream: pieces.boxed(), mime_type: kind.default_mime_type() }
+    }
+
+    fn whole(kind: Kind, bytes: Bytes) -> Self {
+        Self::streamed(kind, stream::iter([Ok(bytes)]))
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::whole(Kind::Text, text.into())
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<serde_json::Value> for Content {
+    fn from(json: serde_json::Value) -> Self {
+        let mut content = Self::from(json.to_string());
+        content.mime_type = "application/json";
+        content
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<Bytes> for Content {
+    fn from(bytes: Bytes) -> Self {
+        Self::whole(Kind::Binary, bytes)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

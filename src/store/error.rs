@@ -1,0 +1,80 @@
+//! What the store refuses or cannot do.
+
+use super::{InvalidUri, ResourceUri};
+use crate::clock::Timestamp;
+
+/// Each variant's text is fit for the caller's eyes; what only the log may
+/// see hangs on [`StoreError::Unavailable`] and [`StoreError::Corrupt`] as
+/// the error's source.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Nothing of that name for this owner.
+    #[error("Resource not found: {uri}")]
+    NotFound {
+        /// The name.
+        uri: ResourceUri,
+    },
+    /// It was there and its time is over.
+    #[error("Resource expired: {uri} was removed at {at}. Run the tool that made it again.")]
+    Expired {
+        /// The name.
+        uri: ResourceUri,
+        /// Its time.
+        at: Timestamp,
+    },
+    /// The name is no URI.
+    #[error(transparent)]
+    InvalidUri(#[from] InvalidUri),
+    /// A time to live that is zero, or longer than the server allows.
+    #[error("{0}")]
+    InvalidTtl(String),
+    /// Content declared as text is not UTF-8.
+    #[error(
+        "The content is not UTF-8 text: byte {at} is invalid. Store it as binary (blob) instead."
+    )]
+    NotText {
+        /// Where, in bytes from its start.
+        at: u64,
+    },
+    /// A window by lines was asked of binary content.
+    #[error("{uri} is binary and has no lines. Use unit \"bytes\".")]
+    NoLines {
+        /// The name.
+        uri: ResourceUri,
+    },
+    /// A quota or the store's capacity would be exceeded.
+    #[error("{0}")]
+    Full(String),
+    /// The stream that the content was read from failed.
+    #[error("The content could not be read to its end: {0}")]
+    Input(#[source] std::io::Error),
+    /// The backend does not answer.
+    #[error("The {backend} store is not available now; try again shortly.")]
+    Unavailable {
+        /// Which.
+        backend: &'static str,
+        /// For the log.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What the backend holds of this resource cannot be read.
+    #[error("The stored data of {uri} is damaged.")]
+    Corrupt {
+        /// The name.
+        uri: ResourceUri,
+        /// For the log.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// Whether this says that the caller has no such resource (any more).
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Expired { .. })
+    }
+
+    /// Whether it is the server's failure rather than the caller's.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Corrupt { .. })
+    }
+}

@@ -1,0 +1,247 @@
+//! [`Store`]: what the rest of the server sees.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt, stream};
+
+use super::{
+    Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
+    MemoryLimits, Placement, ResourceUri, StoreError, blocks::BlockWriter,
+};
+use crate::{
+    auth::Owner,
+    clock::{Clock, Timestamp},
+};
+
+/// Bounds on what may be asked of the store.
+#[derive(Debug, Clone)]
+pub struct StoreLimits {
+    /// The time to live of resources created without one.
+    pub default_ttl: Duration,
+    /// The longest time to live that may be asked for.
+    pub max_ttl: Duration,
+}
+
+impl Default for StoreLimits {
+    /// One day by default, thirty days at most.
+    fn default() -> Self {
+        let day = Duration::from_secs(24 * 60 * 60);
+        Self { default_ttl: day, max_ttl: 30 * day }
+    }
+}
+
+/// What a creator may say of a resource besides its content.
+#[derive(Debug, Clone, Default)]
+pub struct Details {
+    /// Short name; the last part of the URI by default.
+    pub name: Option<String>,
+    /// For people.
+    pub title: Option<String>,
+    /// What is in it.
+    pub description: Option<String>,
+    /// The media type; by the content's kind by default.
+    pub mime_type: Option<String>,
+    /// How long it lives; [`StoreLimits::default_ttl`] by default.
+    pub ttl: Option<Duration>,
+}
+
+/// A part of a listing.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// In byte order of their URIs.
+    pub entries: Vec<Arc<Entry>>,
+    /// Ask for what comes after this URI; nothing when this is the end.
+    pub next: Option<ResourceUri>,
+}
+
+/// The store. Cheap to clone; all clones are one store.
+#[derive(Debug, Clone)]
+pub struct Store {
+    backend: Arc<dyn Backend>,
+    clock: Arc<dyn Clock>,
+    limits: StoreLimits,
+}
+
+impl Store {
+    /// A store over a backend.
+    pub fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, limits: StoreLimits) -> Self {
+        Self { backend, clock, limits }
+    }
+
+    /// A store in this process's memory, gone when it ends.
+    pub fn memory(clock: Arc<dyn Clock>, memory: MemoryLimits, limits: StoreLimits) -> Self {
+        Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
+    }
+
+    /// The backend's name.
+    pub fn backend_name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// Where it says what changed.
+    pub fn feed(&self) -> &ChangeFeed {
+        self.backend.feed()
+    }
+
+    /// The time by which things expire here.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Removes what has expired, and whatever else the backend must do
+    /// without being asked, until dropped.
+    pub async fn maintain(&self) {
+        self.backend.maintain().await;
+    }
+
+    /// Stores content under a name, in place of whatever had it.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidTtl`], [`StoreError::NotText`],
+    /// [`StoreError::Full`], [`StoreError::Input`]; nothing is stored then.
+    pub async fn create(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let expires = self.expiry(details.ttl.unwrap_or(self.limits.default_ttl))?;
+        let name = details.name.unwrap_or_else(|| default_name(&uri));
+        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+        let placement = Placement::Create {
+            name,
+            title: details.title,
+            description: details.description,
+            mime_type,
+            expires,
+        };
+        Ok(self.put(owner, uri, content, placement).await?.entry)
+    }
+
+    /// Gives a resource new content; its name, description, media type and,
+    /// without a new `ttl`, its expiry stay.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] or [`StoreError::Expired`], and those of
+    /// [`Store::create`]; the old content stays then.
+    pub async fn update(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        ttl: Option<Duration>,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let expires = ttl.map(|ttl| self.expiry(ttl)).transpose()?;
+        // Fail before the content is taken in; the commit checks again.
+        self.get(owner, &uri).await?;
+        Ok(self.put(owner, uri, content, Placement::Update { expires }).await?.entry)
+    }
+
+    async fn put(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        placement: Placement,
+    ) -> Result<Committed, StoreError> {
+        let Content { kind, mut stream, .. } = content;
+        let mut writer = BlockWriter::new(kind, self.backend.begin(owner).await?);
+        while let Some(piece) = stream.next().await {
+            writer.write(piece.map_err(StoreError::Input)?).await?;
+        }
+        let (upload, measured) = writer.finish().await?;
+        let draft = Draft {
+            uri,
+            owner: owner.clone(),
+            kind,
+            size: measured.size,
+            lines: measured.lines,
+            sha256: measured.sha256,
+            blocks: measured.blocks.into(),
+            now: self.clock.now(),
+            placement,
+        };
+        upload.commit(draft).await
+    }
+
+    /// Removes a resource; says whether there was one. Removing twice is no error.
+    pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
+        self.backend.delete(owner, uri).await
+    }
+
+    /// A living resource and its bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or [`StoreError::Expired`] for as long as
+    /// that is known.
+    pub async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Found, StoreError> {
+        match self.backend.get(owner, uri).await? {
+            Lookup::Found(found) => Ok(found),
+            Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
+            Lookup::Missing => Err(StoreError::NotFound { uri: uri.clone() }),
+        }
+    }
+
+    /// Up to `limit` of the owner's resources whose URI starts with `prefix`,
+    /// after `after`, in byte order of the URI.
+    pub async fn list(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let mut entries = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next = if more { entries.last().map(|e| e.uri.clone()) } else { None };
+        Ok(Page { entries, next })
+    }
+
+    fn expiry(&self, ttl: Duration) -> Result<Timestamp, StoreError> {
+        if ttl.is_zero() {
+            return Err(StoreError::InvalidTtl("ttl must be positive".into()));
+        }
+        let max = self.limits.max_ttl;
+        if ttl > max {
+            let message = format!("ttl must be at most {} seconds", max.as_secs());
+            return Err(StoreError::InvalidTtl(message));
+        }
+        Ok(self.clock.now().saturating_add(ttl))
+    }
+}
+
+impl Found {
+    /// The content as a stream of blocks; in text, each is UTF-8 by itself.
+    pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
+        let Self { entry, blob } = self.clone();
+        let next = 0usize;
+        stream::try_unfold((entry, blob, next), |(entry, blob, next)| async move {
+            let Some(block) = entry.blocks.get(next).copied() else { return Ok(None) };
+            let bytes = blob.range(block.offset..block.end()).await?;
+            Ok(Some((bytes, (entry, blob, next + 1))))
+        })
+    }
+
+    /// The whole content in one piece; without a copy where it is one block.
+    pub async fn bytes(&self) -> Result<Bytes, StoreError> {
+        if let [block] = self.entry.blocks[..] {
+            return self.blob.range(block.offset..block.end()).await;
+        }
+        let mut whole = BytesMut::with_capacity(usize::try_from(self.entry.size).unwrap_or(0));
+        let mut blocks = std::pin::pin!(self.stream());
+        while let Some(block) = blocks.next().await {
+            whole.extend_from_slice(&block?);
+        }
+        Ok(whole.freeze())
+    }
+}
+
+/// The last part of the path, or the whole URI where there is none.
+fn default_name(uri: &ResourceUri) -> String {
+    let path = uri.as_str().split(['?', '#']).next().unwrap_or_default();
+    let last = path.rsplit(['/', ':']).find(|part| !part.is_empty());
+    last.unwrap_or(uri.as_str()).to_owned()
+}

@@ -1,0 +1,180 @@
+//! The maps behind the memory backend: by owner and name, by expiry, and what
+//! is remembered of those that expired.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    fmt,
+    ops::Bound,
+    sync::Arc,
+};
+
+use super::{MemoryLimits, StoreError};
+use crate::{
+    auth::Owner,
+    clock::Timestamp,
+    store::{Entry, Found, ResourceUri},
+};
+
+/// How many expired names are remembered, to say that they expired.
+const REMEMBERED: usize = 4096;
+
+#[derive(Default)]
+pub(super) struct Shelves {
+    owners: HashMap<Owner, Shelf>,
+    by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
+    /// Content and uploads of all owners.
+    bytes: u64,
+    expired: HashMap<(Owner, ResourceUri), Timestamp>,
+    expired_in_order: VecDeque<(Owner, ResourceUri)>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    resources: BTreeMap<ResourceUri, Found>,
+    bytes: u64,
+}
+
+impl Shelves {
+    /// Counts bytes that arrive before their entry does.
+    pub(super) fn reserve(
+        &mut self,
+        owner: &Owner,
+        bytes: u64,
+        limits: &MemoryLimits,
+    ) -> Result<(), StoreError> {
+        if self.bytes + bytes > limits.bytes {
+            return Err(StoreError::Full(format!(
+                "The memory store is full: it holds {} of {} bytes (memory.bytes). Delete resources or wait until some expire.",
+                self.bytes, limits.bytes
+            )));
+        }
+        let shelf = self.owners.entry(owner.clone()).or_default();
+        if shelf.bytes + bytes > limits.bytes_per_owner {
+            return Err(StoreError::Full(format!(
+                "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
+                limits.bytes_per_owner, shelf.bytes
+            )));
+        }
+        shelf.bytes += bytes;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Gives reserved bytes back.
+    pub(super) fn release(&mut self, owner: &Owner, bytes: u64) {
+        self.bytes -= bytes;
+        if let Some(shelf) = self.owners.get_mut(owner) {
+            shelf.bytes -= bytes;
+            if shelf.bytes == 0 && shelf.resources.is_empty() {
+                self.owners.remove(owner);
+            }
+        }
+    }
+
+    pub(super) fn get(&self, owner: &Owner, uri: &ResourceUri) -> Option<&Found> {
+        self.owners.get(owner)?.resources.get(uri)
+    }
+
+    /// Whether one more resource fits.
+    pub(super) fn check_count(
+        &self,
+        owner: &Owner,
+        limits: &MemoryLimits,
+    ) -> Result<(), StoreError> {
+        let count = self.owners.get(owner).map_or(0, |s| s.resources.len() as u64);
+        if count >= limits.resources_per_owner {
+            return Err(StoreError::Full(format!(
+                "You have {count} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
+            )));
+        }
+        Ok(())
+    }
+
+    /// Puts a resource whose bytes are reserved in its place.
+    pub(super) fn insert(&mut self, found: Found) {
+        let entry = Arc::clone(&found.entry);
+        self.remove(&entry.owner, &entry.uri);
+        self.expired.remove(&(entry.owner.clone(), entry.uri.clone()));
+        self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
+        let shelf = self.owners.entry(entry.owner.clone()).or_default();
+        shelf.resources.insert(entry.uri.clone(), found);
+    }
+
+    pub(super) fn remove(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Arc<Entry>> {
+        let found = self.owners.get_mut(owner)?.resources.remove(uri)?;
+        let entry = found.entry;
+        self.by_expiry.remove(&(entry.expires, owner.clone(), uri.clone()));
+        self.release(owner, entry.size);
+        Some(entry)
+    }
+
+    pub(super) fn remove_expired(&mut self, now: Timestamp, most: usize) -> Vec<Arc<Entry>> {
+        let mut gone = Vec::new();
+        while gone.len() < most {
+            let Some((at, owner, uri)) = self.by_expiry.first().cloned() else { break };
+            if at > now {
+                break;
+            }
+            match self.remove(&owner, &uri) {
+                Some(entry) => {
+                    self.remember_expired(&owner, &uri, at);
+                    gone.push(entry);
+                }
+                None => {
+                    self.by_expiry.pop_first();
+                }
+            }
+        }
+        gone
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
+        self.by_expiry.first().map(|(at, _, _)| *at)
+    }
+
+    pub(super) fn remember_expired(&mut self, owner: &Owner, uri: &ResourceUri, at: Timestamp) {
+        let key = (owner.clone(), uri.clone());
+        if self.expired.insert(key.clone(), at).is_none() {
+            self.expired_in_order.push_back(key);
+        }
+        while self.expired_in_order.len() > REMEMBERED {
+            if let Some(oldest) = self.expired_in_order.pop_front() {
+                self.expired.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn expired_at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {
+        self.expired.get(&(owner.clone(), uri.clone())).copied()
+    }
+
+    pub(super) fn page(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Vec<Arc<Entry>> {
+        let Some(shelf) = self.owners.get(owner) else { return Vec::new() };
+        let from = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        shelf
+            .resources
+            .range::<str, _>((from, Bound::Unbounded))
+            .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
+            .map(|(_, found)| &found.entry)
+            .filter(|entry| !entry.is_expired(now))
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+}
+
+impl fmt::Debug for Shelves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelves").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! Content on its way into memory, counted from its first byte.
+
+use std::{ops::Range, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::Inner;
+use crate::{
+    auth::Owner,
+    store::{Blob, ChangeKind, Committed, Draft, Found, StoreError, Upload},
+};
+
+/// The blocks of one revision. Readers hold it, so that what they began to
+/// read stays whole after the resource has gone.
+#[derive(Debug)]
+struct MemoryBlob {
+    /// With the offset of each.
+    blocks: Vec<(u64, Bytes)>,
+}
+
+#[async_trait]
+impl Blob for MemoryBlob {
+    async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let at = self.blocks.partition_point(|(offset, _)| *offset <= range.start);
+        let Some((offset, block)) = at.checked_sub(1).and_then(|i| self.blocks.get(i)) else {
+            return Ok(Bytes::new());
+        };
+        let clamp =
+            |at: u64| usize::try_from(at - offset).map_or(block.len(), |at| at.min(block.len()));
+        Ok(block.slice(clamp(range.start)..clamp(range.end)))
+    }
+}
+
+pub(super) struct MemoryUpload {
+    inner: Arc<Inner>,
+    owner: Owner,
+    blocks: Vec<(u64, Bytes)>,
+    /// Counted, and given back unless committed.
+    reserved: u64,
+}
+
+impl MemoryUpload {
+    pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
+        Self { inner, owner, blocks: Vec::new(), reserved: 0 }
+    }
+}
+
+#[async_trait]
+impl Upload for MemoryUpload {
+    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
+        let len = block.len() as u64;
+        self.inner.lock().reserve(&self.owner, len, &self.inner.limits)?;
+        self.blocks.push((self.reserved, block));
+        self.reserved += len;
+        Ok(())
+    }
+
+    async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
+        let now = inner.clock.now();
+        let missing = StoreError::NotFound { uri: uri.clone() };
+        let (committed, expired) = {
+            let mut shelves = inner.lock();
+            let previous = shelves.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
+            let expired = previous.as_ref().is_some_and(|p| p.is_expired(now));
+            let previous = previous.filter(|p| !p.is_expired(now));
+            if previous.is_none() && !expired {
+                shelves.check_count(&owner, &inner.limits)?;
+            }
+            let entry = Arc::new(draft.over(previous.as_deref()).ok_or(missing)?);
+            let change = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
+            let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
+            shelves.insert(Found { entry: Arc::clone(&entry), blob });
+            // From here on the entry counts for the bytes.
+            self.reserved = 0;
+            (Committed { entry, change }, expired)
+        };
+        if expired {
+            inner.publish(&owner, &uri, ChangeKind::Expired);
+        }
+        inner.publish(&owner, &uri, committed.change);
+        inner.sooner.notify_one();
+        Ok(committed)
+    }
+}
+
+impl Drop for MemoryUpload {
+    fn drop(&mut self) {
+        if self.reserved > 0 {
+            self.inner.lock().release(&self.owner, self.reserved);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The store: where large results lie until someone reads them or they expire.
+//!
+//! A resource is an [`Entry`] (what it is) and a blob (its bytes), scoped by
+//! [`Owner`](crate::auth::Owner). [`Store`] is the face: it checks URIs and
+//! times to live, cuts content into blocks while it streams in, and hands it
+//! out by range, by lines, or as a stream. A [`Backend`] keeps entries and
+//! bytes; backends differ in speed and durability, never in what a caller can
+//! observe, and [`contract`] is the test of that.
+
+mod backend;
+mod blocks;
+mod changes;
+mod content;
+mod entry;
+mod error;
+mod face;
+mod memory;
+mod uri;
+mod window;
+
+pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Placement, Upload};
+pub use changes::{Change, ChangeFeed, ChangeKind, Changes};
+pub use content::{Content, ContentStream};
+pub use entry::{Block, Entry, Kind};
+pub use error::StoreError;
+pub use face::{Details, Page, Store, StoreLimits};
+pub use memory::{MemoryBackend, MemoryLimits};
+pub use uri::{InvalidUri, ResourceUri};
+pub use window::{Window, WindowEnd};
