@@ -47,7 +47,7 @@ impl fmt::Display for Timestamp {
         let time = i64::try_from(self.0).ok().and_then(DateTime::<Utc>::from_timestamp_millis);
         match time {
             Some(time) => f.write_str(&time.to_rfc3339_opts(SecondsFormat::Secs, true)),
-            None => f.write_str("the end of time"),
+            None => f.write_str("never"),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_timestamp_reads_as_utc() {
         assert_eq!(Timestamp::from_millis(1_767_225_600_000).to_string(), "2026-01-01T00:00:00Z");
-        assert_eq!(Timestamp::from_millis(u64::MAX).to_string(), "the end of time");
+        assert_eq!(Timestamp::from_millis(u64::MAX).to_string(), "never");
     }
 
     #[tokio::test]

@@ -1,6 +1,53 @@
-//! Larder.
+//! Larder: an MCP server that keeps large results out of the model's context.
+//!
+//! A tool puts its bulky result by as an *ephemeral resource* (a URI with a
+//! time to live) and returns a short text with a link; the client then reads,
+//! searches and pages what it needs. Larder speaks Streamable HTTP and stdio
+//! in both eras of the protocol: 2026-07-28, and 2025-03-26 to 2025-11-25.
+//!
+//! A server of one's own:
+//!
+//! ```no_run
+//! use larder::registry::{Context, Registry, Tool, ToolError};
+//!
+//! /// Searches through millions of log lines.
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct SearchLogs {
+//!     /// What to look for.
+//!     query: String,
+//! }
+//!
+//! async fn search_logs(ctx: Context, args: SearchLogs) -> Result<String, ToolError> {
+//!     let found = format!("… ten megabytes about {} …", args.query);
+//!     let uri = format!("results://search/{}", ctx.request_id());
+//!     let entry = ctx.create_resource(uri, found).name("Search results").await?;
+//!     Ok(format!("Search complete. Access at {entry}"))
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     larder::cli::run(|_| Registry::builder("logs").tool(Tool::new(search_logs)).build())
+//! }
+//! ```
+//!
+//! The floors, lowest first; each uses only those below it:
+//! [`protocol`], [`clock`], [`random`]; [`auth`]; [`store`], [`session`];
+//! [`registry`]; [`tools`]; [`dispatch`]; [`era`]; [`http`] and stdio;
+//! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
+
+pub mod app;
 pub mod auth;
+pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod dispatch;
+pub mod era;
+pub mod http;
 pub mod protocol;
 pub mod random;
+pub mod registry;
+pub mod session;
+pub mod shutdown;
+mod stdio;
 pub mod store;
+pub mod telemetry;
+pub mod tools;

@@ -38,6 +38,20 @@ pub struct Request {
     pub params: Params,
 }
 
+impl Message {
+    /// The request that a `notifications/cancelled` takes back. What is
+    /// malformed is ignored (2025-11-25, utilities: Cancellation).
+    pub fn cancelled(method: &str, params: &Params) -> Option<RequestId> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled {
+            request_id: RequestId,
+        }
+        let is_cancelled = method == "notifications/cancelled";
+        is_cancelled.then(|| params.parse().ok().map(|c: Cancelled| c.request_id))?
+    }
+}
+
 /// The `params` member: a slice of the body it came in, parsed on demand.
 #[derive(Debug, Clone, Default)]
 pub struct Params(Option<Bytes>);

@@ -24,8 +24,8 @@ pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Sen
 /// assert_eq!(pdf.mime_type(), "application/octet-stream");
 /// ```
 pub struct Content {
-    pub(super) kind: Kind,
-    pub(super) stream: ContentStream,
+    kind: Kind,
+    stream: ContentStream,
     mime_type: &'static str,
 }
 
@@ -49,6 +49,11 @@ impl Content {
     /// The media type it gets when none is given.
     pub fn mime_type(&self) -> &'static str {
         self.mime_type
+    }
+
+    /// The kind and the pieces.
+    pub fn into_parts(self) -> (Kind, ContentStream) {
+        (self.kind, self.stream)
     }
 
     fn streamed<S>(kind: Kind, pieces: S) -> Self

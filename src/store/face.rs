@@ -51,8 +51,8 @@ pub struct Details {
 pub struct Page {
     /// In byte order of their URIs.
     pub entries: Vec<Arc<Entry>>,
-    /// Ask for what comes after this URI; nothing when this is the end.
-    pub next: Option<ResourceUri>,
+    /// Whether there is more after the last of them.
+    pub more: bool,
 }
 
 /// The store. Cheap to clone; all clones are one store.
@@ -146,7 +146,7 @@ impl Store {
         content: Content,
         placement: Placement,
     ) -> Result<Committed, StoreError> {
-        let Content { kind, mut stream, .. } = content;
+        let (kind, mut stream) = content.into_parts();
         let mut writer = BlockWriter::new(kind, self.backend.begin(owner).await?);
         while let Some(piece) = stream.next().await {
             writer.write(piece.map_err(StoreError::Input)?).await?;
@@ -196,8 +196,7 @@ impl Store {
         let mut entries = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
         let more = entries.len() > limit;
         entries.truncate(limit);
-        let next = if more { entries.last().map(|e| e.uri.clone()) } else { None };
-        Ok(Page { entries, next })
+        Ok(Page { entries, more })
     }
 
     fn expiry(&self, ttl: Duration) -> Result<Timestamp, StoreError> {

@@ -14,6 +14,7 @@ mod content;
 mod entry;
 mod error;
 mod face;
+mod loose;
 mod memory;
 mod uri;
 mod window;

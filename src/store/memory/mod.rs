@@ -4,6 +4,8 @@
 mod shelf;
 mod upload;
 
+pub(super) use upload::MemoryBlob;
+
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,

@@ -14,9 +14,9 @@ use crate::{
 /// The blocks of one revision. Readers hold it, so that what they began to
 /// read stays whole after the resource has gone.
 #[derive(Debug)]
-struct MemoryBlob {
+pub(in crate::store) struct MemoryBlob {
     /// With the offset of each.
-    blocks: Vec<(u64, Bytes)>,
+    pub(in crate::store) blocks: Vec<(u64, Bytes)>,
 }
 
 #[async_trait]

@@ -1,0 +1,236 @@
+//! Puts the parts together: the one place that knows them all.
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, SystemClock},
+    config::{Config, ConfigError},
+    dispatch::{DispatchLimits, Dispatcher},
+    era::{Legacy, LegacyLimits, Modern, announce_changes},
+    http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
+    random::Random,
+    registry::Registry,
+    session::{MemorySessions, SessionLimits, Sessions},
+    stdio::Stdio,
+    store::{MemoryLimits, Store, StoreLimits},
+};
+
+/// A server: what it offers, over where its resources lie.
+///
+/// ```no_run
+/// use larder::{app::App, config::Config, registry::{Context, Registry, Tool}};
+///
+/// /// Says it back.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Echo {
+///     /// What to say.
+///     text: String,
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
+/// let registry = Registry::builder("echo").tool(echo).build()?;
+/// let app = App::new(registry, Config::default())?;
+/// // Mounted in a router of one's own; or run by itself, by app.serve(listener, stop).
+/// let router: axum::Router = axum::Router::new().merge(app.router());
+/// # Ok(()) }
+/// ```
+pub struct App {
+    config: Config,
+    clock: Arc<dyn Clock>,
+    store: Store,
+    dispatcher: Arc<Dispatcher>,
+    legacy: Arc<Legacy>,
+    modern: Modern,
+    closing: CancellationToken,
+    http: HttpOptions,
+    maintenance: Vec<JoinHandle<()>>,
+}
+
+impl App {
+    /// A server of that definition, configured like that. Needs a Tokio
+    /// runtime: what expires is removed in the background while the value lives.
+    ///
+    /// # Errors
+    /// Names the setting that cannot be used.
+    pub fn new(registry: Registry, config: Config) -> Result<Self, ConfigError> {
+        Self::with(registry, config, Arc::new(SystemClock), Random::system())
+    }
+
+    /// The same with a time and a randomness of one's own, for tests.
+    ///
+    /// # Errors
+    /// Names the setting that cannot be used.
+    pub fn with(
+        registry: Registry,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let store = open_store(&config, &clock)?;
+        let sessions: Arc<dyn Sessions> = Arc::new(MemorySessions::new(
+            Arc::clone(&clock),
+            random.clone(),
+            SessionLimits {
+                idle: Duration::from_secs(config.sessions.idle),
+                replay: Duration::from_secs(config.sessions.replay),
+                sessions_per_principal: config.sessions.per_principal,
+                ..SessionLimits::default()
+            },
+        ));
+        let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
+        let dispatcher = Arc::new(Dispatcher::new(registry, store.clone(), random, limits));
+        let max = config.max_version();
+        let modern = Modern::new(dispatcher.registry().info(), max);
+        let legacy = Arc::new(Legacy::new(
+            Arc::clone(&dispatcher),
+            Arc::clone(&sessions),
+            LegacyLimits::default(),
+            max,
+        ));
+        let maintenance = vec![
+            tokio::spawn({
+                let store = store.clone();
+                async move { store.maintain().await }
+            }),
+            tokio::spawn({
+                let sessions = Arc::clone(&sessions);
+                async move { sessions.maintain().await }
+            }),
+            tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
+        ];
+        let http = http_options(&config);
+        let closing = CancellationToken::new();
+        Ok(Self { config, clock, store, dispatcher, legacy, modern, closing, http, maintenance })
+    }
+
+    /// How the endpoint behaves, to be changed before it is used.
+    pub fn http(&mut self) -> &mut HttpOptions {
+        &mut self.http
+    }
+
+    /// Where its resources lie.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The time it goes by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The endpoint, to be mounted in a router of one's own.
+    pub fn router(&self) -> axum::Router {
+        http::router(Arc::new(Endpoint {
+            options: self.http.clone(),
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            closing: self.closing.clone(),
+        }))
+    }
+
+    /// Ends the streams that would not end by themselves: for those who serve
+    /// the router themselves and want to stop.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Serves on a bound listener until `stop` resolves, then ends softly
+    /// within the grace period. Says whether everything ended by itself.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<bool> {
+        let limits = ServeLimits { grace: self.config.grace(), ..ServeLimits::default() };
+        let closing = self.closing.clone();
+        let stop = async move {
+            stop.await;
+            closing.cancel();
+        };
+        let finished = http::serve(listener, self.router(), &limits, stop).await?;
+        let drained = tokio::time::timeout(limits.grace, self.legacy.drain()).await.is_ok();
+        Ok(finished && drained)
+    }
+
+    /// Serves one client on standard input and output until the input ends or
+    /// `stop` resolves.
+    ///
+    /// # Errors
+    /// When input or output fails.
+    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let stdio = Stdio {
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            closing: self.closing.clone(),
+            message_bytes: self.config.limits.body_bytes,
+        };
+        let input = tokio::io::BufReader::new(tokio::io::stdin());
+        let serving = stdio.serve(input, tokio::io::stdout());
+        let closing = self.closing.clone();
+        let stop = async move {
+            stop.await;
+            closing.cancel();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = serving => served,
+            () = stop => Ok(()),
+        }
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.closing.cancel();
+        for task in &self.maintenance {
+            task.abort();
+        }
+    }
+}
+
+fn open_store(config: &Config, clock: &Arc<dyn Clock>) -> Result<Store, ConfigError> {
+    let limits = StoreLimits {
+        default_ttl: Duration::from_secs(config.store.default_ttl),
+        max_ttl: Duration::from_secs(config.store.max_ttl),
+    };
+    match config.store.url.split(':').next() {
+        Some("memory") => {
+            let memory = MemoryLimits {
+                bytes: config.memory.bytes,
+                bytes_per_owner: config.memory.bytes_per_owner,
+                resources_per_owner: config.memory.resources_per_owner,
+            };
+            Ok(Store::memory(Arc::clone(clock), memory, limits))
+        }
+        _ => Err(ConfigError::new(
+            "store.url",
+            format!("{:?} is no store that this version has; use \"memory:\"", config.store.url),
+        )),
+    }
+}
+
+fn http_options(config: &Config) -> HttpOptions {
+    let server = &config.server;
+    let mut hosts = AllowedHosts::default();
+    if !server.listen.ip().is_unspecified() {
+        hosts = hosts.host(&server.listen.to_string());
+    }
+    hosts = server.allowed_hosts.iter().fold(hosts, |hosts, host| hosts.host(host));
+    hosts = server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin));
+    HttpOptions {
+        path: server.path.clone(),
+        body_bytes: config.limits.body_bytes,
+        hosts,
+        ..HttpOptions::default()
+    }
+}

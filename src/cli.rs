@@ -1,0 +1,184 @@
+//! The command line: of the binary, and of servers built on the crate.
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+use tokio::net::TcpListener;
+
+use crate::{
+    app::App,
+    config::Config,
+    registry::{BuildError, Registry},
+    shutdown, telemetry,
+    tools::{self, ToolOptions},
+};
+
+/// The process was asked for something that it cannot do.
+const USAGE: u8 = 2;
+
+#[derive(Parser)]
+#[command(
+    name = "larder",
+    version,
+    about = "An MCP server that keeps large results out of the model's context"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the protocol over HTTP, or over standard input and output.
+    Serve(ServeArgs),
+}
+
+/// What every server's command line takes.
+#[derive(Debug, Default, Args)]
+pub struct ServeArgs {
+    /// Address and port to listen on (server.listen); port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// Where resources lie (store.url), such as memory:.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// A configuration file in TOML.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The newest protocol version to speak (server.max_version).
+    #[arg(long, value_name = "VERSION")]
+    pub max_version: Option<String>,
+    /// Speak over standard input and output instead of HTTP.
+    #[arg(long)]
+    pub stdio: bool,
+    /// Listen on an address that others can reach, without asking who they are.
+    #[arg(long)]
+    pub insecure_no_auth: bool,
+}
+
+#[derive(Parser)]
+struct ServerCli {
+    #[command(flatten)]
+    args: ServeArgs,
+}
+
+/// The binary's main.
+pub fn main() -> ExitCode {
+    let Cli { command: Command::Serve(args) } = Cli::parse();
+    run_with(args, |config| {
+        let options = ToolOptions { output_bytes: config.tools.output_bytes };
+        let mut builder = Registry::builder("larder")
+            .instructions(
+                "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
+            )
+            .with(tools::reading(options));
+        if config.tools.write {
+            builder = builder.with(tools::writing());
+        }
+        builder.build()
+    })
+}
+
+/// The main of a server of one's own: reads flags, configuration and
+/// environment, and serves until it is told to stop.
+///
+/// ```no_run
+/// use larder::registry::{Context, Registry, Tool};
+///
+/// /// Says it back.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Echo {
+///     /// What to say.
+///     text: String,
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
+///     larder::cli::run(|_| Registry::builder("echo").tool(echo).build())
+/// }
+/// ```
+pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitCode {
+    run_with(ServerCli::parse().args, build)
+}
+
+fn run_with(
+    args: ServeArgs,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> ExitCode {
+    telemetry::init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(1, &error),
+    };
+    let code = runtime.block_on(serve(args, build));
+    // A thread that reads standard input would hold the process until a line comes.
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve(
+    args: ServeArgs,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> ExitCode {
+    let config = match configure(&args) {
+        Ok(config) => config,
+        Err(error) => return fail(USAGE, &error),
+    };
+    let registry = match build(&config) {
+        Ok(registry) => registry,
+        Err(error) => return fail(USAGE, &error),
+    };
+    let (listen, path) = (config.server.listen, config.server.path.clone());
+    let app = match App::new(registry, config) {
+        Ok(app) => app,
+        Err(error) => return fail(USAGE, &error),
+    };
+    let stop = match shutdown::signalled() {
+        Ok(stop) => stop,
+        Err(error) => return fail(1, &error),
+    };
+    if args.stdio {
+        return match app.serve_stdio(stop).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(1, &error),
+        };
+    }
+    let bound = TcpListener::bind(listen).await.and_then(|l| l.local_addr().map(|a| (l, a)));
+    let (listener, address) = match bound {
+        Ok(bound) => bound,
+        Err(error) => {
+            return fail(USAGE, &format!("server.listen: {listen} cannot be used: {error}"));
+        }
+    };
+    eprintln!("larder listening on http://{address}{path}");
+    match app.serve(listener, stop).await {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => fail(1, &error),
+    }
+}
+
+/// Flags stand over environment and file.
+fn configure(args: &ServeArgs) -> Result<Config, crate::config::ConfigError> {
+    let mut config = Config::load(args.config.as_deref(), |config| {
+        if let Some(listen) = args.listen {
+            config.server.listen = listen;
+        }
+        if let Some(url) = &args.store {
+            config.store.url.clone_from(url);
+        }
+        if let Some(version) = &args.max_version {
+            config.server.max_version.clone_from(version);
+        }
+        config.server.insecure_no_auth |= args.insecure_no_auth;
+    })?;
+    if args.stdio {
+        // Nothing listens.
+        config.server.listen = crate::config::ServerConfig::default().listen;
+    }
+    Ok(config)
+}
+
+fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("larder: {error}");
+    ExitCode::from(code)
+}

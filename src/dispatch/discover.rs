@@ -1,0 +1,51 @@
+//! Who the server is and what it can do, derived from what is registered.
+
+use rmcp::model::{
+    self, DiscoverResult, InitializeResult, ResourcesCapability, ServerCapabilities,
+    ToolsCapability,
+};
+
+use super::{CacheHint, Dispatcher, Reply};
+use crate::{protocol::ProtocolVersion, registry::Registry};
+
+impl Dispatcher {
+    /// The versions are the era's to fill in.
+    pub(super) fn discover(&self) -> Reply {
+        let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
+        result.instructions = self.registry.instructions().map(str::to_owned);
+        Reply::Discover(result, CacheHint::DEFINITION)
+    }
+}
+
+pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> InitializeResult {
+    let mut result = InitializeResult::new(capabilities(registry))
+        .with_server_info(registry.info().clone())
+        .with_protocol_version(wire_version(version));
+    result.instructions = registry.instructions().map(str::to_owned);
+    result
+}
+
+/// A capability is declared if and only if its methods are answered.
+fn capabilities(registry: &Registry) -> ServerCapabilities {
+    let mut capabilities = ServerCapabilities::default();
+    if registry.has_tools() {
+        capabilities.tools = Some(ToolsCapability::default());
+    }
+    // Every tool may create resources, so there always are some to read.
+    let mut resources = ResourcesCapability::default();
+    resources.subscribe = Some(true);
+    resources.list_changed = Some(true);
+    capabilities.resources = Some(resources);
+    capabilities
+}
+
+/// The version in the model's own type.
+pub(super) fn wire_version(version: ProtocolVersion) -> model::ProtocolVersion {
+    match version {
+        ProtocolVersion::V2024_11_05 => model::ProtocolVersion::V_2024_11_05,
+        ProtocolVersion::V2025_03_26 => model::ProtocolVersion::V_2025_03_26,
+        ProtocolVersion::V2025_06_18 => model::ProtocolVersion::V_2025_06_18,
+        ProtocolVersion::V2025_11_25 => model::ProtocolVersion::V_2025_11_25,
+        ProtocolVersion::V2026_07_28 => model::ProtocolVersion::V_2026_07_28,
+    }
+}

@@ -1,0 +1,180 @@
+//! One entry: a call in, a reply out, messages about it on its outbox while
+//! it runs. Knows methods; knows neither HTTP nor eras.
+
+mod discover;
+mod reply;
+mod resources;
+mod running;
+
+use std::sync::Arc;
+
+use rmcp::model::{self, InitializeResult};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+pub use reply::{CacheHint, ReadReply, Reply};
+pub use running::{Running, Step};
+
+use crate::{
+    auth::Principal,
+    protocol::{ClientFacts, Fault, Meta, Method, Params, ProtocolVersion},
+    random::Random,
+    registry::{Registry, Scope},
+    store::Store,
+};
+
+/// How many messages about one call may wait for a slow reader before the
+/// handler has to wait, too.
+const OUTBOX: usize = 64;
+
+/// Bounds on what one call may be given.
+#[derive(Debug, Clone)]
+pub struct DispatchLimits {
+    /// The most that `resources/read` gives at once, in bytes.
+    pub read_bytes: u64,
+}
+
+impl Default for DispatchLimits {
+    /// 16 MiB.
+    fn default() -> Self {
+        Self { read_bytes: 16 << 20 }
+    }
+}
+
+/// A request that an era has accepted.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is asked.
+    pub method: Method,
+    /// Of what.
+    pub params: Params,
+    /// Its metadata, already read.
+    pub meta: Meta,
+    /// By whom.
+    pub principal: Principal,
+    /// What the client says of itself.
+    pub client: ClientFacts,
+}
+
+/// Answers calls.
+#[derive(Debug)]
+pub struct Dispatcher {
+    registry: Arc<Registry>,
+    store: Store,
+    random: Random,
+    limits: DispatchLimits,
+}
+
+impl Dispatcher {
+    /// A dispatcher over what a server offers and where its resources lie.
+    pub fn new(registry: Registry, store: Store, random: Random, limits: DispatchLimits) -> Self {
+        Self { registry: Arc::new(registry), store, random, limits }
+    }
+
+    /// What the server offers.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Where its resources lie.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Begins a call. Nothing happens until it is polled, and dropping it
+    /// stops the handler at its next await.
+    pub fn start(self: &Arc<Self>, call: Call) -> Running {
+        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let cancellation = CancellationToken::new();
+        let scope = Scope {
+            request_id: self.random.id().into(),
+            principal: call.principal,
+            client: call.client,
+            store: self.store.clone(),
+            registry: Arc::clone(&self.registry),
+            random: self.random.clone(),
+            progress_token: call.meta.progress_token,
+            outbox,
+            cancellation: cancellation.clone(),
+        };
+        let this = Arc::clone(self);
+        let (method, params) = (call.method, call.params);
+        let outcome = async move { this.run(method, &params, scope).await };
+        Running::new(Box::pin(outcome), messages, cancellation)
+    }
+
+    async fn run(&self, method: Method, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        match method {
+            Method::Ping => Ok(Reply::Empty),
+            Method::Discover => Ok(self.discover()),
+            Method::ListTools => self.list_tools(params),
+            Method::CallTool => self.call_tool(params, scope).await,
+            Method::ListResources => self.list_resources(params, &scope.principal).await,
+            Method::ListResourceTemplates => self.list_templates(params),
+            Method::ReadResource => self.read_resource(params, scope).await,
+            // These concern a session or a connection: the eras answer them.
+            Method::Initialize | Method::Subscribe | Method::Unsubscribe | Method::Listen => {
+                Err(Fault::MethodNotFound(method.as_str().into()))
+            }
+        }
+    }
+
+    fn list_tools(&self, params: &Params) -> Result<Reply, Fault> {
+        if !self.registry.has_tools() {
+            return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
+        }
+        let page = self.registry.tools(cursor_of(params)?.as_deref())?;
+        let mut result = model::ListToolsResult::with_all_items(page.items.to_vec());
+        result.next_cursor = page.next;
+        Ok(Reply::Tools(result, CacheHint::DEFINITION))
+    }
+
+    fn list_templates(&self, params: &Params) -> Result<Reply, Fault> {
+        let page = self.registry.templates(cursor_of(params)?.as_deref())?;
+        let mut result = model::ListResourceTemplatesResult::with_all_items(page.items.to_vec());
+        result.next_cursor = page.next;
+        Ok(Reply::Templates(result, CacheHint::DEFINITION))
+    }
+
+    async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        #[derive(Deserialize)]
+        struct CallParams<'a> {
+            name: String,
+            #[serde(default, borrow)]
+            arguments: Option<&'a RawValue>,
+        }
+        let call: CallParams<'_> = params.parse()?;
+        let arguments = match call.arguments {
+            None => None,
+            Some(raw) => {
+                let parsed: Value = serde_json::from_str(raw.get()).map_err(|e| {
+                    Fault::invalid_params(format!(
+                        "The arguments of {} cannot be read: {e}",
+                        call.name
+                    ))
+                })?;
+                if !parsed.is_object() {
+                    return Err(Fault::invalid_params("\"arguments\" must be an object."));
+                }
+                Some(parsed)
+            }
+        };
+        Ok(Reply::CallTool(self.registry.call_tool(&call.name, arguments, scope).await?))
+    }
+
+    /// What `initialize` answers.
+    pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
+        discover::initialize(&self.registry, version)
+    }
+}
+
+fn cursor_of(params: &Params) -> Result<Option<String>, Fault> {
+    #[derive(Deserialize)]
+    struct Paged {
+        #[serde(default)]
+        cursor: Option<String>,
+    }
+    Ok(params.parse::<Paged>()?.cursor)
+}

@@ -1,0 +1,117 @@
+//! `resources/list` and `resources/read`: dynamic resources first, then those
+//! of the server's definition.
+
+use futures_util::{StreamExt, TryStreamExt};
+use rmcp::model::ListResourcesResult;
+use serde::Deserialize;
+
+use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
+use crate::{
+    auth::Principal,
+    protocol::{Fault, Params},
+    registry::{Cursor, Scope},
+    store::{Found, ResourceUri, StoreError},
+};
+
+/// The listing that its cursors name.
+const LIST: &str = "resources";
+
+impl Dispatcher {
+    pub(super) async fn list_resources(
+        &self,
+        params: &Params,
+        principal: &Principal,
+    ) -> Result<Reply, Fault> {
+        let owner = principal.owner();
+        let size = self.registry.page_size();
+        let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
+        let mut resources = Vec::new();
+        let mut defined = self.registry.resources().skip(cursor.done);
+        while resources.len() < size {
+            let Some(resource) = defined.next() else { break };
+            cursor.done += 1;
+            // A dynamic resource of the same URI stands in its place, further on.
+            let shadowed = match ResourceUri::parse(&resource.uri) {
+                Ok(uri) => self.store.get(&owner, &uri).await.is_ok(),
+                Err(_) => false,
+            };
+            if !shadowed {
+                resources.push(resource.clone());
+            }
+        }
+        let mut more = defined.next().is_some();
+        if !more {
+            // Also when the page is full already: to know whether there is another.
+            let room = size - resources.len();
+            let page = self.store.list(&owner, "", cursor.after.as_deref(), room).await;
+            let page = page.map_err(|e| internal(&e))?;
+            resources.extend(page.entries.iter().map(|e| e.to_resource()));
+            if let Some(last) = page.entries.last() {
+                cursor.after = Some(last.uri.as_str().to_owned());
+            }
+            more = page.more;
+        }
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = more.then(|| cursor.encode());
+        Ok(Reply::Resources(result, CacheHint::OWN))
+    }
+
+    pub(super) async fn read_resource(
+        &self,
+        params: &Params,
+        scope: Scope,
+    ) -> Result<Reply, Fault> {
+        #[derive(Deserialize)]
+        struct ReadParams {
+            uri: String,
+        }
+        let ReadParams { uri: text } = params.parse()?;
+        let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
+        let missing = match self.store.get(&scope.principal.owner(), &uri).await {
+            Ok(found) => return self.read_dynamic(&found),
+            Err(missing) => missing,
+        };
+        // A static resource needs no store, so it is served even while the store is down.
+        if let Some(read) = self.registry.read(&text, scope).await {
+            let (content, mime_type) = read?;
+            let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+            let (kind, pieces) = content.into_parts();
+            let reply = ReadReply { uri: text, mime_type, kind, pieces };
+            return Ok(Reply::Read(reply, CacheHint::OWN));
+        }
+        Err(fault(&missing))
+    }
+
+    fn read_dynamic(&self, found: &Found) -> Result<Reply, Fault> {
+        let entry = &found.entry;
+        let cap = self.limits.read_bytes;
+        if entry.size > cap {
+            return Err(Fault::invalid_params(format!(
+                "{} has {} bytes; at most {cap} are given at once. Call the tool read_resource with {{\"uri\": \"{}\", \"offset\": 0, \"limit\": 200}} to read some lines, or search_resource to find some.",
+                entry.uri, entry.size, entry.uri
+            )));
+        }
+        let reply = ReadReply {
+            uri: entry.uri.as_str().to_owned(),
+            mime_type: entry.mime_type.clone(),
+            kind: entry.kind,
+            pieces: found.stream().map_err(std::io::Error::other).boxed(),
+        };
+        Ok(Reply::Read(reply, CacheHint::OWN))
+    }
+}
+
+/// A store's error as a fault, its details in the log only.
+pub(crate) fn fault(error: &StoreError) -> Fault {
+    match error {
+        StoreError::NotFound { uri } | StoreError::Expired { uri, .. } => {
+            Fault::ResourceNotFound { uri: uri.as_str().to_owned(), message: error.to_string() }
+        }
+        _ => internal(error),
+    }
+}
+
+fn internal(error: &StoreError) -> Fault {
+    tracing::error!(%error, source = ?std::error::Error::source(error), "the store failed");
+    Fault::Unavailable(error.to_string())
+}

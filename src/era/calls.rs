@@ -1,0 +1,116 @@
+//! Calls under way in legacy sessions: found again to be cancelled, and run
+//! to their end when the client has gone.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    dispatch::{Running, Step},
+    protocol::RequestId,
+};
+
+/// Which calls run in which session. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calls(Arc<Mutex<Table>>);
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    sessions: HashMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
+}
+
+impl Calls {
+    /// Notes a call until the guard is dropped.
+    pub(super) fn register(&self, session: &Arc<str>, id: &RequestId) -> CallGuard {
+        let cancelled = CancellationToken::new();
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.next += 1;
+        let key = table.next;
+        let calls = table.sessions.entry(Arc::clone(session)).or_default();
+        calls.push((key, id.clone(), cancelled.clone()));
+        CallGuard { calls: self.clone(), session: Arc::clone(session), key, cancelled }
+    }
+
+    /// Cancels the calls of that id, of which an honest client has one.
+    pub(super) fn cancel(&self, session: &str, id: &RequestId) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, running, cancelled) in table.sessions.get(session).into_iter().flatten() {
+            if running == id {
+                cancelled.cancel();
+            }
+        }
+    }
+
+    /// Cancels all calls of a session.
+    pub(super) fn cancel_all(&self, session: &str) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, _, cancelled) in table.sessions.get(session).into_iter().flatten() {
+            cancelled.cancel();
+        }
+    }
+}
+
+/// A call's place among those under way.
+#[derive(Debug)]
+pub(super) struct CallGuard {
+    calls: Calls,
+    session: Arc<str>,
+    key: u64,
+    cancelled: CancellationToken,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        let mut table = self.calls.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(calls) = table.sessions.get_mut(&self.session) {
+            calls.retain(|(key, _, _)| *key != self.key);
+            if calls.is_empty() {
+                table.sessions.remove(&self.session);
+            }
+        }
+    }
+}
+
+/// A call that somebody waits for. When they go, it runs on by itself:
+/// a lost connection is no cancellation (2025-11-25, transports: Sending
+/// Messages).
+pub struct Attended {
+    call: Option<(Running, CallGuard)>,
+    tasks: TaskTracker,
+}
+
+impl Attended {
+    pub(super) fn new(running: Running, guard: CallGuard, tasks: TaskTracker) -> Self {
+        Self { call: Some((running, guard)), tasks }
+    }
+
+    /// The next step; nothing once it is cancelled or over.
+    pub async fn next(&mut self) -> Option<Step> {
+        let (running, guard) = self.call.as_mut()?;
+        let step = tokio::select! {
+            biased;
+            () = guard.cancelled.cancelled() => None,
+            step = running.next() => step,
+        };
+        if !matches!(step, Some(Step::Message(_))) {
+            self.call = None;
+        }
+        step
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        let Some(call) = self.call.take() else { return };
+        // Without a runtime, the process is ending, and so does the call.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let mut alone = Self { call: Some(call), tasks: self.tasks.clone() };
+            let run = async move { while alone.next().await.is_some() {} };
+            self.tasks.spawn_on(run, &runtime);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The legacy era: sessions, streams that can be resumed, and single requests
+//! without a session.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::model::{ClientCapabilities, Implementation};
+use serde::Deserialize;
+use tokio_util::task::TaskTracker;
+
+use super::{
+    Dress, Encoded, Era, First,
+    calls::{Attended, Calls},
+    encode::{failure, success},
+};
+use crate::{
+    auth::Principal,
+    dispatch::{Call, Dispatcher, Reply, Running, Step},
+    protocol::{
+        ClientFacts, Fault, Message, Meta, Method, Outgoing, Params, ProtocolVersion, Request,
+        RequestId,
+    },
+    session::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter},
+    store::ResourceUri,
+};
+
+/// How the legacy era answers.
+#[derive(Debug, Clone)]
+pub struct LegacyLimits {
+    /// How long a call may take before its answer becomes a stream.
+    pub promote_after: Duration,
+}
+
+impl Default for LegacyLimits {
+    /// 200 ms.
+    fn default() -> Self {
+        Self { promote_after: Duration::from_millis(200) }
+    }
+}
+
+/// Serves legacy requests.
+#[derive(Debug)]
+pub struct Legacy {
+    dispatcher: Arc<Dispatcher>,
+    sessions: Arc<dyn Sessions>,
+    calls: Calls,
+    tasks: TaskTracker,
+    limits: LegacyLimits,
+    max: ProtocolVersion,
+    /// What replies carry.
+    pub dress: Dress,
+}
+
+/// The answer to a request in a session.
+pub enum Answer {
+    /// Ready: one message.
+    Message(Encoded),
+    /// A stream, to be resumed from any of its events.
+    Stream {
+        /// The id before its first event, for clients that know priming events.
+        prime: Option<EventId>,
+        /// What comes.
+        deliveries: Deliveries,
+    },
+    /// The request was cancelled: there is no answer.
+    Cancelled,
+}
+
+impl Legacy {
+    /// Serves sessions of versions up to `max`.
+    pub fn new(
+        dispatcher: Arc<Dispatcher>,
+        sessions: Arc<dyn Sessions>,
+        limits: LegacyLimits,
+        max: ProtocolVersion,
+    ) -> Self {
+        let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
+        let (calls, tasks) = (Calls::default(), TaskTracker::new());
+        Self { dispatcher, sessions, calls, tasks, limits, max, dress }
+    }
+
+    /// Waits until no call runs on without a client.
+    pub async fn drain(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// Where sessions are kept.
+    pub fn sessions(&self) -> &Arc<dyn Sessions> {
+        &self.sessions
+    }
+
+    /// Begins a session: the one asked for where it is spoken here, the
+    /// newest spoken otherwise (2025-11-25, lifecycle: Version Negotiation).
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`], [`Fault::TooMany`].
+    pub async fn initialize(
+        &self,
+        request: &Request,
+        principal: Principal,
+    ) -> Result<(Arc<Session>, Encoded), Fault> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct InitializeParams {
+            protocol_version: String,
+            capabilities: ClientCapabilities,
+            client_info: Implementation,
+        }
+        let params: InitializeParams = request.params.parse()?;
+        let newest = self.max.min(ProtocolVersion::LATEST_LEGACY);
+        let asked = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= newest);
+        let version = asked.unwrap_or(newest);
+        let client =
+            ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
+        let session = self.sessions.create(principal, version, client).await?;
+        let result = self.dispatcher.initialize(version);
+        Ok((session, super::encode::frame(&request.id, result)?))
+    }
+
+    /// The caller's session of that id.
+    ///
+    /// # Errors
+    /// [`Fault::SessionNotFound`].
+    pub async fn session(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, Fault> {
+        Ok(self.sessions.get(id, principal).await?)
+    }
+
+    /// Ends a session and everything that runs in it.
+    ///
+    /// # Errors
+    /// [`Fault::SessionNotFound`].
+    pub async fn end(&self, id: &str, principal: &Principal) -> Result<(), Fault> {
+        if !self.sessions.delete(id, principal).await? {
+            return Err(Fault::SessionNotFound);
+        }
+        self.calls.cancel_all(id);
+        Ok(())
+    }
+
+    /// Answers a request that belongs to no session, by itself.
+    pub async fn answer_once(
+        &self,
+        request: &Request,
+        meta: Meta,
+        principal: Principal,
+    ) -> Result<Encoded, Fault> {
+        let method = method_of(request)?;
+        if matches!(method, Method::Subscribe | Method::Unsubscribe) {
+            return Err(Fault::InvalidRequest(format!(
+                "{} needs a session: send initialize first, then the Mcp-Session-Id that it answers with.",
+                request.method
+            )));
+        }
+        let client = ClientFacts { info: meta.client_info.clone(), ..ClientFacts::default() };
+        let call = Call { method, params: request.params.clone(), meta, principal, client };
+        let reply = self.dispatcher.start(call).outcome().await?;
+        success(&request.id, reply, &self.dress).await
+    }
+
+    /// Answers a request in a session: with one message when it is ready at
+    /// once (and the client takes one), as a stream as soon as the handler has
+    /// something to say or takes its time (and the client takes a stream).
+    ///
+    /// # Errors
+    /// The fault that the request ends in, when that is known at once.
+    pub async fn answer(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        request: Request,
+        meta: Meta,
+        takes: Takes,
+    ) -> Result<Answer, Fault> {
+        let method = method_of(&request)?;
+        if let Some(reply) = self.in_session(session, method, &request.params).await? {
+            return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
+        }
+        let mut attended = self.start(session, method, &request, meta);
+        let first = match First::of(&mut attended, takes, self.limits.promote_after).await {
+            First::Ready(outcome) => {
+                return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
+            }
+            First::Stream(first) => first,
+            First::Cancelled => return Ok(Answer::Cancelled),
+        };
+        let writer = self.sessions.open(session).await?;
+        let start = writer.start();
+        let deliveries = self.sessions.follow(session, &start).await?;
+        let this = Arc::clone(self);
+        let id = request.id;
+        self.tasks.spawn(async move { this.write_out(attended, first, writer, &id).await });
+        // Older clients read the empty data of a priming event as a broken message.
+        let primes = session.version >= ProtocolVersion::V2025_11_25;
+        Ok(Answer::Stream { prime: primes.then_some(start), deliveries })
+    }
+
+    /// Begins a call of that session: on stdio, where there are no streams,
+    /// the transport itself carries what it says.
+    pub fn start(
+        &self,
+        session: &Arc<Session>,
+        method: Method,
+        request: &Request,
+        meta: Meta,
+    ) -> Attended {
+        let call = Call {
+            method,
+            params: request.params.clone(),
+            meta,
+            principal: session.principal.clone(),
+            client: session.client.clone(),
+        };
+        let running: Running = self.dispatcher.start(call);
+        let guard = self.calls.register(&session.id, &request.id);
+        Attended::new(running, guard, self.tasks.clone())
+    }
+
+    /// Answers what concerns the session itself.
+    pub async fn in_session(
+        &self,
+        session: &Session,
+        method: Method,
+        params: &Params,
+    ) -> Result<Option<Reply>, Fault> {
+        #[derive(Deserialize)]
+        struct Subscribed {
+            uri: String,
+        }
+        match method {
+            Method::Subscribe => {
+                let Subscribed { uri } = params.parse()?;
+                let checked = ResourceUri::parse(&uri);
+                checked.map_err(|e| Fault::invalid_params(e.to_string()))?;
+                self.sessions.subscribe(session, &uri).await?;
+            }
+            Method::Unsubscribe => {
+                let Subscribed { uri } = params.parse()?;
+                self.sessions.unsubscribe(session, &uri).await?;
+            }
+            Method::Initialize => {
+                return Err(Fault::InvalidRequest(
+                    "This session is initialized already; send initialize without Mcp-Session-Id to begin another.".into(),
+                ));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(Reply::Empty))
+    }
+
+    /// Takes a notification of the client's.
+    pub fn notified(&self, session: &Session, method: &str, params: &Params) {
+        if let Some(request) = Message::cancelled(method, params) {
+            self.calls.cancel(&session.id, &request);
+        }
+    }
+
+    /// Connects to the session's own stream, or again to any of its streams.
+    pub async fn connect(
+        &self,
+        session: &Session,
+        last_event_id: Option<&str>,
+    ) -> Result<(Option<EventId>, Deliveries), Fault> {
+        let Some(text) = last_event_id else {
+            let (start, deliveries) = self.sessions.standalone(session).await?;
+            let primes = session.version >= ProtocolVersion::V2025_11_25;
+            return Ok((primes.then_some(start), deliveries));
+        };
+        let unknown = || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
+        let after = EventId::parse(text).ok_or_else(unknown)?;
+        Ok((None, self.sessions.follow(session, &after).await?))
+    }
+
+    /// Writes a call's messages and its outcome to its stream.
+    async fn write_out(
+        &self,
+        mut call: Attended,
+        mut first: Option<Outgoing>,
+        mut writer: Box<dyn StreamWriter>,
+        id: &RequestId,
+    ) {
+        loop {
+            let step = match first.take() {
+                Some(message) => Some(Step::Message(message)),
+                None => call.next().await,
+            };
+            let written = match step {
+                Some(Step::Message(Outgoing::Disconnect { retry })) => {
+                    writer.disconnect(retry).await
+                }
+                Some(Step::Message(message)) => match message.encode() {
+                    Some(message) => writer.append(message).await,
+                    None => Ok(()),
+                },
+                Some(Step::Outcome(outcome)) => {
+                    writer.append(encode_outcome(id, outcome, &self.dress).await).await
+                }
+                None => return,
+            };
+            if let Err(error) = written {
+                tracing::warn!(%error, "a call's stream cannot be written");
+                return;
+            }
+        }
+    }
+}
+
+/// Which kinds of answer a client takes. One of them at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takes {
+    /// A single message.
+    pub message: bool,
+    /// A stream of them.
+    pub stream: bool,
+}
+
+/// An outcome as one message, whatever becomes of it.
+pub async fn encode_outcome(
+    id: &RequestId,
+    outcome: Result<Reply, Fault>,
+    dress: &Dress,
+) -> bytes::Bytes {
+    let encoded = match outcome {
+        Ok(reply) => success(id, reply, dress).await,
+        Err(fault) => Err(fault),
+    };
+    let whole = match encoded {
+        Ok(encoded) => encoded.whole().await.map_err(|error| {
+            tracing::error!(%error, "a reply could not be read to its end");
+            Fault::Unavailable(
+                "The content could not be read to its end; try again shortly.".into(),
+            )
+        }),
+        Err(fault) => Err(fault),
+    };
+    whole.unwrap_or_else(|fault| failure(Some(id), &fault, dress.era()))
+}
+
+fn method_of(request: &Request) -> Result<Method, Fault> {
+    Method::parse(&request.method)
+        .filter(|m| m.in_legacy())
+        .ok_or_else(|| Fault::MethodNotFound(request.method.clone()))
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::NotFound => Self::SessionNotFound,
+            SessionError::NoStream(_) | SessionError::Trimmed(_) => {
+                Self::StreamNotFound(error.to_string())
+            }
+            SessionError::TooMany(message) => Self::TooMany(message),
+        }
+    }
+}

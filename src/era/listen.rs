@@ -1,0 +1,134 @@
+//! `subscriptions/listen` (2026-07-28, patterns: Subscriptions).
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use rmcp::model::SubscriptionFilter;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{HashSet, VecDeque};
+use tokio_util::sync::CancellationToken;
+
+use super::announce::announcements;
+use crate::{
+    auth::Principal,
+    protocol::{Announcement, Fault, Params, RequestId, SUBSCRIPTION_ID},
+    store::{Changes, Store},
+};
+
+/// How many resources one subscription may watch.
+const MOST_WATCHED: usize = 1_000;
+
+/// One subscription: what it asked for, and where changes come from.
+pub struct Listen {
+    id: RequestId,
+    lists: bool,
+    watched: HashSet<String>,
+    changes: Changes,
+    waiting: VecDeque<Bytes>,
+    closing: CancellationToken,
+    over: bool,
+}
+
+impl Listen {
+    /// Begins a subscription of that caller; it ends, with a result, when
+    /// `closing` is cancelled.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`].
+    pub fn new(
+        id: RequestId,
+        params: &Params,
+        principal: &Principal,
+        store: &Store,
+        closing: CancellationToken,
+    ) -> Result<Self, Fault> {
+        #[derive(Deserialize)]
+        struct ListenParams {
+            notifications: SubscriptionFilter,
+        }
+        let ListenParams { notifications: asked } = params.parse()?;
+        let watched: HashSet<String> =
+            asked.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
+        if watched.len() > MOST_WATCHED {
+            return Err(Fault::invalid_params(format!(
+                "resourceSubscriptions names {} resources; one subscription watches at most {MOST_WATCHED}.",
+                watched.len()
+            )));
+        }
+        // Listen before acknowledging, so that nothing falls in between.
+        let changes = store.feed().listen(&principal.owner());
+        let lists = asked.resources_list_changed == Some(true);
+        let mut honoured = SubscriptionFilter::default();
+        honoured.resources_list_changed = lists.then_some(true);
+        honoured.resource_subscriptions = asked.resource_subscriptions;
+        let acknowledged = json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": { SUBSCRIPTION_ID: id }, "notifications": honoured },
+        });
+        let waiting = VecDeque::from([acknowledged.to_string().into()]);
+        Ok(Self { id, lists, watched, changes, waiting, closing, over: false })
+    }
+
+    /// The messages: first the acknowledgement, then changes as they happen.
+    pub fn messages(self) -> impl Stream<Item = Bytes> + Send {
+        stream::unfold(self, |mut listen| async move {
+            let message = listen.next().await?;
+            Some((message, listen))
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            if self.over {
+                return None;
+            }
+            let change = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => {
+                    self.over = true;
+                    return Some(self.result());
+                }
+                change = self.changes.next() => change,
+            };
+            match change {
+                Ok(Some(change)) => {
+                    for announcement in announcements(&change) {
+                        self.push(&announcement);
+                    }
+                }
+                Ok(None) => self.over = true,
+                // Some were missed: any of what is watched may have changed.
+                Err(_) => {
+                    self.push(&Announcement::ResourceListChanged);
+                    for uri in self.watched.clone() {
+                        self.push(&Announcement::ResourceUpdated { uri });
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, announcement: &Announcement) {
+        let wanted = match announcement {
+            Announcement::ResourceListChanged => self.lists,
+            Announcement::ResourceUpdated { uri } => self.watched.contains(uri),
+        };
+        if wanted {
+            self.waiting.push_back(announcement.encode(Some(&self.id)));
+        }
+    }
+
+    fn result(&self) -> Bytes {
+        let result = json!({
+            "jsonrpc": "2.0",
+            "id": self.id,
+            "result": { "resultType": "complete", "_meta": { SUBSCRIPTION_ID: self.id } },
+        });
+        result.to_string().into()
+    }
+}

@@ -1,0 +1,58 @@
+//! What kinds of answer a client takes (RFC 9110, 12.5.1).
+
+use http::{HeaderMap, header::ACCEPT};
+
+use crate::era::Takes;
+
+/// Reads the `Accept` headers. None at all takes everything, as curl's `*/*`
+/// does.
+pub(super) fn takes(headers: &HeaderMap) -> Takes {
+    let mut takes = Takes { message: false, stream: false };
+    let mut said_anything = false;
+    for value in headers.get_all(ACCEPT) {
+        said_anything = true;
+        for range in value.to_str().unwrap_or_default().split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let refused = parts.any(|p| {
+                p.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0))
+            });
+            if refused {
+                continue;
+            }
+            match media.as_str() {
+                "*/*" => takes = Takes { message: true, stream: true },
+                "application/json" | "application/*" => takes.message = true,
+                "text/event-stream" | "text/*" => takes.stream = true,
+                _ => {}
+            }
+        }
+    }
+    if said_anything { takes } else { Takes { message: true, stream: true } }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn media_ranges_are_read_as_clients_write_them() {
+        for (accept, message, stream) in [
+            (None, true, true),
+            (Some("*/*"), true, true),
+            (Some("application/json, text/event-stream"), true, true),
+            (Some("Application/JSON; charset=utf-8"), true, false),
+            (Some("text/event-stream;q=0.9"), false, true),
+            (Some("application/json;q=0, text/event-stream"), false, true),
+            (Some("text/html"), false, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(accept) = accept {
+                headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            }
+            assert_eq!(takes(&headers), Takes { message, stream }, "{accept:?}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Reads a request's body, bounded in size and in time, before anything looks
+//! at it.
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
+use http_body_util::BodyExt;
+
+use super::{HttpOptions, refusal::Refusal};
+
+/// # Errors
+/// 415 for a media type that is not JSON, 413 for too much, 408 for too slow,
+/// 400 for a body that breaks off.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    options: &HttpOptions,
+) -> Result<Bytes, Refusal> {
+    let media = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::MediaType(media.chars().take(80).collect()));
+    }
+    let most = options.body_bytes;
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: u64| length > most as u64) {
+        return Err(Refusal::TooLarge(most));
+    }
+    let mut body = body;
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    loop {
+        let frame = tokio::time::timeout(options.body_timeout, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { break };
+        let Ok(data) = frame.map_err(|_| Refusal::BrokenOff)?.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > most {
+            return Err(Refusal::TooLarge(most));
+        }
+        // A body that comes in one piece is not copied.
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                let length = announced.and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
+                rest.reserve(length.max(first.len() + data.len()));
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}

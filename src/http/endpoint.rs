@@ -1,0 +1,137 @@
+//! The endpoint: reads a request, decides its era, and hands it on.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Method, StatusCode};
+
+use super::{Endpoint, accept, body, legacy, modern, refusal, refusal::Refusal};
+use crate::{
+    auth::Principal,
+    era::Era,
+    protocol::{Fault, Message, Meta, ProtocolVersion, parse},
+};
+
+const VERSION: &str = "mcp-protocol-version";
+
+/// Takes one message.
+pub(super) async fn post(
+    State(endpoint): State<Arc<Endpoint>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let takes = accept::takes(&headers);
+    if !takes.message && !takes.stream {
+        return Refusal::NotAcceptable.into_response();
+    }
+    let body = match body::read(&headers, body, &endpoint.options).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let version = header(&headers, VERSION);
+    let by_header = Era::of(&Meta::default(), version);
+    let message = match parse(&body) {
+        Ok(message) => message,
+        Err((fault, id)) => return refusal::fault(id.as_ref(), &fault, by_header),
+    };
+    let principal = Principal::Local;
+    match message {
+        Message::Request(request) => {
+            let meta = match Meta::of(&request.params) {
+                Ok(meta) => meta,
+                Err(fault) => {
+                    let fault =
+                        Fault::MissingMeta(format!("The request's _meta cannot be read: {fault}"));
+                    return refusal::fault(Some(&request.id), &fault, by_header);
+                }
+            };
+            match Era::of(&meta, version) {
+                Era::Modern => {
+                    modern::request(&endpoint, &headers, request, meta, principal, takes).await
+                }
+                Era::Legacy => {
+                    legacy::request(&endpoint, &headers, request, meta, principal, takes).await
+                }
+            }
+        }
+        // 2026-07-28 defines no notification that a client sends over HTTP.
+        Message::Notification { .. } if by_header == Era::Modern => accepted(),
+        Message::Notification { method, params } => {
+            legacy::notification(&endpoint, &headers, &method, &params, &principal).await
+        }
+        Message::Response { id } if by_header == Era::Modern => {
+            let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
+            refusal::fault(Some(&id), &fault, by_header)
+        }
+        Message::Response { .. } => legacy::response(&endpoint, &headers, &principal).await,
+    }
+}
+
+/// Opens a stream of the legacy era, new or resumed.
+pub(super) async fn get(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
+    if let Some(refusal) = refuse_modern(&Method::GET, &headers) {
+        return refusal;
+    }
+    if !accept::takes(&headers).stream {
+        return Refusal::NotAcceptable.into_response();
+    }
+    legacy::connect(&endpoint, &headers, &Principal::Local).await
+}
+
+/// Ends a session of the legacy era.
+pub(super) async fn delete(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
+    if let Some(refusal) = refuse_modern(&Method::DELETE, &headers) {
+        return refusal;
+    }
+    legacy::end(&endpoint, &headers, &Principal::Local).await
+}
+
+/// Whatever else HTTP knows.
+pub(super) async fn other_method(method: Method) -> Response {
+    Refusal::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
+        .into_response()
+}
+
+/// Somewhere else.
+pub(super) async fn other_path(State(endpoint): State<Arc<Endpoint>>) -> Response {
+    Refusal::Path(endpoint.options.path.clone()).into_response()
+}
+
+/// GET and DELETE are not of the modern era (Streamable HTTP: Earlier
+/// Streamable HTTP Revisions).
+fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
+    let version = header(headers, VERSION)?;
+    if Era::of(&Meta::default(), Some(version)) != Era::Modern {
+        return None;
+    }
+    let refusal = Refusal::Method(method.to_string(), "This version has POST only.");
+    Some(refusal.into_response())
+}
+
+/// A header's value, when it is there and is text.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Taken, with nothing to say.
+pub(super) fn accepted() -> Response {
+    StatusCode::ACCEPTED.into_response()
+}
+
+/// A legacy version header must name a version that is spoken here
+/// (2025-11-25, transports: Protocol Version Header).
+pub(super) fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
+    match header(headers, VERSION) {
+        Some(version) if ProtocolVersion::parse(version).is_none() => {
+            Err(Fault::UnsupportedVersion {
+                requested: version.chars().take(80).collect(),
+                supported: ProtocolVersion::names_up_to(ProtocolVersion::LATEST),
+            })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,134 @@
+//! Host and Origin, checked before anything of a request is read: a page in
+//! somebody's browser must not reach a server that only listens locally
+//! (2026-07-28, Streamable HTTP: Security & Endpoint).
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Uri, header};
+
+use super::{Endpoint, refusal::Refusal};
+
+/// Names under which the server may be called, and origins whose pages may
+/// call it.
+#[derive(Debug, Clone)]
+pub struct AllowedHosts {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Default for AllowedHosts {
+    /// The machine's own names only.
+    fn default() -> Self {
+        Self { hosts: Vec::new(), origins: Vec::new() }
+    }
+}
+
+impl AllowedHosts {
+    /// Another name or address of this server; a port is ignored.
+    #[must_use]
+    pub fn host(mut self, host: &str) -> Self {
+        self.hosts.push(without_port(host).to_ascii_lowercase());
+        self
+    }
+
+    /// Another origin, such as `https://inspector.example.com`.
+    #[must_use]
+    pub fn origin(mut self, origin: &str) -> Self {
+        self.origins.push(origin.trim_end_matches('/').to_ascii_lowercase());
+        self
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let host = without_port(host).to_ascii_lowercase();
+        is_loopback(&host) || self.hosts.contains(&host)
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        // An origin without a scheme, `null` among them, names no page of ours.
+        let Some((scheme, host)) = origin.split_once("://") else { return false };
+        matches!(scheme, "http" | "https") && self.allows_host(host)
+    }
+
+    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let text =
+            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let host = match headers.get(header::HOST) {
+            Some(host) => text(host),
+            // HTTP/2 names it in the request's target.
+            None => uri.authority().map(ToString::to_string).unwrap_or_default(),
+        };
+        if !self.allows_host(&host) {
+            return Err(Refusal::Host(host.chars().take(80).collect()));
+        }
+        for origin in headers.get_all(header::ORIGIN) {
+            let origin = text(origin);
+            if !self.allows_origin(&origin) {
+                return Err(Refusal::Origin(origin.chars().take(80).collect()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses requests for other names, and from other pages.
+pub(super) async fn check(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match endpoint.options.hosts.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    if let Some(end) = host.find(']') {
+        return &host[..=end];
+    }
+    host.rsplit_once(':').map_or(host, |(host, _)| host)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AllowedHosts;
+
+    #[test]
+    fn only_names_of_this_server_are_let_in() {
+        let hosts = AllowedHosts::default().host("mcp.example.com:443");
+        for host in ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "MCP.example.com"]
+        {
+            assert!(hosts.allows_host(host), "{host}");
+        }
+        for host in ["", "evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "10.0.0.1"]
+        {
+            assert!(!hosts.allows_host(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_pages_of_this_server_are_let_in() {
+        let hosts = AllowedHosts::default().origin("https://inspector.example.com/");
+        for origin in ["http://localhost:6274", "http://127.0.0.1", "https://inspector.example.com"]
+        {
+            assert!(hosts.allows_origin(origin), "{origin}");
+        }
+        for origin in ["null", "", "http://evil.example.com", "file://localhost", "localhost"] {
+            assert!(!hosts.allows_origin(origin), "{origin}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The legacy era over HTTP: `Mcp-Session-Id`, streams, DELETE.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::{
+    Endpoint,
+    endpoint::{accepted, check_version, header},
+    refusal, sse,
+};
+use crate::{
+    auth::Principal,
+    era::{Answer, Encoded, Era, Takes},
+    protocol::{Fault, Meta, Method, Params, Request},
+};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: &str = "last-event-id";
+
+/// Answers a request, in a session or by itself.
+pub(super) async fn request(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    request: Request,
+    meta: Meta,
+    principal: Principal,
+    takes: Takes,
+) -> Response {
+    let id = request.id.clone();
+    match answer(endpoint, headers, request, meta, principal, takes).await {
+        Ok(response) => response,
+        Err(fault) => refusal::fault(Some(&id), &fault, Era::Legacy),
+    }
+}
+
+async fn answer(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    request: Request,
+    meta: Meta,
+    principal: Principal,
+    takes: Takes,
+) -> Result<Response, Fault> {
+    let legacy = &endpoint.legacy;
+    let Some(session) = header(headers, SESSION.as_str()) else {
+        if Method::parse(&request.method) == Some(Method::Initialize) {
+            let (session, encoded) = legacy.initialize(&request, principal).await?;
+            let mut response = one(encoded, takes, endpoint);
+            // Hexadecimal digits only.
+            if let Ok(id) = HeaderValue::from_str(&session.id) {
+                response.headers_mut().insert(SESSION, id);
+            }
+            return Ok(response);
+        }
+        check_version(headers)?;
+        return Ok(one(legacy.answer_once(&request, meta, principal).await?, takes, endpoint));
+    };
+    check_version(headers)?;
+    let session = legacy.session(session, &principal).await?;
+    match legacy.answer(&session, request, meta, takes).await? {
+        Answer::Message(encoded) => Ok(one(encoded, takes, endpoint)),
+        Answer::Stream { prime, deliveries } => {
+            let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
+            Ok(sse::response(frames, &endpoint.options))
+        }
+        // Nothing is said of what was cancelled.
+        Answer::Cancelled if takes.stream => {
+            Ok(sse::response(futures_util::stream::empty(), &endpoint.options))
+        }
+        Answer::Cancelled => Ok(StatusCode::NO_CONTENT.into_response()),
+    }
+}
+
+/// One message, in the form that the client takes.
+fn one(encoded: Encoded, takes: Takes, endpoint: &Endpoint) -> Response {
+    if !takes.message {
+        return sse::response(sse::message(encoded), &endpoint.options);
+    }
+    let body = match encoded {
+        Encoded::Whole(bytes) => Body::from(bytes),
+        Encoded::Pieces(pieces) => Body::from_stream(pieces),
+    };
+    refusal::json(StatusCode::OK, body)
+}
+
+/// Takes a notification.
+pub(super) async fn notification(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    method: &str,
+    params: &Params,
+    principal: &Principal,
+) -> Response {
+    let taken = async {
+        check_version(headers)?;
+        // Without a session there is nothing that it could concern.
+        if let Some(id) = header(headers, SESSION.as_str()) {
+            let session = endpoint.legacy.session(id, principal).await?;
+            endpoint.legacy.notified(&session, method, params);
+        }
+        Ok::<_, Fault>(())
+    };
+    match taken.await {
+        Ok(()) => accepted(),
+        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
+    }
+}
+
+/// Takes the answer to a request of the server's. It sends none yet, so there
+/// is none that it could answer.
+pub(super) async fn response(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    principal: &Principal,
+) -> Response {
+    let session = match header(headers, SESSION.as_str()) {
+        Some(id) => endpoint.legacy.session(id, principal).await.map(|_| ()),
+        None => Err(Fault::InvalidRequest(
+            "A response needs the Mcp-Session-Id of the request it answers.".into(),
+        )),
+    };
+    match session {
+        Ok(()) => accepted(),
+        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
+    }
+}
+
+/// Opens the session's own stream, or resumes any of its streams.
+pub(super) async fn connect(
+    endpoint: &Arc<Endpoint>,
+    headers: &HeaderMap,
+    principal: &Principal,
+) -> Response {
+    let connected = async {
+        check_version(headers)?;
+        let session = session_of(headers)?;
+        let session = endpoint.legacy.session(session, principal).await?;
+        endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await
+    };
+    match connected.await {
+        Ok((prime, deliveries)) => {
+            let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
+            let closing = endpoint.closing.clone();
+            let frames = frames.take_until(async move { closing.cancelled().await });
+            sse::response(frames, &endpoint.options)
+        }
+        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
+    }
+}
+
+/// Ends the session.
+pub(super) async fn end(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    principal: &Principal,
+) -> Response {
+    let ended = async {
+        check_version(headers)?;
+        endpoint.legacy.end(session_of(headers)?, principal).await
+    };
+    match ended.await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
+    }
+}
+
+fn session_of(headers: &HeaderMap) -> Result<&str, Fault> {
+    header(headers, SESSION.as_str()).ok_or_else(|| {
+        Fault::InvalidRequest(
+            "The Mcp-Session-Id header is missing; initialize answers with it.".into(),
+        )
+    })
+}

@@ -1,0 +1,342 @@
+//! What a handler has at hand while it runs.
+
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{self, ContentBlock};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Registry, ToolError};
+use crate::{
+    auth::Principal,
+    protocol::{ClientFacts, Outgoing, ProgressToken},
+    random::Random,
+    store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
+};
+
+/// One running call, as the floors above made it.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Minted by the server: unique, and safe to name things with.
+    pub request_id: Arc<str>,
+    /// Who calls.
+    pub principal: Principal,
+    /// What the client says of itself.
+    pub client: ClientFacts,
+    /// Where resources lie.
+    pub store: Store,
+    /// What the server offers.
+    pub registry: Arc<Registry>,
+    /// Where ids come from.
+    pub random: Random,
+    /// Set when the caller wants to hear of progress.
+    pub progress_token: Option<ProgressToken>,
+    /// Where messages about this call go.
+    pub outbox: mpsc::Sender<Outgoing>,
+    /// Cancelled when the call is.
+    pub cancellation: CancellationToken,
+}
+
+/// What a handler has at hand. Cheap to clone.
+pub struct Context<S = ()> {
+    call: Arc<Running>,
+    state: Arc<S>,
+}
+
+struct Running {
+    scope: Scope,
+    /// The last progress told; it must rise (2026-07-28, patterns: Progress).
+    progress: Mutex<f64>,
+}
+
+impl<S> Clone for Context<S> {
+    fn clone(&self) -> Self {
+        Self { call: Arc::clone(&self.call), state: Arc::clone(&self.state) }
+    }
+}
+
+impl<S> Context<S> {
+    pub(super) fn new(scope: Scope, state: Arc<S>) -> Self {
+        let progress = Mutex::new(f64::NEG_INFINITY);
+        Self { call: Arc::new(Running { scope, progress }), state }
+    }
+
+    /// The server's own state, as given to [`Builder::state`](super::Builder::state).
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// A name for this call that no other call has: 128 random bits in
+    /// hexadecimal. The JSON-RPC id is chosen by the client, repeats, and is
+    /// not for naming things.
+    pub fn request_id(&self) -> &str {
+        &self.call.scope.request_id
+    }
+
+    /// Who calls.
+    pub fn principal(&self) -> &Principal {
+        &self.call.scope.principal
+    }
+
+    /// What the client says of itself; not verified.
+    pub fn client(&self) -> &ClientFacts {
+        &self.call.scope.client
+    }
+
+    /// The store, for what the methods here do not do.
+    pub fn store(&self) -> &Store {
+        &self.call.scope.store
+    }
+
+    /// Cancelled when the call is. The handler itself is dropped then; this is
+    /// for work that it handed to others.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.call.scope.cancellation
+    }
+
+    /// Tells the caller how far the work is, if it asked to be told. `done`
+    /// must rise from call to call; what does not rise is not sent. Waits
+    /// while the caller is slow to read.
+    pub async fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        let scope = &self.call.scope;
+        let Some(token) = scope.progress_token.clone() else { return };
+        {
+            let mut last = self.call.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if !done.is_finite() || done <= *last {
+                return;
+            }
+            *last = done;
+        }
+        let message = message.map(str::to_owned);
+        let total = total.filter(|t| t.is_finite());
+        self.send(Outgoing::Progress { token, progress: done, total, message }).await;
+    }
+
+    /// Closes the connection that this call is answered on, where it can be
+    /// resumed, so that a long call holds none; the client comes back after
+    /// `retry` (2025-11-25, transports: Sending Messages). Without effect
+    /// elsewhere.
+    pub async fn disconnect(&self, retry: Duration) {
+        self.send(Outgoing::Disconnect { retry }).await;
+    }
+
+    async fn send(&self, message: Outgoing) {
+        // Nobody listening any more is no failure of the handler's.
+        let _ = self.call.scope.outbox.send(message).await;
+    }
+
+    /// Puts a large result by. Await it as it is, or say more of it first.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use larder::registry::{Context, ToolError};
+    ///
+    /// /// Searches the logs.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Search {
+    ///     /// What to look for.
+    ///     query: String,
+    /// }
+    ///
+    /// async fn search(ctx: Context, args: Search) -> Result<String, ToolError> {
+    ///     let results = vec!["line"; 100_000].join("\n");
+    ///     let entry = ctx
+    ///         .create_resource(format!("results://search/{}", ctx.request_id()), results)
+    ///         .name(format!("Search Results: {}", args.query))
+    ///         .ttl(Duration::from_secs(3600))
+    ///         .await?;
+    ///     Ok(format!("Found 100000 results. Access at {entry}"))
+    /// }
+    /// ```
+    pub fn create_resource(
+        &self,
+        uri: impl Into<String>,
+        content: impl Into<Content>,
+    ) -> CreateResource<'_> {
+        CreateResource {
+            scope: &self.call.scope,
+            uri: uri.into(),
+            content: content.into(),
+            details: Details::default(),
+        }
+    }
+
+    /// Gives a resource new content; name, description, type and expiry stay.
+    ///
+    /// # Errors
+    /// As [`Store::update`].
+    pub fn update_resource(
+        &self,
+        uri: impl Into<String>,
+        content: impl Into<Content>,
+    ) -> UpdateResource<'_> {
+        let scope = &self.call.scope;
+        UpdateResource { scope, uri: uri.into(), content: content.into(), ttl: None }
+    }
+
+    /// Removes a resource; says whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`].
+    pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
+        let scope = &self.call.scope;
+        scope.store.delete(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+    }
+
+    /// One of the caller's resources: what it is, and its content by window,
+    /// as a stream, or whole.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`].
+    pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
+        let scope = &self.call.scope;
+        scope.store.get(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+    }
+
+    /// What the server's own definition lists.
+    pub fn registry(&self) -> &Registry {
+        &self.call.scope.registry
+    }
+
+    /// Whatever can be read at that URI, dynamic first, then what the server's
+    /// own definition has there.
+    ///
+    /// # Errors
+    /// In words for the model.
+    pub async fn read_any(&self, uri: &str) -> Result<Found, ToolError> {
+        let scope = &self.call.scope;
+        let missing = match self.read_resource(uri).await {
+            Ok(found) => return Ok(found),
+            Err(missing) => missing,
+        };
+        let Some(read) = scope.registry.read(uri, scope.clone()).await else {
+            return Err(missing.into());
+        };
+        let (content, mime_type) = read.map_err(|fault| ToolError::new(fault.to_string()))?;
+        let details = Details { mime_type, ..Details::default() };
+        let (uri, owner) =
+            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.principal.owner());
+        Ok(Found::loose(uri, owner, content, details, scope.store.now()).await?)
+    }
+
+    /// A URI that nobody can guess: `larder://r/` and 128 random bits.
+    pub fn mint_uri(&self) -> String {
+        format!("larder://r/{}", self.call.scope.random.id())
+    }
+}
+
+/// A resource about to be created; awaiting it does.
+#[must_use = "nothing is created until it is awaited"]
+pub struct CreateResource<'a> {
+    scope: &'a Scope,
+    uri: String,
+    content: Content,
+    details: Details,
+}
+
+impl CreateResource<'_> {
+    /// Short name; the last part of the URI by default.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.details.name = Some(name.into());
+        self
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.details.title = Some(title.into());
+        self
+    }
+
+    /// What is in it.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.details.description = Some(description.into());
+        self
+    }
+
+    /// The media type; by the kind of content by default.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.details.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// How long it lives; a day by default.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.details.ttl = Some(ttl);
+        self
+    }
+
+    /// All of the above at once.
+    pub fn details(mut self, details: Details) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+impl<'a> IntoFuture for CreateResource<'a> {
+    type Output = Result<Arc<Entry>, StoreError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let uri = ResourceUri::parse(&self.uri)?;
+            let owner = self.scope.principal.owner();
+            self.scope.store.create(&owner, uri, self.content, self.details).await
+        })
+    }
+}
+
+/// New content about to be stored; awaiting it does.
+#[must_use = "nothing is updated until it is awaited"]
+pub struct UpdateResource<'a> {
+    scope: &'a Scope,
+    uri: String,
+    content: Content,
+    ttl: Option<Duration>,
+}
+
+impl UpdateResource<'_> {
+    /// A new time to live, from now, instead of the old expiry.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+}
+
+impl<'a> IntoFuture for UpdateResource<'a> {
+    type Output = Result<Arc<Entry>, StoreError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let uri = ResourceUri::parse(&self.uri)?;
+            let owner = self.scope.principal.owner();
+            self.scope.store.update(&owner, uri, self.content, self.ttl).await
+        })
+    }
+}
+
+impl Entry {
+    /// As `resources/list` shows it.
+    pub fn to_resource(&self) -> model::Resource {
+        let mut resource = model::Resource::new(self.uri.as_str(), &self.name);
+        resource.title.clone_from(&self.title);
+        resource.description.clone_from(&self.description);
+        resource.mime_type = Some(self.mime_type.clone());
+        resource.size = Some(self.size);
+        let mut annotations = model::Annotations::default();
+        annotations.last_modified = Some(self.updated.to_string());
+        resource.annotations = Some(annotations);
+        resource
+    }
+
+    /// A `resource_link` to it, for a tool's result beside the URI in plain
+    /// text: many hosts show the text only.
+    pub fn to_link(&self) -> ContentBlock {
+        ContentBlock::resource_link(self.to_resource())
+    }
+}

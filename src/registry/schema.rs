@@ -1,0 +1,157 @@
+//! Argument structs as JSON Schema, and arguments checked against it.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Value, json};
+
+/// What a struct says of itself: its name, its doc comment, its fields.
+pub(super) struct Described {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) schema: JsonObject,
+    /// A struct without fields, for a tool without arguments.
+    pub(super) is_unit: bool,
+}
+
+/// Reads a type's schema. Names turn from `SearchLogs` into `search_logs`.
+pub(super) fn describe<A: JsonSchema>() -> Described {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<A>().to_value();
+    let mut take = |key: &str| schema.as_object_mut().and_then(|s| s.remove(key));
+    // 2020-12 is the default dialect, and the name stands on the tool.
+    take("$schema");
+    take("title");
+    let description = take("description").and_then(|d| d.as_str().map(unwrap_lines));
+    tidy(&mut schema);
+    let is_unit = schema.get("type") == Some(&json!("null"));
+    if is_unit {
+        schema = json!({ "type": "object", "additionalProperties": false });
+    }
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    Described { name: snake_case(&A::schema_name()), description, schema, is_unit }
+}
+
+/// Leaves out what costs a model tokens and tells it nothing: line breaks
+/// inside a comment's paragraphs, null as a default, Rust's integer widths.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_property_list = members.values().all(Value::is_object);
+            if !is_property_list {
+                members.retain(|key, value| {
+                    let says_nothing = (key == "default" && value.is_null())
+                        || (key == "format" && value.as_str().is_some_and(is_rust_number));
+                    !says_nothing
+                });
+                if let Some(Value::String(text)) = members.get_mut("description") {
+                    *text = unwrap_lines(text);
+                }
+            }
+            members.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn is_rust_number(format: &str) -> bool {
+    let width = format.trim_start_matches("uint").trim_start_matches("int");
+    width.is_empty()
+        || width.bytes().all(|b| b.is_ascii_digit())
+        || matches!(format, "float" | "double")
+}
+
+/// Joins the lines of each paragraph.
+fn unwrap_lines(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    let mut previous: Option<char> = None;
+    for (at, c) in name.char_indices() {
+        let next = name[at + c.len_utf8()..].chars().next();
+        let word_begins = c.is_uppercase()
+            && previous.is_some_and(|p| {
+                p.is_lowercase() || p.is_ascii_digit() || next.is_some_and(char::is_lowercase)
+            });
+        if word_begins && previous != Some('_') {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+        previous = Some(c);
+    }
+    snake
+}
+
+/// Checks arguments against a schema.
+pub(super) struct Validator {
+    validator: jsonschema::Validator,
+    pub(super) schema: Arc<JsonObject>,
+}
+
+/// How many faults of one call's arguments are told.
+const FAULTS_TOLD: usize = 5;
+
+impl Validator {
+    /// # Errors
+    /// Why the schema cannot be used for arguments.
+    pub(super) fn new(schema: JsonObject) -> Result<Self, String> {
+        if schema.get("type") != Some(&json!("object")) {
+            return Err("its arguments must be an object: take a struct with named fields".into());
+        }
+        let value = Value::Object(schema);
+        let validator = jsonschema::draft202012::options()
+            .build(&value)
+            .map_err(|e| format!("its input schema is not valid: {e}"))?;
+        let Value::Object(schema) = value else { return Err("its schema is no object".into()) };
+        Ok(Self { validator, schema: Arc::new(schema) })
+    }
+
+    /// # Errors
+    /// Names each argument that is wrong and says how, never with its value,
+    /// which may be long or secret.
+    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
+        if self.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        let faults: Vec<_> = self
+            .validator
+            .iter_errors(arguments)
+            .take(FAULTS_TOLD)
+            .map(|fault| {
+                let path = fault.instance_path().to_string();
+                let text = fault.masked_with("the value").to_string();
+                match path.trim_start_matches('/') {
+                    "" => text,
+                    argument => format!("{}: {text}", argument.replace('/', ".")),
+                }
+            })
+            .collect();
+        Err(format!("Invalid arguments: {}", faults.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake_case;
+
+    #[test]
+    fn struct_names_become_tool_names() {
+        for (name, snake) in [
+            ("SearchLogs", "search_logs"),
+            ("Echo", "echo"),
+            ("HTTPGet", "http_get"),
+            ("already_snake", "already_snake"),
+            ("Page2Text", "page2_text"),
+        ] {
+            assert_eq!(snake_case(name), snake);
+        }
+    }
+}

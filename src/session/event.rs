@@ -1,0 +1,54 @@
+//! Events and their ids.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+
+/// One message on a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Names it, for `Last-Event-ID`.
+    pub id: EventId,
+    /// A JSON-RPC message on one line.
+    pub data: Bytes,
+}
+
+/// A stream and a position in it: enough to resume, and found only under the
+/// session that the stream belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EventId {
+    /// The stream's own name, unique among all.
+    pub stream: Arc<str>,
+    /// The position; 0 stands before the first message.
+    pub position: u64,
+}
+
+impl EventId {
+    /// Reads what [`fmt::Display`] wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (stream, position) = text.rsplit_once('-')?;
+        let digits = !position.is_empty() && position.bytes().all(|b| b.is_ascii_digit());
+        let position = position.parse().ok().filter(|_| digits)?;
+        Some(Self { stream: stream.into(), position })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.stream, self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventId;
+
+    #[test]
+    fn ids_round_trip_and_garbage_is_refused() {
+        let id = EventId { stream: "ab12".into(), position: 7 };
+        assert_eq!(EventId::parse(&id.to_string()), Some(id));
+        for garbage in ["", "-", "ab", "ab-", "ab-+1", "ab--1x", "ab-99999999999999999999999"] {
+            assert_eq!(EventId::parse(garbage), None, "{garbage}");
+        }
+    }
+}

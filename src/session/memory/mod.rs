@@ -1,0 +1,264 @@
+//! Sessions in this process's memory.
+
+mod log;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use self::{
+    log::Log,
+    table::{Record, Table},
+};
+use super::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter};
+use crate::{
+    auth::{Owner, Principal},
+    clock::Clock,
+    protocol::{Announcement, ClientFacts, ProtocolVersion},
+    random::Random,
+};
+
+/// Bounds on sessions and their streams.
+#[derive(Debug, Clone)]
+pub struct SessionLimits {
+    /// How long a session lives without a request or an open stream.
+    pub idle: Duration,
+    /// How long a finished stream can still be resumed.
+    pub replay: Duration,
+    /// Sessions of one principal.
+    pub sessions_per_principal: usize,
+    /// Streams of one session, finished ones that can be resumed included.
+    pub streams_per_session: usize,
+    /// Subscribed resources of one session.
+    pub subscriptions_per_session: usize,
+    /// Messages kept of one stream.
+    pub events_per_stream: usize,
+    /// Bytes kept of one stream; the newest message is kept whatever its size.
+    pub bytes_per_stream: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_secs(60 * 60),
+            replay: Duration::from_secs(5 * 60),
+            sessions_per_principal: 100_000,
+            streams_per_session: 64,
+            subscriptions_per_session: 1_000,
+            events_per_stream: 10_000,
+            bytes_per_stream: 4 << 20,
+        }
+    }
+}
+
+/// Keeps sessions and streams in memory.
+#[derive(Debug)]
+pub struct MemorySessions {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    clock: Arc<dyn Clock>,
+    random: Random,
+    limits: SessionLimits,
+    // A plain mutex: held for a few map operations and never across an await.
+    table: Mutex<Table>,
+    sooner: Notify,
+}
+
+impl MemorySessions {
+    /// None yet.
+    pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
+        let (table, sooner) = (Mutex::default(), Notify::new());
+        Self { inner: Arc::new(Inner { clock, random, limits, table, sooner }) }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new_log(&self) -> Arc<Log> {
+        let limits = &self.limits;
+        let stream = Arc::from(self.random.id());
+        Arc::new(Log::new(stream, limits.events_per_stream, limits.bytes_per_stream))
+    }
+
+    fn announce(&self, owner: Option<&Owner>, announcement: &Announcement) {
+        let message = announcement.encode(None);
+        let logs = self.lock().own_streams_wanting(owner, announcement, || self.new_log());
+        for log in logs {
+            log.append_once(message.clone());
+        }
+    }
+
+    fn with_record<T>(
+        &self,
+        session: &Session,
+        act: impl FnOnce(&mut Record) -> T,
+    ) -> Result<T, SessionError> {
+        let mut table = self.lock();
+        table.record(&session.id).map(act).ok_or(SessionError::NotFound)
+    }
+}
+
+#[async_trait]
+impl Sessions for MemorySessions {
+    async fn create(
+        &self,
+        principal: Principal,
+        version: ProtocolVersion,
+        client: ClientFacts,
+    ) -> Result<Arc<Session>, SessionError> {
+        let inner = &self.inner;
+        let session =
+            Arc::new(Session { id: inner.random.id().into(), principal, version, client });
+        let expires = inner.clock.now().saturating_add(inner.limits.idle);
+        let most = inner.limits.sessions_per_principal;
+        let inserted = inner.lock().insert(Arc::clone(&session), expires, most);
+        if !inserted {
+            return Err(SessionError::TooMany(format!(
+                "There are {most} sessions already (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
+            )));
+        }
+        inner.sooner.notify_one();
+        Ok(session)
+    }
+
+    async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError> {
+        let now = self.inner.clock.now();
+        let mut table = self.inner.lock();
+        let record = table.record(id).filter(|r| r.session.principal == *principal);
+        let record = record.filter(|r| !r.is_expired(now)).ok_or(SessionError::NotFound)?;
+        record.expires = now.saturating_add(self.inner.limits.idle);
+        Ok(Arc::clone(&record.session))
+    }
+
+    async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
+        let now = self.inner.clock.now();
+        let mut table = self.inner.lock();
+        let record = table.record(id).filter(|r| r.session.principal == *principal);
+        let Some(expired) = record.map(|r| r.is_expired(now)) else { return Ok(false) };
+        table.remove(id);
+        Ok(!expired)
+    }
+
+    async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
+        let most = self.inner.limits.subscriptions_per_session;
+        self.inner.with_record(session, |record| {
+            let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
+            if subscriptions.len() >= most && !subscriptions.contains(uri) {
+                return Err(SessionError::TooMany(format!(
+                    "This session has {most} subscriptions, the most there may be. Unsubscribe from some."
+                )));
+            }
+            subscriptions.insert(uri.to_owned());
+            Ok(())
+        })?
+    }
+
+    async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
+        self.inner.with_record(session, |record| {
+            if let Some(subscriptions) = &mut record.subscriptions {
+                subscriptions.remove(uri);
+            }
+        })
+    }
+
+    async fn open(&self, session: &Session) -> Result<Box<dyn StreamWriter>, SessionError> {
+        let log = self.inner.new_log();
+        let most = self.inner.limits.streams_per_session;
+        let opened =
+            self.inner.with_record(session, |record| record.add_stream(Arc::clone(&log), most))?;
+        if !opened {
+            return Err(SessionError::TooMany(format!(
+                "This session has {most} calls under way, the most there may be. Wait for some to end."
+            )));
+        }
+        let session = Arc::clone(&session.id);
+        Ok(Box::new(MemoryWriter { inner: Arc::clone(&self.inner), session, log }))
+    }
+
+    async fn follow(&self, session: &Session, after: &EventId) -> Result<Deliveries, SessionError> {
+        let log = self.inner.with_record(session, |record| record.stream(&after.stream))?;
+        let log = log.ok_or_else(|| SessionError::NoStream(after.to_string()))?;
+        log.follow(after.position)
+    }
+
+    async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError> {
+        let log =
+            self.inner.with_record(session, |record| record.own_stream(|| self.inner.new_log()))?;
+        let start = EventId { stream: Arc::clone(&log.stream), position: log.delivered() };
+        Ok((start.clone(), log.follow(start.position)?))
+    }
+
+    async fn announce(&self, owner: &Owner, announcement: &Announcement) {
+        self.inner.announce(Some(owner), announcement);
+    }
+
+    async fn announce_to_all(&self, announcement: &Announcement) {
+        self.inner.announce(None, announcement);
+    }
+
+    async fn maintain(&self) {
+        let Inner { clock, limits, sooner, .. } = &*self.inner;
+        loop {
+            let added = sooner.notified();
+            let now = clock.now();
+            let next = {
+                let mut table = self.inner.lock();
+                table.remove_expired(now, limits.idle);
+                table.next_expiry()
+            };
+            let next = next.unwrap_or_else(|| now.saturating_add(Duration::from_secs(60 * 60)));
+            tokio::select! {
+                () = clock.sleep_until(next) => {}
+                () = added => {}
+            }
+        }
+    }
+}
+
+/// Writes one stream; closes it and starts its replay time when dropped.
+struct MemoryWriter {
+    inner: Arc<Inner>,
+    session: Arc<str>,
+    log: Arc<Log>,
+}
+
+#[async_trait]
+impl StreamWriter for MemoryWriter {
+    fn start(&self) -> EventId {
+        EventId { stream: Arc::clone(&self.log.stream), position: 0 }
+    }
+
+    async fn append(&mut self, message: Bytes) -> Result<(), SessionError> {
+        self.log.append(message);
+        Ok(())
+    }
+
+    async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError> {
+        self.log.disconnect(retry);
+        Ok(())
+    }
+}
+
+impl Drop for MemoryWriter {
+    fn drop(&mut self) {
+        self.log.close();
+        let until = self.inner.clock.now().saturating_add(self.inner.limits.replay);
+        self.inner.lock().keep_stream_until(until, &self.session, &self.log.stream);
+        self.inner.sooner.notify_one();
+    }
+}

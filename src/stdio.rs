@@ -1,0 +1,313 @@
+//! The protocol over standard input and output: one JSON-RPC message a line
+//! (2026-07-28, transports: stdio). Both eras; a session is the process.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::{
+    io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    auth::Principal,
+    dispatch::{Dispatcher, Step},
+    era::{Dress, Era, Legacy, Listen, Modern, encode_outcome, failure},
+    protocol::{Fault, Message, Meta, Method, Params, Request, RequestId, parse},
+    session::{Delivery, Session},
+};
+
+/// How many messages may wait for a slow reader of our output.
+const OUTPUT: usize = 64;
+
+/// What a connection works with.
+#[derive(Clone)]
+pub(crate) struct Stdio {
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) legacy: Arc<Legacy>,
+    pub(crate) modern: Modern,
+    pub(crate) closing: CancellationToken,
+    /// The most that a message may have, in bytes.
+    pub(crate) message_bytes: usize,
+}
+
+/// One connection.
+struct Connection {
+    stdio: Stdio,
+    output: mpsc::Sender<Bytes>,
+    tasks: TaskTracker,
+    session: Option<Arc<Session>>,
+    running: Arc<Running>,
+}
+
+type Running = Mutex<HashMap<RequestId, CancellationToken>>;
+
+impl Stdio {
+    /// Serves until the input ends or the server stops. Running calls are
+    /// given up then: nobody is there to hear of them.
+    ///
+    /// # Errors
+    /// When input or output fails.
+    pub(crate) async fn serve(
+        self,
+        mut input: impl AsyncBufRead + Unpin,
+        mut output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> io::Result<()> {
+        let (sender, mut messages) = mpsc::channel::<Bytes>(OUTPUT);
+        let writer = tokio::spawn(async move {
+            while let Some(message) = messages.recv().await {
+                output.write_all(&message).await?;
+                output.write_all(b"\n").await?;
+                output.flush().await?;
+            }
+            Ok::<_, io::Error>(())
+        });
+        let (closing, most) = (self.closing.clone(), self.message_bytes);
+        let mut connection = Connection {
+            stdio: self,
+            output: sender,
+            tasks: TaskTracker::new(),
+            session: None,
+            running: Arc::default(),
+        };
+        loop {
+            let line = tokio::select! {
+                () = closing.cancelled() => break,
+                line = read_line(&mut input, most) => line?,
+            };
+            match line {
+                Line::End => break,
+                Line::Message(line) if line.trim_ascii().is_empty() => {}
+                Line::Message(line) => connection.take(line).await,
+                Line::TooLong => {
+                    let message = format!("The message is longer than {most} bytes.");
+                    connection.refuse(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                }
+            }
+        }
+        connection.end().await;
+        drop(connection);
+        writer.await.map_err(io::Error::other)?
+    }
+}
+
+enum Line {
+    Message(Bytes),
+    TooLong,
+    End,
+}
+
+/// Reads a line without keeping more of it than a message may have.
+async fn read_line(input: &mut (impl AsyncBufRead + Unpin), most: usize) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut too_long = false;
+    loop {
+        let buffer = input.fill_buf().await?;
+        if buffer.is_empty() {
+            return Ok(match (too_long, line.is_empty()) {
+                (true, _) => Line::TooLong,
+                (false, true) => Line::End,
+                (false, false) => Line::Message(line.into()),
+            });
+        }
+        let end = memchr::memchr(b'\n', buffer);
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        too_long |= line.len() + part.len() > most;
+        if too_long {
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let used = end.map_or(buffer.len(), |at| at + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(if too_long { Line::TooLong } else { Line::Message(line.into()) });
+        }
+    }
+}
+
+impl Connection {
+    async fn take(&mut self, line: Bytes) {
+        match parse(&line) {
+            Ok(Message::Request(request)) => self.request(request).await,
+            Ok(Message::Notification { method, params }) => self.notification(&method, &params),
+            // The server has asked nothing, so nothing is answered.
+            Ok(Message::Response { .. }) => {}
+            Err((fault, id)) => self.refuse(id.as_ref(), &fault, Era::Legacy).await,
+        }
+    }
+
+    async fn request(&mut self, request: Request) {
+        let meta = match Meta::of(&request.params) {
+            Ok(meta) => meta,
+            Err(fault) => return self.refuse(Some(&request.id), &fault, Era::Legacy).await,
+        };
+        let era = Era::of(&meta, None);
+        let id = request.id.clone();
+        let begun = match era {
+            Era::Modern => self.modern(&request, meta),
+            Era::Legacy => self.legacy(&request, meta).await,
+        };
+        if let Err(fault) = begun {
+            self.refuse(Some(&id), &fault, era).await;
+        }
+    }
+
+    fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let stdio = &self.stdio;
+        let call = stdio.modern.accept(request, meta, None, Principal::Local)?;
+        let (id, output) = (request.id.clone(), self.output.clone());
+        if call.method == Method::Listen {
+            let store = stdio.dispatcher.store();
+            let closing = stdio.closing.clone();
+            let listen = Listen::new(id.clone(), &call.params, &call.principal, store, closing)?;
+            self.spawn(id, async move {
+                let mut messages = std::pin::pin!(listen.messages());
+                while let Some(message) = messages.next().await {
+                    if output.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            });
+            return Ok(());
+        }
+        let mut running = stdio.dispatcher.start(call);
+        let dress = stdio.modern.dress.clone();
+        self.spawn(id.clone(), async move {
+            while let Some(step) = running.next().await {
+                if send(&output, step, &id, &dress).await.is_none() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    async fn legacy(&mut self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let legacy = Arc::clone(&self.stdio.legacy);
+        let method = Method::parse(&request.method).filter(|m| m.in_legacy());
+        let method = method.ok_or_else(|| Fault::MethodNotFound(request.method.clone()))?;
+        let Some(session) = self.session.clone() else {
+            let encoded = if method == Method::Initialize {
+                let (session, encoded) = legacy.initialize(request, Principal::Local).await?;
+                self.follow(&session).await?;
+                self.session = Some(session);
+                encoded
+            } else {
+                legacy.answer_once(request, meta, Principal::Local).await?
+            };
+            let message = encoded.whole().await.map_err(|e| Fault::Internal(e.to_string()))?;
+            // Nobody reading is noticed by the reader of our input.
+            let _ = self.output.send(message).await;
+            return Ok(());
+        };
+        let (id, output, dress) = (request.id.clone(), self.output.clone(), legacy.dress.clone());
+        if let Some(reply) = legacy.in_session(&session, method, &request.params).await? {
+            let message = encode_outcome(&id, Ok(reply), &dress).await;
+            let _ = self.output.send(message).await;
+            return Ok(());
+        }
+        let mut call = legacy.start(&session, method, request, meta);
+        self.spawn(id.clone(), async move {
+            while let Some(step) = call.next().await {
+                if send(&output, step, &id, &dress).await.is_none() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Carries what belongs to no call.
+    async fn follow(&self, session: &Session) -> Result<(), Fault> {
+        let (_, mut deliveries) = self.stdio.legacy.connect(session, None).await?;
+        let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
+        self.tasks.spawn(async move {
+            let forward = async {
+                while let Some(Ok(Delivery::Event(event))) = deliveries.next().await {
+                    if output.send(event.data).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = forward => {}
+                () = closing.cancelled() => {}
+            }
+        });
+        Ok(())
+    }
+
+    fn notification(&self, method: &str, params: &Params) {
+        if let Some(session) = &self.session {
+            self.stdio.legacy.notified(session, method, params);
+        }
+        let running = self.lock();
+        if let Some(cancelled) = Message::cancelled(method, params).and_then(|id| running.get(&id))
+        {
+            cancelled.cancel();
+        }
+    }
+
+    /// Runs what a request asks for beside the others, until it is cancelled.
+    fn spawn(&self, id: RequestId, run: impl Future<Output = ()> + Send + 'static) {
+        let cancelled = CancellationToken::new();
+        self.lock().insert(id.clone(), cancelled.clone());
+        let running = Arc::clone(&self.running);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = run => {}
+                () = cancelled.cancelled() => {}
+            }
+            lock(&running).remove(&id);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        lock(&self.running)
+    }
+
+    async fn refuse(&self, id: Option<&RequestId>, fault: &Fault, era: Era) {
+        // Nobody reading is noticed by the reader of our input.
+        let _ = self.output.send(failure(id, fault, era)).await;
+    }
+
+    async fn end(&mut self) {
+        for cancelled in self.lock().values() {
+            cancelled.cancel();
+        }
+        if let Some(session) = self.session.take() {
+            // It may have expired already.
+            let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+fn lock(running: &Running) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends a step; nothing when nobody reads any more.
+async fn send(
+    output: &mpsc::Sender<Bytes>,
+    step: Step,
+    id: &RequestId,
+    dress: &Dress,
+) -> Option<()> {
+    let message = match step {
+        Step::Message(message) => match message.encode() {
+            Some(message) => message,
+            None => return Some(()),
+        },
+        Step::Outcome(outcome) => encode_outcome(id, outcome, dress).await,
+    };
+    output.send(message).await.ok()
+}

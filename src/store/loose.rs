@@ -1,0 +1,80 @@
+//! Content that belongs to no store, looked at as if it did: what a static
+//! resource gives, for the tools that read by window.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use super::{
+    Committed, Content, Details, Draft, Found, Placement, ResourceUri, StoreError, Upload,
+    blocks::BlockWriter, memory::MemoryBlob,
+};
+use crate::{auth::Owner, clock::Timestamp};
+
+impl Found {
+    /// Content as a resource of that name, held in memory by this value alone.
+    ///
+    /// # Errors
+    /// [`StoreError::NotText`], [`StoreError::Input`].
+    pub async fn loose(
+        uri: ResourceUri,
+        owner: Owner,
+        content: Content,
+        details: Details,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+        let (kind, mut pieces) = content.into_parts();
+        let blocks = Arc::new(Mutex::new(Vec::new()));
+        let mut writer =
+            BlockWriter::new(kind, Box::new(Loose { blocks: Arc::clone(&blocks), at: 0 }));
+        while let Some(piece) = pieces.next().await {
+            writer.write(piece.map_err(StoreError::Input)?).await?;
+        }
+        let (_, measured) = writer.finish().await?;
+        let draft = Draft {
+            uri: uri.clone(),
+            owner,
+            kind,
+            size: measured.size,
+            lines: measured.lines,
+            sha256: measured.sha256,
+            blocks: measured.blocks.into(),
+            now,
+            placement: Placement::Create {
+                name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
+                title: details.title,
+                description: details.description,
+                mime_type,
+                expires: now.saturating_add(Duration::MAX),
+            },
+        };
+        let entry = draft.over(None).ok_or(StoreError::NotFound { uri })?;
+        let blocks = std::mem::take(&mut *blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
+    }
+}
+
+struct Loose {
+    blocks: Arc<Mutex<Vec<(u64, Bytes)>>>,
+    at: u64,
+}
+
+#[async_trait]
+impl Upload for Loose {
+    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
+        let length = block.len() as u64;
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, block));
+        self.at += length;
+        Ok(())
+    }
+
+    async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        Err(StoreError::NotFound { uri: draft.uri })
+    }
+}

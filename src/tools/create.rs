@@ -1,0 +1,114 @@
+//! `create_resource`
+
+use std::time::Duration;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use rmcp::model::CallToolResult;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::wording;
+use crate::{
+    registry::{Context, Tool, ToolError},
+    store::{Content, Details},
+};
+
+/// Puts a large text, JSON value or file by under a URI, outside of the
+/// conversation, until it expires. Answers with the URI; read it back in
+/// parts with read_resource, or find things in it with search_resource. Give
+/// exactly one of text, json and blob. A URI that is in use is overwritten.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CreateResource {
+    /// Where to put it, such as results://search/42. Any scheme will do; one
+    /// that nobody can guess is made when this is left out.
+    #[serde(default)]
+    uri: Option<String>,
+    /// Text to store.
+    #[serde(default)]
+    text: Option<String>,
+    /// Binary data to store, in base64.
+    #[serde(default)]
+    blob: Option<String>,
+    /// A JSON value to store.
+    #[serde(default)]
+    json: Option<Value>,
+    /// A short name.
+    #[serde(default)]
+    name: Option<String>,
+    /// What is in it.
+    #[serde(default)]
+    description: Option<String>,
+    /// Its media type. By default text/plain, application/json or
+    /// application/octet-stream.
+    #[serde(default)]
+    mime_type: Option<String>,
+    /// How many seconds to keep it. One day by default.
+    #[serde(default)]
+    ttl: Option<f64>,
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
+    Tool::new(|ctx: Context<S>, args: CreateResource| async move { create(&ctx, args).await })
+}
+
+async fn create<S>(ctx: &Context<S>, args: CreateResource) -> Result<CallToolResult, ToolError> {
+    let content = content(args.text, args.blob, args.json)?;
+    let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
+    let details = Details {
+        name: args.name,
+        title: None,
+        description: args.description,
+        mime_type: args.mime_type.map(|m| mime_type(&m)).transpose()?,
+        ttl: args.ttl.map(ttl).transpose()?,
+    };
+    let entry = ctx.create_resource(uri, content).details(details).await?;
+    Ok(wording::stored(&entry, "Stored"))
+}
+
+/// Exactly one of the three.
+pub(super) fn content(
+    text: Option<String>,
+    blob: Option<String>,
+    json: Option<Value>,
+) -> Result<Content, ToolError> {
+    match (text, blob, json) {
+        (Some(text), None, None) => Ok(text.into()),
+        (None, Some(blob), None) => match BASE64_STANDARD.decode(blob.trim_ascii()) {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(error) => Err(ToolError::new(format!(
+                "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
+            ))),
+        },
+        (None, None, Some(json)) => Ok(json.into()),
+        (None, None, None) => {
+            Err(ToolError::new("There is nothing to store: give one of text, json and blob."))
+        }
+        _ => Err(ToolError::new("Give exactly one of text, json and blob.")),
+    }
+}
+
+fn ttl(seconds: f64) -> Result<Duration, ToolError> {
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(ToolError::new("ttl must be positive: how many seconds to keep the resource."));
+    }
+    // A second that has not begun would be none at all.
+    Duration::try_from_secs_f64(seconds)
+        .map(|ttl| ttl.max(Duration::from_millis(1)))
+        .map_err(|_| ToolError::new("ttl is too large."))
+}
+
+/// `type/subtype`, perhaps with parameters (RFC 9110, 8.3.1).
+fn mime_type(text: &str) -> Result<String, ToolError> {
+    let is_token = |t: &str| {
+        !t.is_empty() && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+    };
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    match essence.split_once('/') {
+        Some((kind, subtype)) if is_token(kind) && is_token(subtype) && text.len() <= 255 => {
+            Ok(text.to_owned())
+        }
+        _ => Err(ToolError::new("mime_type must look like text/csv.")),
+    }
+}

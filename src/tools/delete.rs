@@ -1,0 +1,31 @@
+//! `delete_resource`
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::registry::{Context, Tool, ToolError};
+
+/// Deletes a stored resource before it expires. Deleting one that is gone
+/// already is no error.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DeleteResource {
+    /// Which resource.
+    uri: String,
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
+    Tool::new(|ctx: Context<S>, args: DeleteResource| async move { delete(&ctx, &args.uri).await })
+}
+
+async fn delete<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
+    if ctx.delete_resource(uri).await? {
+        return Ok(format!("Deleted {uri}."));
+    }
+    if ctx.registry().is_static(uri) {
+        return Err(ToolError::new(format!(
+            "{uri} is part of this server and cannot be deleted; only stored resources can."
+        )));
+    }
+    Ok(format!("Deleted {uri}: it was gone already."))
+}

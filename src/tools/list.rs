@@ -1,0 +1,132 @@
+//! `list_resources`
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ToolOptions;
+use crate::{
+    registry::{Context, Json, Tool, ToolError},
+    store::ResourceUri,
+};
+
+/// How many stored resources are shown where nobody says otherwise.
+const DEFAULT: usize = 50;
+
+/// Lists what can be read: your stored resources, and this server's own
+/// resources and URI templates, as JSON. Read one with read_resource.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListResources {
+    /// Only URIs that begin with this, such as results://.
+    #[serde(default)]
+    prefix: Option<String>,
+    /// Only stored resources whose URI comes after this one: the next page.
+    #[serde(default)]
+    after: Option<String>,
+    /// How many stored resources to show at most. 50 by default.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>(options: &ToolOptions) -> Tool<S> {
+    let budget = options.output_bytes;
+    Tool::new(
+        move |ctx: Context<S>, args: ListResources| async move { list(&ctx, &args, budget).await },
+    )
+}
+
+async fn list<S>(
+    ctx: &Context<S>,
+    args: &ListResources,
+    budget: usize,
+) -> Result<Json<Value>, ToolError> {
+    let prefix = args.prefix.as_deref().unwrap_or_default();
+    let limit = args.limit.unwrap_or(DEFAULT);
+    let owner = ctx.principal().owner();
+    let page = ctx.store().list(&owner, prefix, args.after.as_deref(), limit).await?;
+
+    let mut resources = Vec::new();
+    let mut templates = Vec::new();
+    let mut used = 0;
+    let mut complete = !page.more;
+    if args.after.is_none() {
+        // The server's own are few and come with the first page.
+        for resource in ctx.registry().resources() {
+            let shadowed = match ResourceUri::parse(&resource.uri) {
+                Ok(uri) => ctx.store().get(&owner, &uri).await.is_ok(),
+                Err(_) => false,
+            };
+            if resource.uri.starts_with(prefix) && !shadowed {
+                let shown = json!({
+                    "uri": resource.uri,
+                    "name": resource.name,
+                    "description": resource.description,
+                    "mime_type": resource.mime_type,
+                });
+                complete &= push(&mut resources, without_nulls(shown), &mut used, budget);
+            }
+        }
+        for template in ctx.registry().all_templates() {
+            if template.uri_template.starts_with(prefix) {
+                let shown = json!({
+                    "uri_template": template.uri_template,
+                    "name": template.name,
+                    "description": template.description,
+                });
+                complete &= push(&mut templates, without_nulls(shown), &mut used, budget);
+            }
+        }
+    }
+    let mut last = args.after.clone();
+    for entry in &page.entries {
+        let shown = json!({
+            "uri": entry.uri,
+            "name": entry.name,
+            "description": entry.description,
+            "mime_type": entry.mime_type,
+            "size": entry.size,
+            "lines": entry.lines,
+            "expires": entry.expires.to_string(),
+        });
+        if !push(&mut resources, without_nulls(shown), &mut used, budget) {
+            complete = false;
+            break;
+        }
+        last = Some(entry.uri.as_str().to_owned());
+    }
+    let mut answer = json!({
+        "complete": complete,
+        "returned": resources.len() + templates.len(),
+        "resources": resources,
+        "templates": templates,
+    });
+    if !complete && let Some(last) = last {
+        let mut next = json!({ "after": last, "limit": limit });
+        if !prefix.is_empty() {
+            next["prefix"] = json!(prefix);
+        }
+        answer["next"] = json!(super::wording::call("list_resources", &next));
+    }
+    Ok(Json(answer))
+}
+
+/// Adds an item if it fits the budget; says whether it did.
+fn push(items: &mut Vec<Value>, item: Value, used: &mut usize, budget: usize) -> bool {
+    let size = item.to_string().len() + 1;
+    // Something is kept for what stands around the items.
+    let fits = *used + size + 512 <= budget || *used == 0;
+    if fits {
+        *used += size;
+        items.push(item);
+    }
+    fits
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|_, v| !v.is_null());
+    }
+    value
+}

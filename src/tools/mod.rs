@@ -1,0 +1,90 @@
+//! The tools that every Larder server can offer over what it stores. They
+//! must do by themselves: many hosts show a model neither links nor resources.
+//!
+//! Every answer stays under the output budget, and says in plain text what it
+//! is: complete or not, out of how much, and the exact next call.
+
+mod create;
+mod delete;
+mod describe;
+mod list;
+mod read;
+mod search;
+mod update;
+mod wording;
+
+use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
+use serde_json::json;
+
+use crate::registry::{Builder, Tool};
+
+/// How the tools answer.
+#[derive(Debug, Clone)]
+pub struct ToolOptions {
+    /// The most that one answer may have, in bytes of text.
+    pub output_bytes: usize,
+}
+
+impl Default for ToolOptions {
+    /// 32,000 bytes: below what the strictest of the common hosts hands on to
+    /// a model whole.
+    fn default() -> Self {
+        Self { output_bytes: 32_000 }
+    }
+}
+
+/// Adds the tools that read: `list_resources`, `describe_resource`,
+/// `read_resource`, `search_resource`.
+///
+/// ```
+/// use larder::{registry::Registry, tools::{self, ToolOptions}};
+///
+/// let registry = Registry::builder("mine").with(tools::reading(ToolOptions::default())).build()?;
+/// assert_eq!(registry.tools(None)?.items.len(), 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn reading<S: Send + Sync + 'static>(
+    options: ToolOptions,
+) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    move |builder| {
+        builder
+            .tool(reads(list::tool(&options), "List resources"))
+            .tool(reads(describe::tool(), "Describe a resource"))
+            .tool(reads(read::tool(&options), "Read a resource"))
+            .tool(reads(search::tool(&options), "Search a resource"))
+    }
+}
+
+/// Adds the tools that write: `create_resource`, `update_resource`,
+/// `delete_resource`.
+pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
+    |builder| {
+        let adds = hints("Store a resource", false, false);
+        let replaces = hints("Replace a resource's content", true, true);
+        let removes = hints("Delete a resource", true, true);
+        builder
+            .tool(create::tool().annotations(adds))
+            .tool(update::tool().annotations(replaces))
+            .tool(delete::tool().annotations(removes))
+    }
+}
+
+fn hints(title: &str, destructive: bool, idempotent: bool) -> ToolAnnotations {
+    let (title, closed_world) = (Some(title.to_owned()), Some(false));
+    ToolAnnotations::from_raw(title, Some(false), Some(destructive), Some(idempotent), closed_world)
+}
+
+/// Marks a tool that changes nothing and answers within its own budget: a host
+/// need not move its answers aside again.
+fn reads<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
+    let hints = ToolAnnotations::from_raw(
+        Some(title.to_owned()),
+        Some(true),
+        None,
+        Some(true),
+        Some(false),
+    );
+    let mut meta = JsonObject::new();
+    meta.insert("anthropic/maxResultSizeChars".into(), json!(100_000));
+    tool.annotations(hints).meta(MetaObject(meta))
+}

@@ -1,0 +1,46 @@
+//! `update_resource`
+
+use rmcp::model::CallToolResult;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{create, wording};
+use crate::registry::{Context, Tool, ToolError};
+
+/// Replaces the content of a resource that was stored with create_resource or
+/// by a tool. Its name, description, type and expiry stay. Give exactly one of
+/// text, json and blob.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UpdateResource {
+    /// Which resource.
+    uri: String,
+    /// The new text.
+    #[serde(default)]
+    text: Option<String>,
+    /// The new binary data, in base64.
+    #[serde(default)]
+    blob: Option<String>,
+    /// The new JSON value.
+    #[serde(default)]
+    json: Option<Value>,
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
+    Tool::new(|ctx: Context<S>, args: UpdateResource| async move { update(&ctx, args).await })
+}
+
+async fn update<S>(ctx: &Context<S>, args: UpdateResource) -> Result<CallToolResult, ToolError> {
+    let content = create::content(args.text, args.blob, args.json)?;
+    let entry = match ctx.update_resource(&args.uri, content).await {
+        Err(error) if error.is_not_found() && ctx.registry().is_static(&args.uri) => {
+            return Err(ToolError::new(format!(
+                "{} is part of this server and cannot be changed; only stored resources can.",
+                args.uri
+            )));
+        }
+        updated => updated?,
+    };
+    Ok(wording::stored(&entry, "Updated"))
+}
