@@ -40,8 +40,8 @@ impl BlockWriter {
         Self::with_block_size(kind, upload, BLOCK_BYTES)
     }
 
-    /// With blocks of another size, so that little content has many of them.
-    fn with_block_size(kind: Kind, upload: Box<dyn Upload>, block_bytes: usize) -> Self {
+    /// With blocks of another size than usual.
+    pub(super) fn with_block_size(kind: Kind, upload: Box<dyn Upload>, block_bytes: usize) -> Self {
         debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block holds any one character");
         Self {
             kind,
@@ -138,61 +138,32 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::sync::Arc;
-
-    use futures_util::FutureExt;
+    use futures_util::{FutureExt, stream};
     use proptest::prelude::*;
 
     use super::*;
     use crate::{
         auth::Owner,
-        clock::{Clock, ManualClock, Timestamp},
-        store::{
-            Backend, Draft, Found, Lookup, MemoryBackend, MemoryLimits, Placement, ResourceUri,
-        },
+        clock::Timestamp,
+        store::{Content, Details, Found, ResourceUri},
     };
 
-    /// Content in blocks of that size, as a backend hands it out.
+    /// Content that arrives in those pieces, in blocks of that size.
     pub(in crate::store) fn stored(
         kind: Kind,
         pieces: &[&[u8]],
         block_bytes: usize,
     ) -> Result<Found, StoreError> {
-        let stored = async {
-            let clock = ManualClock::new();
-            let backend = MemoryBackend::new(Arc::new(clock.clone()), MemoryLimits::default());
-            let (owner, uri) = (Owner::new("local"), ResourceUri::parse("test://blocks")?);
-            let upload = backend.begin(&owner).await?;
-            let mut writer = BlockWriter::with_block_size(kind, upload, block_bytes);
-            for piece in pieces {
-                writer.write(Bytes::copy_from_slice(piece)).await?;
-            }
-            let (upload, measured) = writer.finish().await?;
-            let placement = Placement::Create {
-                name: "blocks".into(),
-                title: None,
-                description: None,
-                mime_type: kind.default_mime_type().into(),
-                expires: Timestamp::from_millis(u64::MAX),
-            };
-            let draft = Draft {
-                uri: uri.clone(),
-                owner: owner.clone(),
-                kind,
-                size: measured.size,
-                lines: measured.lines,
-                sha256: measured.sha256,
-                blocks: measured.blocks.into(),
-                now: clock.now(),
-                placement,
-            };
-            upload.commit(draft).await?;
-            match backend.get(&owner, &uri).await? {
-                Lookup::Found(found) => Ok(found),
-                _ => Err(StoreError::NotFound { uri }),
-            }
+        let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let content = match kind {
+            Kind::Text => Content::text_stream(stream::iter(pieces)),
+            Kind::Binary => Content::byte_stream(stream::iter(pieces)),
         };
-        stored.now_or_never().expect("memory never waits")
+        let uri = ResourceUri::parse("test://blocks")?;
+        let (owner, now) = (Owner::new("local"), Timestamp::from_millis(0));
+        Found::loose_in_blocks(uri, owner, content, Details::default(), now, block_bytes)
+            .now_or_never()
+            .expect("memory never waits")
     }
 
     /// Text with characters of every width, and lines of many lengths.
