@@ -2,6 +2,8 @@
 //! and never evicts what it took.
 
 mod shelf;
+#[cfg(test)]
+mod tests;
 mod upload;
 
 pub(super) use upload::MemoryBlob;
