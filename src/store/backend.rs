@@ -1,7 +1,7 @@
 //! What a place to keep resources must do. Small on purpose: whatever can be
 //! built on top of it is built once, in [`Store`](super::Store).
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -131,13 +131,13 @@ pub enum Placement {
         description: Option<String>,
         /// The media type.
         mime_type: String,
-        /// When it goes.
-        expires: Timestamp,
+        /// How long it lives from now on.
+        ttl: Duration,
     },
     /// It needs a predecessor, whose metadata and expiry it keeps.
     Update {
-        /// A new expiry instead of the predecessor's.
-        expires: Option<Timestamp>,
+        /// How long it lives from now on, instead of to the predecessor's expiry.
+        ttl: Option<Duration>,
     },
 }
 
@@ -147,10 +147,11 @@ impl Draft {
     pub fn over(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
         let (name, title, description, mime_type, created, expires) = match self.placement {
-            Placement::Create { name, title, description, mime_type, expires } => {
+            Placement::Create { name, title, description, mime_type, ttl } => {
+                let expires = self.now.saturating_add(ttl);
                 (name, title, description, mime_type, self.now, expires)
             }
-            Placement::Update { expires } => {
+            Placement::Update { ttl } => {
                 let previous = previous?;
                 // A type that was only the old kind's default says nothing of the new one.
                 let mime_type = if previous.kind != self.kind
@@ -166,7 +167,7 @@ impl Draft {
                     previous.description.clone(),
                     mime_type,
                     previous.created,
-                    expires.unwrap_or(previous.expires),
+                    ttl.map_or(previous.expires, |ttl| self.now.saturating_add(ttl)),
                 )
             }
         };

@@ -24,6 +24,7 @@ pub(super) struct Measured {
 /// Takes pieces of any size and gives blocks to an upload.
 pub(super) struct BlockWriter {
     kind: Kind,
+    block_bytes: usize,
     upload: Box<dyn Upload>,
     /// Less than a block that could not be passed on yet.
     rest: BytesMut,
@@ -36,8 +37,15 @@ pub(super) struct BlockWriter {
 
 impl BlockWriter {
     pub(super) fn new(kind: Kind, upload: Box<dyn Upload>) -> Self {
+        Self::with_block_size(kind, upload, BLOCK_BYTES)
+    }
+
+    /// With blocks of another size than usual.
+    pub(super) fn with_block_size(kind: Kind, upload: Box<dyn Upload>, block_bytes: usize) -> Self {
+        debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block holds any one character");
         Self {
             kind,
+            block_bytes,
             upload,
             rest: BytesMut::new(),
             blocks: Vec::new(),
@@ -51,14 +59,14 @@ impl BlockWriter {
     /// Takes the next piece. A piece of a block or more is sliced, not copied.
     pub(super) async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         while !piece.is_empty() {
-            if self.rest.is_empty() && piece.len() >= BLOCK_BYTES {
-                let cut = self.cut(&piece[..BLOCK_BYTES])?;
+            if self.rest.is_empty() && piece.len() >= self.block_bytes {
+                let cut = self.cut(&piece[..self.block_bytes])?;
                 self.emit(piece.split_to(cut)).await?;
                 continue;
             }
-            let room = BLOCK_BYTES - self.rest.len();
+            let room = self.block_bytes - self.rest.len();
             self.rest.extend_from_slice(&piece.split_to(room.min(piece.len())));
-            if self.rest.len() == BLOCK_BYTES {
+            if self.rest.len() == self.block_bytes {
                 let cut = self.cut(&self.rest)?;
                 let block = self.rest.split_to(cut).freeze();
                 self.emit(block).await?;
@@ -126,4 +134,118 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use futures_util::{FutureExt, stream};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        auth::Owner,
+        clock::Timestamp,
+        store::{Content, Details, Found, ResourceUri},
+    };
+
+    /// Content that arrives in those pieces, in blocks of that size.
+    pub(in crate::store) fn stored(
+        kind: Kind,
+        pieces: &[&[u8]],
+        block_bytes: usize,
+    ) -> Result<Found, StoreError> {
+        let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let content = match kind {
+            Kind::Text => Content::text_stream(stream::iter(pieces)),
+            Kind::Binary => Content::byte_stream(stream::iter(pieces)),
+        };
+        let uri = ResourceUri::parse("test://blocks")?;
+        let (owner, now) = (Owner::new("local"), Timestamp::from_millis(0));
+        Found::loose_in_blocks(uri, owner, content, Details::default(), now, block_bytes)
+            .now_or_never()
+            .expect("memory never waits")
+    }
+
+    /// Text with characters of every width, and lines of many lengths.
+    pub(in crate::store) fn any_text() -> impl Strategy<Value = String> {
+        let part =
+            prop::sample::select(vec!["a", "bcd", "\n", "\n\n", "\r\n", "é", "€", "🦀", "\0"]);
+        prop::collection::vec(part, 0..80).prop_map(|parts| parts.concat())
+    }
+
+    /// Cuts bytes into pieces at arbitrary places.
+    fn cut_at(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        cuts.windows(2).map(|ends| bytes[ends[0]..ends[1]].to_vec()).collect()
+    }
+
+    fn digest(bytes: &[u8]) -> String {
+        hex(&Sha256::digest(bytes))
+    }
+
+    proptest! {
+        #[test]
+        fn text_in_any_pieces_becomes_whole_blocks(
+            text in any_text(),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+            block_bytes in 4usize..40,
+        ) {
+            let pieces = cut_at(text.as_bytes(), &cuts);
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let found = stored(Kind::Text, &pieces, block_bytes).expect("it is text");
+            let entry = &found.entry;
+            prop_assert_eq!(entry.size, text.len() as u64);
+            prop_assert_eq!(entry.lines, text.split_inclusive('\n').count() as u64);
+            prop_assert_eq!(&entry.sha256, &digest(text.as_bytes()));
+            let mut end = 0;
+            for block in entry.blocks.iter() {
+                prop_assert_eq!(block.offset, end);
+                prop_assert!(block.len > 0 && block.len <= block_bytes as u64);
+                end = block.end();
+                let before = text.get(..usize::try_from(block.offset).expect("small"));
+                let feeds = before.map(|before| before.matches('\n').count() as u64);
+                prop_assert_eq!(feeds, Some(block.first_line), "blocks begin between characters");
+            }
+            prop_assert_eq!(end, entry.size);
+            let whole = found.bytes().now_or_never().expect("memory never waits");
+            prop_assert_eq!(whole.expect("it is there"), text.into_bytes());
+        }
+
+        #[test]
+        fn bytes_in_any_pieces_fill_every_block_but_the_last(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+            block_bytes in 4usize..40,
+        ) {
+            let pieces = cut_at(&bytes, &cuts);
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let found = stored(Kind::Binary, &pieces, block_bytes).expect("bytes are bytes");
+            let lens: Vec<usize> = found.entry.blocks.iter().map(|b| usize::try_from(b.len).expect("small")).collect();
+            let expected: Vec<usize> = bytes.chunks(block_bytes).map(<[u8]>::len).collect();
+            prop_assert_eq!(lens, expected);
+            prop_assert_eq!(found.entry.lines, 0);
+            prop_assert_eq!(&found.entry.sha256, &digest(&bytes));
+            let whole = found.bytes().now_or_never().expect("memory never waits");
+            prop_assert_eq!(whole.expect("it is there"), bytes);
+        }
+
+        #[test]
+        fn what_is_not_utf8_is_refused_where_it_begins(
+            bytes in prop::collection::vec(prop::sample::select(&b"a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\xff"[..]), 0..60),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+            block_bytes in 4usize..40,
+        ) {
+            let pieces = cut_at(&bytes, &cuts);
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let refused = match stored(Kind::Text, &pieces, block_bytes) {
+                Ok(_) => None,
+                Err(StoreError::NotText { at }) => Some(at),
+                Err(other) => panic!("refused for another reason: {other}"),
+            };
+            let expected = std::str::from_utf8(&bytes).err().map(|e| e.valid_up_to() as u64);
+            prop_assert_eq!(refused, expected);
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub struct Entry {
     pub lines: u64,
     /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// When this URI was first written.
+    /// When it was created; updates keep it.
     pub created: Timestamp,
     /// When it was last written.
     pub updated: Timestamp,

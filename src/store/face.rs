@@ -26,7 +26,7 @@ pub struct StoreLimits {
 impl Default for StoreLimits {
     /// One day by default, thirty days at most.
     fn default() -> Self {
-        let day = Duration::from_secs(24 * 60 * 60);
+        let day = Duration::from_hours(24);
         Self { default_ttl: day, max_ttl: 30 * day }
     }
 }
@@ -107,7 +107,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        let expires = self.expiry(details.ttl.unwrap_or(self.limits.default_ttl))?;
+        let ttl = self.checked(details.ttl.unwrap_or(self.limits.default_ttl))?;
         let name = details.name.unwrap_or_else(|| default_name(&uri));
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
         let placement = Placement::Create {
@@ -115,7 +115,7 @@ impl Store {
             title: details.title,
             description: details.description,
             mime_type,
-            expires,
+            ttl,
         };
         Ok(self.put(owner, uri, content, placement).await?.entry)
     }
@@ -133,10 +133,10 @@ impl Store {
         content: Content,
         ttl: Option<Duration>,
     ) -> Result<Arc<Entry>, StoreError> {
-        let expires = ttl.map(|ttl| self.expiry(ttl)).transpose()?;
+        let ttl = ttl.map(|ttl| self.checked(ttl)).transpose()?;
         // Fail before the content is taken in; the commit checks again.
         self.get(owner, &uri).await?;
-        Ok(self.put(owner, uri, content, Placement::Update { expires }).await?.entry)
+        Ok(self.put(owner, uri, content, Placement::Update { ttl }).await?.entry)
     }
 
     async fn put(
@@ -199,8 +199,10 @@ impl Store {
         Ok(Page { entries, more })
     }
 
-    fn expiry(&self, ttl: Duration) -> Result<Timestamp, StoreError> {
-        if ttl.is_zero() {
+    /// It counts from the moment the content is in, or a slow upload would be born expired.
+    fn checked(&self, ttl: Duration) -> Result<Duration, StoreError> {
+        // Time is counted in milliseconds: less is nothing.
+        if ttl.as_millis() == 0 {
             return Err(StoreError::InvalidTtl("ttl must be positive".into()));
         }
         let max = self.limits.max_ttl;
@@ -208,7 +210,7 @@ impl Store {
             let message = format!("ttl must be at most {} seconds", max.as_secs());
             return Err(StoreError::InvalidTtl(message));
         }
-        Ok(self.clock.now().saturating_add(ttl))
+        Ok(ttl)
     }
 }
 

@@ -12,7 +12,8 @@ use futures_util::StreamExt;
 
 use super::{
     Committed, Content, Details, Draft, Found, Placement, ResourceUri, StoreError, Upload,
-    blocks::BlockWriter, memory::MemoryBlob,
+    blocks::{BLOCK_BYTES, BlockWriter},
+    memory::MemoryBlob,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
@@ -28,11 +29,23 @@ impl Found {
         details: Details,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
+        Self::loose_in_blocks(uri, owner, content, details, now, BLOCK_BYTES).await
+    }
+
+    /// With blocks of another size, so that in tests little content has many of them.
+    pub(super) async fn loose_in_blocks(
+        uri: ResourceUri,
+        owner: Owner,
+        content: Content,
+        details: Details,
+        now: Timestamp,
+        block_bytes: usize,
+    ) -> Result<Self, StoreError> {
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
         let (kind, mut pieces) = content.into_parts();
         let blocks = Arc::new(Mutex::new(Vec::new()));
-        let mut writer =
-            BlockWriter::new(kind, Box::new(Loose { blocks: Arc::clone(&blocks), at: 0 }));
+        let upload = Box::new(Loose { blocks: Arc::clone(&blocks), at: 0 });
+        let mut writer = BlockWriter::with_block_size(kind, upload, block_bytes);
         while let Some(piece) = pieces.next().await {
             writer.write(piece.map_err(StoreError::Input)?).await?;
         }
@@ -51,7 +64,7 @@ impl Found {
                 title: details.title,
                 description: details.description,
                 mime_type,
-                expires: now.saturating_add(Duration::MAX),
+                ttl: Duration::MAX,
             },
         };
         let entry = draft.over(None).ok_or(StoreError::NotFound { uri })?;

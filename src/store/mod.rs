@@ -11,6 +11,7 @@ mod backend;
 mod blocks;
 mod changes;
 mod content;
+pub mod contract;
 mod entry;
 mod error;
 mod face;

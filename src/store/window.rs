@@ -32,10 +32,14 @@ pub enum WindowEnd {
     Byte(u64),
 }
 
+/// How many bytes of a character a cut can leave behind at most.
+const MAX_CHAR_REST: usize = 3;
+
 impl Found {
     /// At most `limit` lines from line `first` (counted from 0), in at most
     /// `budget` bytes. A line that is longer than the budget by itself is cut
-    /// between characters.
+    /// between characters. While there is content there is at least one line,
+    /// or one character of it: or paging would stand still.
     ///
     /// # Errors
     /// [`StoreError::NoLines`] for binary content.
@@ -44,126 +48,109 @@ impl Found {
         if entry.kind == Kind::Binary {
             return Err(StoreError::NoLines { uri: entry.uri.clone() });
         }
-        if first >= entry.lines || limit == 0 {
-            let end =
-                if first >= entry.lines { WindowEnd::Content } else { WindowEnd::Line(first) };
-            let (range, lines) = (entry.size..entry.size, first..first);
-            return Ok(Window { bytes: Vec::new(), range, lines, end });
+        if first >= entry.lines {
+            return Ok(self.window(entry.size, Vec::new(), first..first, WindowEnd::Content));
         }
-        let start = self.start_of_line(first).await?;
+        let (limit, budget) = (limit.max(1), budget.max(1));
+        let (mut piece, blocks) = self.seek_line(first).await?;
+        let start = blocks.first().map_or(entry.size, |next| next.offset) - piece.len() as u64;
+        let mut blocks = blocks.iter();
         let mut bytes = Vec::new();
-        let mut seen = 0u64;
-        let mut at = start;
-        let mut line_end = 0usize;
-        'blocks: for block in self.blocks_from(start) {
-            let piece = self.blob.range(at.max(block.offset)..block.end()).await?;
+        // How many lines fit, and where the last of them ends.
+        let (mut lines, mut end) = (0, 0);
+        loop {
             for feed in memchr::memchr_iter(b'\n', &piece) {
-                let length = bytes.len() + feed + 1;
-                if length > budget {
+                let line_end = bytes.len() + feed + 1;
+                if lines == limit || line_end > budget {
                     break;
                 }
-                seen += 1;
-                line_end = length;
-                if seen == limit {
-                    bytes.extend_from_slice(&piece[..=feed]);
-                    break 'blocks;
-                }
+                (lines, end) = (lines + 1, line_end);
             }
-            // Enough to tell whether the budget falls inside the next line.
-            let room = (budget + 4).saturating_sub(bytes.len());
-            bytes.extend_from_slice(&piece[..room.min(piece.len())]);
-            at = block.end();
-            if bytes.len() > budget {
+            // Enough to see whether the budget ends inside a character.
+            let enough = if lines == limit { end } else { budget.saturating_add(MAX_CHAR_REST) };
+            piece.truncate(enough - bytes.len());
+            bytes.extend_from_slice(&piece);
+            if lines == limit || bytes.len() >= budget {
                 break;
             }
+            let Some(block) = blocks.next() else { break };
+            piece = self.blob.range(block.offset..block.end()).await?;
         }
-        if bytes.len() > budget {
-            if seen > 0 {
-                bytes.truncate(line_end);
-            } else {
-                bytes.truncate(char_boundary(&bytes, budget));
-                let end = start + bytes.len() as u64;
-                let end = WindowEnd::Byte(end);
-                return Ok(window(bytes, start, first..first + 1, end));
-            }
-        } else if bytes.len() > line_end {
-            // The last line of the content, without a line feed.
-            seen += 1;
+        let all = start + bytes.len() as u64 == entry.size;
+        if all && end < bytes.len() && bytes.len() <= budget {
+            // The last line of the content has no line feed.
+            (lines, end) = (lines + 1, bytes.len());
         }
-        let next = first + seen;
-        let end = if next >= entry.lines { WindowEnd::Content } else { WindowEnd::Line(next) };
-        Ok(window(bytes, start, first..next, end))
+        let mut next = WindowEnd::Line(first + lines);
+        if lines == 0 {
+            (lines, end) = (1, cut(&bytes, budget));
+            next = WindowEnd::Byte(start + end as u64);
+        }
+        bytes.truncate(end);
+        Ok(self.window(start, bytes, first..first + lines, next))
     }
 
     /// At most `limit` bytes from byte `first`; in text, cut between
-    /// characters (and begun at the character that `first` points into).
+    /// characters, and begun at the character that `first` points into. While
+    /// there is content there is at least one character or byte.
     pub async fn bytes_from(&self, first: u64, limit: usize) -> Result<Window, StoreError> {
-        let entry = &self.entry;
-        if first >= entry.size {
-            return Ok(window(Vec::new(), entry.size, 0..0, WindowEnd::Content));
-        }
-        let mut start = first;
+        let first = first.min(self.entry.size);
+        let limit = limit.max(1);
+        // In text, a little more on both sides, to see where characters begin
+        // and end; within the block, because they do not cross its borders.
+        let margin = if self.entry.kind == Kind::Text { MAX_CHAR_REST as u64 } else { 0 };
+        let (from, to) = (first.saturating_sub(margin), first.saturating_add(limit as u64));
+        let blocks = self.blocks_from(first);
+        let mut start = blocks.first().map_or(first, |block| block.offset.max(from));
         let mut bytes = Vec::new();
-        for block in self.blocks_from(first) {
-            // A few bytes more, to see where a character begins and ends.
-            let from = start.saturating_sub(if bytes.is_empty() { 3 } else { 0 }).max(block.offset);
-            let from = if bytes.is_empty() { from } else { block.offset };
-            let skip = if bytes.is_empty() { start - from } else { 0 };
-            let want = (limit + 4).saturating_sub(bytes.len()) as u64 + skip;
-            let piece = self.blob.range(from..block.end().min(from + want)).await?;
-            let mut skip = usize::try_from(skip).unwrap_or(0);
-            if bytes.is_empty() && entry.kind == Kind::Text {
-                while skip > 0 && is_continuation(piece[skip]) {
-                    skip -= 1;
-                    start -= 1;
-                }
-            }
-            bytes.extend_from_slice(&piece[skip..]);
-            if bytes.len() >= limit + 4 {
-                break;
-            }
+        for block in blocks.iter().take_while(|block| block.offset < to) {
+            let end = block.end().min(to.saturating_add(margin));
+            bytes.extend_from_slice(&self.blob.range(block.offset.max(start)..end).await?);
         }
-        if bytes.len() > limit {
-            let cut = match entry.kind {
-                // At least one character, or paging would stand still.
-                Kind::Text => char_boundary(&bytes, limit).max(first_char(&bytes)),
-                Kind::Binary => limit,
-            };
-            bytes.truncate(cut);
+        if self.entry.kind == Kind::Text {
+            let ahead = char_boundary(&bytes, usize::try_from(first - start).unwrap_or(0));
+            bytes.drain(..ahead);
+            bytes.truncate(cut(&bytes, limit));
+            start += ahead as u64;
         }
-        let end = start + bytes.len() as u64;
-        let end = if end >= entry.size { WindowEnd::Content } else { WindowEnd::Byte(end) };
-        Ok(window(bytes, start, 0..0, end))
+        let next = WindowEnd::Byte(start + bytes.len() as u64);
+        Ok(self.window(start, bytes, 0..0, next))
     }
 
-    /// The byte at which a line begins, by the block table and one block.
-    async fn start_of_line(&self, line: u64) -> Result<u64, StoreError> {
-        if line == 0 {
-            return Ok(0);
-        }
-        // The last block with fewer than `line` line feeds before it holds the one that ends line - 1.
+    /// The rest, from the beginning of a line, of the block in which that was
+    /// found, and the blocks after it. One read, whichever line.
+    async fn seek_line(&self, line: u64) -> Result<(Bytes, &[Block]), StoreError> {
         let blocks = &self.entry.blocks;
-        let block = blocks[blocks.partition_point(|b| b.first_line < line).saturating_sub(1)];
-        let piece: Bytes = self.blob.range(block.offset..block.end()).await?;
-        let nth = usize::try_from(line - block.first_line - 1).unwrap_or(usize::MAX);
-        let feed = memchr::memchr_iter(b'\n', &piece).nth(nth);
-        Ok(feed.map_or(block.end(), |at| block.offset + at as u64 + 1))
+        // The line feed before the line is in the last block that begins before it.
+        let at = blocks.partition_point(|block| block.first_line < line).saturating_sub(1);
+        let block = blocks[at];
+        let mut piece = self.blob.range(block.offset..block.end()).await?;
+        if let Some(nth) = (line - block.first_line).checked_sub(1) {
+            let nth = usize::try_from(nth).unwrap_or(usize::MAX);
+            let feed = memchr::memchr_iter(b'\n', &piece).nth(nth);
+            piece = piece.split_off(feed.map_or(piece.len(), |feed| feed + 1));
+        }
+        Ok((piece, &blocks[at + 1..]))
     }
 
     /// The block that holds this byte and those after it.
-    fn blocks_from(&self, byte: u64) -> impl Iterator<Item = Block> + '_ {
+    fn blocks_from(&self, byte: u64) -> &[Block] {
         let blocks = &self.entry.blocks;
-        blocks[blocks.partition_point(|b| b.end() <= byte)..].iter().copied()
+        &blocks[blocks.partition_point(|block| block.end() <= byte)..]
+    }
+
+    /// A window that ends with the content or goes on at `next`.
+    fn window(&self, start: u64, bytes: Vec<u8>, lines: Range<u64>, next: WindowEnd) -> Window {
+        let range = start..start + bytes.len() as u64;
+        let end = if range.end == self.entry.size { WindowEnd::Content } else { next };
+        Window { bytes, range, lines, end }
     }
 }
 
-fn window(bytes: Vec<u8>, start: u64, lines: Range<u64>, end: WindowEnd) -> Window {
-    let range = start..start + bytes.len() as u64;
-    Window { bytes, range, lines, end }
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
+/// Where to cut for at most `limit` bytes and at least one character.
+fn cut(bytes: &[u8], limit: usize) -> usize {
+    let one = 1 + bytes.iter().skip(1).take_while(|byte| is_continuation(**byte)).count();
+    char_boundary(bytes, limit).max(one)
 }
 
 /// The greatest boundary between characters that is no greater than `at`.
@@ -175,6 +162,240 @@ fn char_boundary(bytes: &[u8], at: usize) -> usize {
     at
 }
 
-fn first_char(bytes: &[u8]) -> usize {
-    1 + bytes.iter().skip(1).take_while(|b| is_continuation(**b)).count()
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use async_trait::async_trait;
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::{
+        Blob,
+        blocks::tests::{any_text, stored},
+    };
+
+    fn text(text: &str, block_bytes: usize) -> Found {
+        stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text")
+    }
+
+    fn now<T>(window: impl Future<Output = Result<T, StoreError>>) -> T {
+        window.now_or_never().expect("memory never waits").expect("it is there")
+    }
+
+    /// The windows from the beginning to the end, each begun where the last one says.
+    fn pages(found: &Found, limit: u64, budget: usize) -> Vec<Window> {
+        let mut next = WindowEnd::Line(0);
+        let mut pages = Vec::new();
+        while next != WindowEnd::Content {
+            let page = match next {
+                WindowEnd::Byte(byte) => now(found.bytes_from(byte, budget)),
+                WindowEnd::Line(line) => now(found.lines(line, limit, budget)),
+                WindowEnd::Content => unreachable!("the loop ends there"),
+            };
+            assert_ne!(page.end, next, "paging stands still");
+            next = page.end;
+            pages.push(page);
+        }
+        pages
+    }
+
+    fn as_text(window: &Window) -> &str {
+        std::str::from_utf8(&window.bytes).expect("no character is split")
+    }
+
+    /// Nothing but one character may be longer than the budget.
+    fn within(budget: usize, page: &str) -> bool {
+        page.len() <= budget || page.chars().count() == 1
+    }
+
+    proptest! {
+        #[test]
+        fn pages_by_lines_make_up_the_content(
+            content in any_text(),
+            block_bytes in 4usize..40,
+            limit in 0u64..10,
+            budget in 0usize..100,
+        ) {
+            let found = text(&content, block_bytes);
+            let mut at = 0;
+            for page in pages(&found, limit, budget) {
+                prop_assert!(within(budget, as_text(&page)), "{page:?}");
+                prop_assert_eq!(page.range, at..at + page.bytes.len() as u64);
+                let at_usize = usize::try_from(at).expect("small");
+                prop_assert!(content.as_bytes()[at_usize..].starts_with(&page.bytes));
+                at += page.bytes.len() as u64;
+            }
+            prop_assert_eq!(at, found.entry.size);
+        }
+
+        #[test]
+        fn pages_by_bytes_make_up_the_content(
+            content in any_text(),
+            block_bytes in 4usize..40,
+            limit in 0usize..100,
+        ) {
+            let found = text(&content, block_bytes);
+            let (mut next, mut whole) = (WindowEnd::Byte(0), String::new());
+            while let WindowEnd::Byte(first) = next {
+                let page = now(found.bytes_from(first, limit));
+                prop_assert_ne!(page.end, next, "paging stands still");
+                prop_assert!(within(limit, as_text(&page)), "{page:?}");
+                prop_assert_eq!(page.range.start, first);
+                whole += as_text(&page);
+                next = page.end;
+            }
+            prop_assert_eq!(next, WindowEnd::Content);
+            prop_assert_eq!(whole, content);
+        }
+
+        #[test]
+        fn pages_of_binary_content_have_exactly_the_length_asked_for(
+            content in prop::collection::vec(any::<u8>(), 0..300),
+            block_bytes in 4usize..40,
+            limit in 1usize..100,
+        ) {
+            let found = stored(Kind::Binary, &[&content], block_bytes).expect("bytes are bytes");
+            for (at, expected) in content.chunks(limit).enumerate() {
+                let first = (at * limit) as u64;
+                let page = now(found.bytes_from(first, limit));
+                prop_assert_eq!(&page.bytes, expected);
+                let end = first + expected.len() as u64;
+                let end = if end == found.entry.size { WindowEnd::Content } else { WindowEnd::Byte(end) };
+                prop_assert_eq!(page.end, end);
+            }
+        }
+
+        #[test]
+        fn a_window_by_lines_is_what_a_naive_reader_sees(
+            content in any_text(),
+            block_bytes in 4usize..40,
+            first in 0usize..40,
+            limit in 1usize..40,
+        ) {
+            let found = text(&content, block_bytes);
+            let page = now(found.lines(first as u64, limit as u64, usize::MAX));
+            let all: Vec<&str> = content.split_inclusive('\n').collect();
+            let seen: Vec<&str> = all.iter().copied().skip(first).take(limit).collect();
+            prop_assert_eq!(as_text(&page), seen.concat());
+            let next = first + seen.len();
+            prop_assert_eq!(page.lines, first as u64..next as u64);
+            let end = if next >= all.len() { WindowEnd::Content } else { WindowEnd::Line(next as u64) };
+            prop_assert_eq!(page.end, end);
+        }
+
+        #[test]
+        fn a_window_by_lines_holds_as_many_whole_lines_as_the_budget_allows(
+            content in any_text(),
+            block_bytes in 4usize..40,
+            first in 0usize..20,
+            budget in 0usize..60,
+        ) {
+            let found = text(&content, block_bytes);
+            let page = now(found.lines(first as u64, u64::MAX, budget));
+            let mut fits = String::new();
+            let mut left = content.split_inclusive('\n').skip(first).peekable();
+            while let Some(line) = left.next_if(|line| fits.len() + line.len() <= budget) {
+                fits += line;
+            }
+            match left.peek() {
+                Some(long) if fits.is_empty() => prop_assert!(long.starts_with(as_text(&page))),
+                _ => prop_assert_eq!(as_text(&page), fits),
+            }
+        }
+
+        #[test]
+        fn a_window_by_bytes_begins_with_the_character_pointed_into(
+            content in any_text(),
+            block_bytes in 4usize..40,
+            first in any::<prop::sample::Index>(),
+            limit in 0usize..100,
+        ) {
+            let first = first.index(content.len() + 10);
+            let page = now(text(&content, block_bytes).bytes_from(first as u64, limit));
+            let start = content.floor_char_boundary(first);
+            let end = content.floor_char_boundary(start + limit);
+            let one = content[start..].chars().next().map_or(0, char::len_utf8);
+            prop_assert_eq!(as_text(&page), &content[start..end.max(start + one)]);
+            prop_assert_eq!(page.range.start, start as u64);
+        }
+    }
+
+    /// Counts what is read, and minds the rules of reading.
+    struct Counting {
+        found: Found,
+        reads: Arc<AtomicUsize>,
+    }
+
+    #[async_trait]
+    impl Blob for Counting {
+        async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            let inside = |b: &Block| b.offset <= range.start && range.end <= b.end();
+            assert!(self.found.entry.blocks.iter().any(inside), "{range:?} crosses a block's end");
+            self.found.blob.range(range).await
+        }
+    }
+
+    #[test]
+    fn a_window_costs_no_more_reads_than_blocks_it_lies_in() {
+        let content = "0123456789\n".repeat(100);
+        let found = text(&content, 100);
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counting = Counting { found: found.clone(), reads: Arc::clone(&reads) };
+        let found = Found { blob: Arc::new(counting), ..found };
+        let cost = |window: &Window| {
+            let touched = |b: &&Block| b.offset < window.range.end && window.range.start < b.end();
+            let blocks = found.entry.blocks.iter().filter(touched).count();
+            (reads.swap(0, Ordering::Relaxed), blocks)
+        };
+        for first in 0..100 {
+            let window = now(found.lines(first, 2, 1000));
+            let (reads, blocks) = cost(&window);
+            // The line feed before it may be the last byte of another block.
+            let borders = window.range.start.is_multiple_of(100) && first > 0;
+            assert_eq!(reads, blocks + usize::from(borders), "line {first}");
+            let window = now(found.bytes_from(first * 11, 50));
+            let (reads, blocks) = cost(&window);
+            assert_eq!(reads, blocks, "byte {}", first * 11);
+        }
+    }
+
+    #[test]
+    fn a_window_by_lines_moves_on_when_no_character_fits_the_budget() {
+        let window = now(text("🦀🦀\n", 8).lines(0, 1, 1));
+        assert_eq!((as_text(&window), window.end), ("🦀", WindowEnd::Byte(4)));
+    }
+
+    #[test]
+    fn a_boundless_budget_is_no_overflow() {
+        let found = text("a\nb\n", 4);
+        assert_eq!(now(found.lines(0, u64::MAX, usize::MAX)).bytes, b"a\nb\n");
+        assert_eq!(now(found.bytes_from(0, usize::MAX)).bytes, b"a\nb\n");
+        assert_eq!(now(found.bytes_from(u64::MAX, usize::MAX)).end, WindowEnd::Content);
+    }
+
+    #[test]
+    fn a_window_of_no_lines_holds_one_all_the_same() {
+        let window = now(text("a\nb\n", 4).lines(1, 0, 10));
+        assert_eq!((as_text(&window), &window.range, &window.lines), ("b\n", &(2..4), &(1..2)));
+    }
+
+    #[test]
+    fn binary_content_has_no_lines() {
+        let found = stored(Kind::Binary, &[b"a\nb"], 4).expect("bytes are bytes");
+        let refused = found.lines(0, 1, 10).now_or_never().expect("memory never waits");
+        assert!(matches!(refused, Err(StoreError::NoLines { .. })));
+    }
 }

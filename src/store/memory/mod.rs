@@ -2,25 +2,24 @@
 //! and never evicts what it took.
 
 mod shelf;
+#[cfg(test)]
+mod tests;
 mod upload;
 
 pub(super) use upload::MemoryBlob;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use self::shelf::Shelves;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Entry, Found, Lookup, ResourceUri, StoreError, Upload,
+    Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, ResourceUri, StoreError, Upload,
 };
 use crate::{auth::Owner, clock::Clock};
 
-/// How many expired entries are removed before others get the lock.
+/// How many expired resources are removed before others get the lock.
 const SWEEP_BATCH: usize = 256;
 
 /// How much may be kept.
@@ -77,18 +76,30 @@ impl Inner {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
-        self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind });
+    /// The shelves, with nothing on them that has expired: so nobody else
+    /// need think of it, and what has expired takes no one's room.
+    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+        loop {
+            let mut shelves = self.lock();
+            if !self.sweep(&mut shelves) {
+                return shelves;
+            }
+        }
     }
 
     /// Removes what has expired; says whether there may be more.
-    fn sweep(&self) -> bool {
-        let now = self.clock.now();
-        let gone = self.lock().remove_expired(now, SWEEP_BATCH);
+    fn sweep(&self, shelves: &mut Shelves) -> bool {
+        let gone = shelves.remove_expired(self.clock.now(), SWEEP_BATCH);
         for entry in &gone {
             self.publish(&entry.owner, &entry.uri, ChangeKind::Expired);
         }
         gone.len() == SWEEP_BATCH
+    }
+
+    /// Says what happened. With the lock held, so that changes are heard in
+    /// the order in which they are made.
+    fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
+        self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind });
     }
 }
 
@@ -107,34 +118,20 @@ impl Backend for MemoryBackend {
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
-        let now = self.inner.clock.now();
-        let mut shelves = self.inner.lock();
-        match shelves.get(owner, uri) {
-            Some(found) if !found.entry.is_expired(now) => {
-                let Found { entry, blob } = found.clone();
-                Ok(Lookup::Found(Found { entry, blob }))
-            }
-            Some(_) => {
-                let expired = shelves.remove(owner, uri).map(|e| e.expires);
-                if let Some(at) = expired {
-                    shelves.remember_expired(owner, uri, at);
-                }
-                drop(shelves);
-                self.inner.publish(owner, uri, ChangeKind::Expired);
-                Ok(expired.map_or(Lookup::Missing, Lookup::Expired))
-            }
-            None => Ok(shelves.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired)),
+        let shelves = self.inner.shelves();
+        if let Some(found) = shelves.get(owner, uri) {
+            return Ok(Lookup::Found(found.clone()));
         }
+        Ok(shelves.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
     }
 
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        let now = self.inner.clock.now();
-        let removed = self.inner.lock().remove(owner, uri);
-        let Some(entry) = removed else { return Ok(false) };
-        let expired = entry.is_expired(now);
-        let kind = if expired { ChangeKind::Expired } else { ChangeKind::Deleted };
-        self.inner.publish(owner, uri, kind);
-        Ok(!expired)
+        let mut shelves = self.inner.shelves();
+        let removed = shelves.remove(owner, uri).is_some();
+        if removed {
+            self.inner.publish(owner, uri, ChangeKind::Deleted);
+        }
+        Ok(removed)
     }
 
     async fn page(
@@ -144,22 +141,24 @@ impl Backend for MemoryBackend {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let now = self.inner.clock.now();
-        Ok(self.inner.lock().page(owner, prefix, after, limit, now))
+        Ok(self.inner.shelves().page(owner, prefix, after, limit))
     }
 
     async fn maintain(&self) {
         loop {
             let sooner = self.inner.sooner.notified();
-            while self.inner.sweep() {
+            while self.inner.sweep(&mut self.inner.lock()) {
                 tokio::task::yield_now().await;
             }
             let next = self.inner.lock().next_expiry();
-            let next = next.unwrap_or_else(|| {
-                self.inner.clock.now().saturating_add(Duration::from_secs(60 * 60))
-            });
+            let due = async {
+                match next {
+                    Some(next) => self.inner.clock.sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                () = self.inner.clock.sleep_until(next) => {}
+                () = due => {}
                 () = sooner => {}
             }
         }

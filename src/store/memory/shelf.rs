@@ -25,7 +25,7 @@ pub(super) struct Shelves {
     /// Content and uploads of all owners.
     bytes: u64,
     expired: HashMap<(Owner, ResourceUri), Timestamp>,
-    expired_in_order: VecDeque<(Owner, ResourceUri)>,
+    expired_in_order: VecDeque<((Owner, ResourceUri), Timestamp)>,
 }
 
 #[derive(Default)]
@@ -48,14 +48,14 @@ impl Shelves {
                 self.bytes, limits.bytes
             )));
         }
-        let shelf = self.owners.entry(owner.clone()).or_default();
-        if shelf.bytes + bytes > limits.bytes_per_owner {
+        let used = self.owners.get(owner).map_or(0, |shelf| shelf.bytes);
+        if used + bytes > limits.bytes_per_owner {
             return Err(StoreError::Full(format!(
-                "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
-                limits.bytes_per_owner, shelf.bytes
+                "Your resources would exceed {} bytes; {used} are used. Delete some with delete_resource, or store less.",
+                limits.bytes_per_owner
             )));
         }
-        shelf.bytes += bytes;
+        self.owners.entry(owner.clone()).or_default().bytes += bytes;
         self.bytes += bytes;
         Ok(())
     }
@@ -110,20 +110,10 @@ impl Shelves {
 
     pub(super) fn remove_expired(&mut self, now: Timestamp, most: usize) -> Vec<Arc<Entry>> {
         let mut gone = Vec::new();
-        while gone.len() < most {
-            let Some((at, owner, uri)) = self.by_expiry.first().cloned() else { break };
-            if at > now {
-                break;
-            }
-            match self.remove(&owner, &uri) {
-                Some(entry) => {
-                    self.remember_expired(&owner, &uri, at);
-                    gone.push(entry);
-                }
-                None => {
-                    self.by_expiry.pop_first();
-                }
-            }
+        while gone.len() < most && self.next_expiry().is_some_and(|at| at <= now) {
+            let Some((at, owner, uri)) = self.by_expiry.pop_first() else { break };
+            gone.extend(self.remove(&owner, &uri));
+            self.remember_expired(owner, uri, at);
         }
         gone
     }
@@ -132,15 +122,16 @@ impl Shelves {
         self.by_expiry.first().map(|(at, _, _)| *at)
     }
 
-    pub(super) fn remember_expired(&mut self, owner: &Owner, uri: &ResourceUri, at: Timestamp) {
-        let key = (owner.clone(), uri.clone());
-        if self.expired.insert(key.clone(), at).is_none() {
-            self.expired_in_order.push_back(key);
-        }
-        while self.expired_in_order.len() > REMEMBERED {
-            if let Some(oldest) = self.expired_in_order.pop_front() {
-                self.expired.remove(&oldest);
-            }
+    fn remember_expired(&mut self, owner: Owner, uri: ResourceUri, at: Timestamp) {
+        let key = (owner, uri);
+        self.expired.insert(key.clone(), at);
+        self.expired_in_order.push_back((key, at));
+        if self.expired_in_order.len() > REMEMBERED
+            && let Some((oldest, at)) = self.expired_in_order.pop_front()
+            // It may have come back since, and expired again.
+            && self.expired.get(&oldest) == Some(&at)
+        {
+            self.expired.remove(&oldest);
         }
     }
 
@@ -154,7 +145,6 @@ impl Shelves {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-        now: Timestamp,
     ) -> Vec<Arc<Entry>> {
         let Some(shelf) = self.owners.get(owner) else { return Vec::new() };
         let from = match after {
@@ -165,10 +155,8 @@ impl Shelves {
             .resources
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
-            .map(|(_, found)| &found.entry)
-            .filter(|entry| !entry.is_expired(now))
             .take(limit)
-            .cloned()
+            .map(|(_, found)| Arc::clone(&found.entry))
             .collect()
     }
 }

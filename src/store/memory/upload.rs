@@ -44,45 +44,43 @@ impl MemoryUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
         Self { inner, owner, blocks: Vec::new(), reserved: 0 }
     }
+
+    fn place(&mut self, draft: Draft) -> Result<Committed, StoreError> {
+        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
+        let mut shelves = self.inner.shelves();
+        let previous = shelves.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
+        let missing = || StoreError::NotFound { uri: uri.clone() };
+        let entry = Arc::new(draft.over(previous.as_deref()).ok_or_else(missing)?);
+        let change = if previous.is_some() {
+            ChangeKind::Updated
+        } else {
+            shelves.check_count(&owner, &self.inner.limits)?;
+            ChangeKind::Created
+        };
+        let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
+        shelves.insert(Found { entry: Arc::clone(&entry), blob });
+        // From here on the entry counts for the bytes.
+        self.reserved = 0;
+        self.inner.publish(&owner, &uri, change);
+        if shelves.next_expiry() == Some(entry.expires) {
+            self.inner.sooner.notify_one();
+        }
+        Ok(Committed { entry, change })
+    }
 }
 
 #[async_trait]
 impl Upload for MemoryUpload {
     async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
         let len = block.len() as u64;
-        self.inner.lock().reserve(&self.owner, len, &self.inner.limits)?;
+        self.inner.shelves().reserve(&self.owner, len, &self.inner.limits)?;
         self.blocks.push((self.reserved, block));
         self.reserved += len;
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        let inner = Arc::clone(&self.inner);
-        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        let now = inner.clock.now();
-        let missing = StoreError::NotFound { uri: uri.clone() };
-        let (committed, expired) = {
-            let mut shelves = inner.lock();
-            let previous = shelves.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
-            let expired = previous.as_ref().is_some_and(|p| p.is_expired(now));
-            let previous = previous.filter(|p| !p.is_expired(now));
-            if previous.is_none() && !expired {
-                shelves.check_count(&owner, &inner.limits)?;
-            }
-            let entry = Arc::new(draft.over(previous.as_deref()).ok_or(missing)?);
-            let change = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
-            let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
-            shelves.insert(Found { entry: Arc::clone(&entry), blob });
-            // From here on the entry counts for the bytes.
-            self.reserved = 0;
-            (Committed { entry, change }, expired)
-        };
-        if expired {
-            inner.publish(&owner, &uri, ChangeKind::Expired);
-        }
-        inner.publish(&owner, &uri, committed.change);
-        inner.sooner.notify_one();
-        Ok(committed)
+        self.place(draft)
     }
 }
 

@@ -1,0 +1,217 @@
+//! Names, prefixes, pages, owners.
+
+use super::{Caller, Harness, Setup, refused};
+
+/// A prefix is a prefix of the bytes of the name, and nothing in it is a
+/// wildcard. Listings are in byte order.
+pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let mut uris = [
+        "results://a",
+        "results://a*b",
+        "results://a/",
+        "results://a/b",
+        "results://a/b/c",
+        "results://a0",
+        "results://ab",
+        "results://a%5B",
+        "results://A",
+        "results://_",
+        "results://b/a",
+        "result://a",
+        "results2://a",
+        "urn:results:a",
+    ];
+    for uri in uris {
+        alice.put(uri, uri).await;
+    }
+    uris.sort_unstable();
+    let prefixes = [
+        "",
+        "r",
+        "result",
+        "results:",
+        "results://",
+        "results://a",
+        "results://a/",
+        "results://a/b/",
+        "results://a*",
+        "results://*",
+        "results://a%",
+        "results://?",
+        "results://[a-z]",
+        "*",
+        "u",
+        "urn:",
+        "RESULTS",
+        "results://a/b/c/d",
+        "zzz",
+        "ä",
+    ];
+    for prefix in prefixes {
+        let expected: Vec<&str> = uris.into_iter().filter(|uri| uri.starts_with(prefix)).collect();
+        assert_eq!(alice.list(prefix).await, expected, "prefix {prefix:?}");
+    }
+}
+
+/// Pages of any length, one after the other, are the listing: each entry
+/// once, and the last page says that it is the last.
+pub async fn pages_neither_overlap_nor_leave_gaps(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let expected: Vec<String> = (0..25).map(|n| format!("results://many/{n:02}")).collect();
+    for uri in expected.iter().rev() {
+        alice.put(uri, "text").await;
+    }
+    for other in ["results://manx", "results://many", "results://many0", "a:a", "z:z"] {
+        alice.put(other, "text").await;
+    }
+    for limit in [1, 2, 7, 24, 25, 26, 1000] {
+        let seen = alice.list_in_pages("results://many/", limit).await;
+        assert_eq!(seen, expected, "in pages of {limit}");
+    }
+}
+
+/// Where a page went on from may have been deleted since, or never have been.
+pub async fn a_page_goes_on_after_a_name_that_is_gone(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    for uri in ["temp://a", "temp://b", "temp://c"] {
+        alice.put(uri, "text").await;
+    }
+    alice.delete("temp://b").await;
+    for (after, expected) in [
+        ("temp://b", &["temp://c"][..]),
+        ("temp://a", &["temp://c"]),
+        ("temp://a/", &["temp://c"]),
+        ("temp://c", &[]),
+        ("zzz", &[]),
+        ("aaa", &["temp://a", "temp://c"]),
+    ] {
+        let page = alice.store.list(&alice.owner, "temp://", Some(after), 10).await;
+        let entries = page.expect("it can be listed").entries;
+        let uris: Vec<&str> = entries.iter().map(|entry| entry.uri.as_str()).collect();
+        assert_eq!(uris, expected, "after {after}");
+    }
+}
+
+/// Any URI is a name, none stands in another's way, and each is listed as it
+/// was given.
+pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let long = format!("results://{}", "a".repeat(2000));
+    let deep = format!("results://{}", "a/".repeat(500));
+    let mut uris = vec![
+        // The same path under other schemes, and schemes that differ in case.
+        "results://file.json",
+        "output://file.json",
+        "temp://file.json",
+        "x-own+1.0://file.json",
+        "RESULTS://file.json",
+        "file:///file.json",
+        "urn:file.json",
+        "x:",
+        "results:/file.json",
+        // Names that are also the beginning of others, or differ by little.
+        "results://a",
+        "results://a/",
+        "results://a/b",
+        "results://a//b",
+        "results://A",
+        "results://a#b",
+        "results://a?b",
+        "results://a%2Fb",
+        "results://a%2fb",
+        "results://a:80",
+        "results:a:b",
+        "results://a+b",
+        "results://a%20b",
+        // What some place to keep them might use for itself, or read as a path.
+        "results://a.meta",
+        "results://a/b.meta",
+        "results://.meta",
+        "results://a.tmp",
+        "results://~",
+        "results://..",
+        "results://../../etc/passwd",
+        "results://a/../b",
+        "results://./a",
+        "file:///etc/passwd",
+        "results://%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "results://%00",
+        "results://con",
+        "results://*",
+        "results://%F0%9F%A6%80",
+        "results://[::1]:80/",
+        "results://a'b",
+        "results://$(a);!&b=c",
+        &long,
+        &deep,
+    ];
+    for uri in &uris {
+        alice.put(uri, *uri).await;
+    }
+    uris.sort_unstable();
+    assert_eq!(alice.list("").await, uris);
+    for uri in &uris {
+        assert_eq!(alice.read(uri).await, *uri);
+    }
+    let (gone, left): (Vec<_>, Vec<_>) = uris.iter().enumerate().partition(|(at, _)| at % 2 == 0);
+    for (_, uri) in gone {
+        assert!(alice.delete(uri).await, "{uri} was there");
+    }
+    let left: Vec<&str> = left.into_iter().map(|(_, uri)| *uri).collect();
+    assert_eq!(alice.list("").await, left);
+    for uri in left {
+        assert_eq!(alice.read(uri).await, uri);
+    }
+}
+
+/// What another owner has looks as if it were not there, to every call.
+pub async fn owners_see_only_their_own(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    alice.put("temp://hers", "alice's").await;
+    alice.put("temp://both", "alice's").await;
+    bob.put("temp://both", "bob's").await;
+
+    bob.sees_nothing_at("temp://hers").await;
+    let refused = refused(bob.try_update("temp://hers", "bob's", None).await);
+    assert!(refused.is_not_found(), "{refused:?}");
+    assert!(!bob.delete("temp://hers").await, "it was not there for bob");
+    assert_eq!(bob.list("").await, ["temp://both"]);
+    assert_eq!(alice.list("").await, ["temp://both", "temp://hers"]);
+
+    let entry = bob.update("temp://both", "bob's own").await;
+    assert_eq!((&entry.owner, entry.revision), (&bob.owner, 2));
+    assert_eq!(alice.read("temp://both").await, "alice's");
+    assert!(bob.delete("temp://both").await, "bob had it");
+    assert_eq!(alice.read("temp://both").await, "alice's");
+    assert_eq!(alice.read("temp://hers").await, "alice's");
+}
+
+/// Owners are whoever the authorization server says: no name of theirs, with
+/// any of a resource, makes another's.
+pub async fn owner_and_name_do_not_run_into_each_other(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let pairs = [
+        ("a", "b:c:d"),
+        ("a:b", "c:d"),
+        ("a:b:c", "d:"),
+        ("a/b", "c:d"),
+        ("a*", "c:d"),
+        ("A", "c:d"),
+        ("a ", "c:d"),
+        ("", "c:d"),
+        ("..", "c:d"),
+        ("a{b}", "c:d"),
+        ("é 🦀\n", "c:d"),
+        ("https://issuer.example|subject|client", "c:d"),
+    ];
+    for (owner, uri) in pairs {
+        Caller::new(&store, owner).put(uri, owner).await;
+    }
+    for (owner, uri) in pairs {
+        let caller = Caller::new(&store, owner);
+        assert_eq!(caller.list("").await, [uri], "owner {owner:?}");
+        assert_eq!(caller.read(uri).await, owner, "owner {owner:?}");
+    }
+}

@@ -1,0 +1,106 @@
+//! How much one owner may have.
+
+use tokio::task::JoinSet;
+
+use super::{Caller, Harness, Setup, lasting, refused};
+use crate::store::{Details, StoreError};
+
+/// Content up to the quota is taken, to the byte; what goes beyond it is
+/// refused, says so, and evicts nothing.
+pub async fn an_owner_may_have_so_many_bytes_and_no_more(harness: &dyn Harness) {
+    let store = harness.store(Setup { bytes_per_owner: 100, ..Setup::default() }).await;
+    let alice = Caller::new(&store, "alice");
+    let before = alice.put("temp://a", vec![1; 60]).await;
+    is_full(alice.try_create("temp://b", vec![2; 41], Details::default()).await);
+    is_full(alice.try_update("temp://a", vec![2; 101], None).await);
+    assert_eq!(alice.get("temp://a").await.entry, before);
+    assert_eq!(alice.read("temp://a").await, vec![1; 60]);
+    assert_eq!(alice.list("").await, ["temp://a"]);
+    alice.put("temp://b", vec![2; 40]).await;
+    is_full(alice.try_create("temp://c", vec![3; 1], Details::default()).await);
+}
+
+/// As many resources as the quota allows are taken, empty ones included, and
+/// no more; but those that are there can be replaced.
+pub async fn an_owner_may_have_so_many_resources_and_no_more(harness: &dyn Harness) {
+    let store = harness.store(Setup { resources_per_owner: 2, ..Setup::default() }).await;
+    let alice = Caller::new(&store, "alice");
+    alice.put("temp://a", "").await;
+    alice.put("temp://b", "text").await;
+    is_full(alice.try_create("temp://c", "", Details::default()).await);
+    alice.sees_nothing_at("temp://c").await;
+    alice.put("temp://a", "created again").await;
+    alice.update("temp://b", "updated").await;
+    assert_eq!(alice.read("temp://a").await, "created again");
+    assert_eq!(alice.read("temp://b").await, "updated");
+}
+
+/// However many write at the same time, as many succeed as there is room for.
+pub async fn a_quota_holds_against_many_at_once(harness: &dyn Harness) {
+    let by_bytes = Setup { bytes_per_owner: 100, ..Setup::default() };
+    let by_count = Setup { resources_per_owner: 10, ..Setup::default() };
+    for setup in [by_bytes, by_count] {
+        let alice = Caller::new(&harness.store(setup).await, "alice");
+        let mut writers = JoinSet::new();
+        for n in 0..50 {
+            let alice = alice.clone();
+            writers.spawn(async move {
+                let uri = format!("temp://{n}");
+                match alice.try_create(&uri, vec![n; 10], Details::default()).await {
+                    Ok(_) => true,
+                    refusal => {
+                        is_full(refusal);
+                        false
+                    }
+                }
+            });
+        }
+        let succeeded = writers.join_all().await.into_iter().filter(|succeeded| *succeeded);
+        assert_eq!(succeeded.count(), 10);
+        assert_eq!(alice.list("").await.len(), 10);
+    }
+}
+
+/// One owner at their limits takes nothing from another.
+pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
+    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let store = harness.store(setup).await;
+    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    alice.put("temp://a", vec![1; 100]).await;
+    is_full(alice.try_create("temp://b", "text", Details::default()).await);
+    bob.put("temp://a", vec![2; 100]).await;
+    assert_eq!(alice.read("temp://a").await, vec![1; 100]);
+}
+
+/// What is deleted, or replaced by less, no longer counts.
+pub async fn deleting_makes_room(harness: &dyn Harness) {
+    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 2, ..Setup::default() };
+    let alice = Caller::new(&harness.store(setup).await, "alice");
+    for _ in 0..3 {
+        alice.put("temp://a", vec![1; 90]).await;
+        alice.put("temp://a", vec![1; 10]).await;
+        alice.put("temp://b", vec![2; 90]).await;
+        assert!(alice.delete("temp://b").await, "it was there");
+        assert!(alice.delete("temp://a").await, "it was there");
+    }
+}
+
+/// What has expired no longer counts, from that moment on, though nobody has
+/// asked for it since.
+pub async fn expiry_makes_room(harness: &dyn Harness) {
+    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let alice = Caller::new(&harness.store(setup).await, "alice");
+    for uri in ["temp://a", "temp://b", "temp://c"] {
+        alice.create(uri, vec![1; 100], lasting(2 * harness.tick())).await;
+        is_full(alice.try_create("temp://more", "text", Details::default()).await);
+        harness.pass(2 * harness.tick()).await;
+    }
+}
+
+#[track_caller]
+fn is_full<T>(result: Result<T, StoreError>) {
+    match refused(result) {
+        StoreError::Full(message) => assert!(!message.is_empty(), "it says why"),
+        other => panic!("it is refused because {other:?}"),
+    }
+}

@@ -1,0 +1,100 @@
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{MemoryLimits, SWEEP_BATCH};
+use crate::{
+    auth::Owner,
+    clock::ManualClock,
+    store::{
+        Content, Details, ResourceUri, Store, StoreError, StoreLimits,
+        contract::{Harness, Setup},
+    },
+};
+
+#[derive(Default)]
+struct Memory(ManualClock);
+
+#[async_trait]
+impl Harness for Memory {
+    async fn store(&self, setup: Setup) -> Store {
+        let limits = MemoryLimits {
+            bytes: u64::MAX,
+            bytes_per_owner: setup.bytes_per_owner,
+            resources_per_owner: setup.resources_per_owner,
+        };
+        Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
+    }
+
+    async fn pass(&self, span: Duration) {
+        self.0.advance(span);
+    }
+
+    fn tick(&self) -> Duration {
+        Duration::from_millis(1)
+    }
+}
+
+crate::store_contract!(Memory::default());
+
+fn uri(uri: &str) -> ResourceUri {
+    ResourceUri::parse(uri).expect("it is a URI")
+}
+
+fn lasting(ttl: Duration) -> Details {
+    Details { ttl: Some(ttl), ..Details::default() }
+}
+
+#[tokio::test]
+async fn what_all_owners_have_together_is_capped() {
+    let limits = MemoryLimits { bytes: 100, ..MemoryLimits::default() };
+    let store = Store::memory(Arc::new(ManualClock::new()), limits, StoreLimits::default());
+    let bytes = |len| Content::from(vec![0; len]);
+    let (alice, bob) = (Owner::new("alice"), Owner::new("bob"));
+    store.create(&alice, uri("temp://a"), bytes(60), Details::default()).await.expect("it fits");
+    let refused = store.create(&bob, uri("temp://b"), bytes(41), Details::default()).await;
+    match refused {
+        Err(StoreError::Full(message)) => assert!(message.contains("memory.bytes"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    store.create(&bob, uri("temp://b"), bytes(40), Details::default()).await.expect("it fits");
+}
+
+#[tokio::test]
+async fn many_that_expire_at_once_are_gone_at_once() {
+    let memory = Memory::default();
+    let store = memory.store(Setup::default()).await;
+    let owner = Owner::new("alice");
+    for n in 0..=2 * SWEEP_BATCH {
+        let uri = uri(&format!("temp://{n}"));
+        let details = lasting(Duration::from_secs(1));
+        store.create(&owner, uri, "text".into(), details).await.expect("it fits");
+    }
+    memory.pass(Duration::from_secs(1)).await;
+    let page = store.list(&owner, "", None, 1).await.expect("it can be listed");
+    assert!(page.entries.is_empty() && !page.more);
+}
+
+#[tokio::test]
+async fn what_has_expired_is_said_to_have_expired_until_the_name_is_used_anew() {
+    let memory = Memory::default();
+    let store = memory.store(Setup::default()).await;
+    let (owner, uri) = (Owner::new("alice"), uri("temp://a"));
+    // More often than names are remembered.
+    for _ in 0..5000 {
+        let details = lasting(Duration::from_secs(1));
+        let entry = store.create(&owner, uri.clone(), "text".into(), details).await;
+        let expires = entry.expect("it fits").expires;
+        memory.pass(Duration::from_secs(1)).await;
+        for _ in 0..2 {
+            match store.get(&owner, &uri).await {
+                Err(StoreError::Expired { at, .. }) => assert_eq!(at, expires),
+                other => panic!("{:?}", other.map(|found| found.entry)),
+            }
+        }
+    }
+    store.create(&owner, uri.clone(), "text".into(), Details::default()).await.expect("it fits");
+    store.delete(&owner, &uri).await.expect("it can be deleted");
+    let missing = store.get(&owner, &uri).await.map(|found| found.entry);
+    assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");
+}
