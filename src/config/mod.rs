@@ -112,6 +112,9 @@ pub struct SessionsConfig {
     pub replay: u64,
     /// Sessions of one caller.
     pub per_principal: usize,
+    /// Whether resources created in a session go when the client ends it;
+    /// otherwise they live until they expire.
+    pub delete_resources: bool,
 }
 
 impl Default for SessionsConfig {
@@ -121,6 +124,7 @@ impl Default for SessionsConfig {
             idle: limits.idle.as_secs(),
             replay: limits.replay.as_secs(),
             per_principal: limits.sessions_per_principal,
+            delete_resources: false,
         }
     }
 }

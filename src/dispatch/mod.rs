@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use reply::{CacheHint, ReadReply, Reply};
+pub(crate) use resources::fault;
 pub use running::{Running, Step};
 
 use crate::{
@@ -56,6 +57,8 @@ pub struct Call {
     pub principal: Principal,
     /// What the client says of itself.
     pub client: ClientFacts,
+    /// The session that what it creates ends with, if with any.
+    pub session: Option<Arc<str>>,
 }
 
 /// Answers calls.
@@ -92,6 +95,7 @@ impl Dispatcher {
             request_id: self.random.id().into(),
             principal: call.principal,
             client: call.client,
+            session: call.session,
             store: self.store.clone(),
             registry: Arc::clone(&self.registry),
             random: self.random.clone(),

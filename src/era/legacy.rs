@@ -28,12 +28,14 @@ use crate::{
 pub struct LegacyLimits {
     /// How long a call may take before its answer becomes a stream.
     pub promote_after: Duration,
+    /// Whether what was created in a session goes when the client ends it.
+    pub delete_resources: bool,
 }
 
 impl Default for LegacyLimits {
     /// 200 ms.
     fn default() -> Self {
-        Self { promote_after: Duration::from_millis(200) }
+        Self { promote_after: Duration::from_millis(200), delete_resources: false }
     }
 }
 
@@ -135,6 +137,10 @@ impl Legacy {
             return Err(Fault::SessionNotFound);
         }
         self.calls.cancel_all(id);
+        if self.limits.delete_resources {
+            let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
+            deleted.map_err(|error| crate::dispatch::fault(&error))?;
+        }
         Ok(())
     }
 
@@ -153,7 +159,8 @@ impl Legacy {
             )));
         }
         let client = ClientFacts { info: meta.client_info.clone(), ..ClientFacts::default() };
-        let call = Call { method, params: request.params.clone(), meta, principal, client };
+        let params = request.params.clone();
+        let call = Call { method, params, meta, principal, client, session: None };
         let reply = self.dispatcher.start(call).outcome().await?;
         success(&request.id, reply, &self.dress).await
     }
@@ -209,6 +216,7 @@ impl Legacy {
             meta,
             principal: session.principal.clone(),
             client: session.client.clone(),
+            session: self.limits.delete_resources.then(|| Arc::clone(&session.id)),
         };
         let running: Running = self.dispatcher.start(call);
         let guard = self.calls.register(&session.id, &request.id);

@@ -74,7 +74,7 @@ impl Modern {
             same("Mcp-Name", header.as_deref(), &name)?;
         }
         let client = ClientFacts { info: meta.client_info.clone(), capabilities };
-        Ok(Call { method, params: request.params.clone(), meta, principal, client })
+        Ok(Call { method, params: request.params.clone(), meta, principal, client, session: None })
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Scope {
     pub principal: Principal,
     /// What the client says of itself.
     pub client: ClientFacts,
+    /// The session that what is created now ends with, if with any.
+    pub session: Option<Arc<str>>,
     /// Where resources lie.
     pub store: Store,
     /// What the server offers.
@@ -285,7 +287,8 @@ impl<'a> IntoFuture for CreateResource<'a> {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
             let owner = self.scope.principal.owner();
-            self.scope.store.create(&owner, uri, self.content, self.details).await
+            let details = Details { session: self.scope.session.clone(), ..self.details };
+            self.scope.store.create(&owner, uri, self.content, details).await
         })
     }
 }
