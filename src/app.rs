@@ -9,7 +9,7 @@ use crate::{
     clock::{Clock, SystemClock},
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
-    era::{Legacy, LegacyLimits, Modern, announce_changes},
+    era::{Legacy, Modern, announce_changes},
     http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
     random::Random,
     registry::Registry,
@@ -86,12 +86,7 @@ impl App {
         let dispatcher = Arc::new(Dispatcher::new(registry, store.clone(), random, limits));
         let max = config.max_version();
         let modern = Modern::new(dispatcher.registry().info(), max);
-        let legacy = Arc::new(Legacy::new(
-            Arc::clone(&dispatcher),
-            Arc::clone(&sessions),
-            LegacyLimits::default(),
-            max,
-        ));
+        let legacy = Arc::new(Legacy::new(Arc::clone(&dispatcher), Arc::clone(&sessions), max));
         let maintenance = vec![
             tokio::spawn({
                 let store = store.clone();

@@ -23,20 +23,6 @@ use crate::{
     store::ResourceUri,
 };
 
-/// How the legacy era answers.
-#[derive(Debug, Clone)]
-pub struct LegacyLimits {
-    /// How long a call may take before its answer becomes a stream.
-    pub promote_after: Duration,
-}
-
-impl Default for LegacyLimits {
-    /// 200 ms.
-    fn default() -> Self {
-        Self { promote_after: Duration::from_millis(200) }
-    }
-}
-
 /// Serves legacy requests.
 #[derive(Debug)]
 pub struct Legacy {
@@ -44,7 +30,6 @@ pub struct Legacy {
     sessions: Arc<dyn Sessions>,
     calls: Calls,
     tasks: TaskTracker,
-    limits: LegacyLimits,
     max: ProtocolVersion,
     /// What replies carry.
     pub dress: Dress,
@@ -70,12 +55,11 @@ impl Legacy {
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         sessions: Arc<dyn Sessions>,
-        limits: LegacyLimits,
         max: ProtocolVersion,
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, limits, max, dress }
+        Self { dispatcher, sessions, calls, tasks, max, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -160,7 +144,8 @@ impl Legacy {
 
     /// Answers a request in a session: with one message when it is ready at
     /// once (and the client takes one), as a stream as soon as the handler has
-    /// something to say or takes its time (and the client takes a stream).
+    /// something to say or takes longer than `promote` (and the client takes a
+    /// stream).
     ///
     /// # Errors
     /// The fault that the request ends in, when that is known at once.
@@ -170,13 +155,14 @@ impl Legacy {
         request: Request,
         meta: Meta,
         takes: Takes,
+        promote: Duration,
     ) -> Result<Answer, Fault> {
         let method = method_of(&request)?;
         if let Some(reply) = self.in_session(session, method, &request.params).await? {
             return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
         }
         let mut attended = self.start(session, method, &request, meta);
-        let first = match First::of(&mut attended, takes, self.limits.promote_after).await {
+        let first = match First::of(&mut attended, takes, promote).await {
             First::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
             }
