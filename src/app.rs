@@ -9,7 +9,7 @@ use crate::{
     clock::{Clock, SystemClock},
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
-    era::{Legacy, LegacyLimits, Modern, announce_changes},
+    era::{Legacy, Modern, announce_changes},
     http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
     random::Random,
     registry::Registry,
@@ -89,8 +89,8 @@ impl App {
         let legacy = Arc::new(Legacy::new(
             Arc::clone(&dispatcher),
             Arc::clone(&sessions),
-            LegacyLimits::default(),
             max,
+            config.sessions.delete_resources,
         ));
         let maintenance = vec![
             tokio::spawn({
@@ -173,6 +173,7 @@ impl App {
             modern: self.modern.clone(),
             closing: self.closing.clone(),
             message_bytes: self.config.limits.body_bytes,
+            grace: self.config.grace(),
         };
         let input = tokio::io::BufReader::new(tokio::io::stdin());
         let serving = stdio.serve(input, tokio::io::stdout());

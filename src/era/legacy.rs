@@ -23,22 +23,6 @@ use crate::{
     store::ResourceUri,
 };
 
-/// How the legacy era answers.
-#[derive(Debug, Clone)]
-pub struct LegacyLimits {
-    /// How long a call may take before its answer becomes a stream.
-    pub promote_after: Duration,
-    /// Whether what was created in a session goes when the client ends it.
-    pub delete_resources: bool,
-}
-
-impl Default for LegacyLimits {
-    /// 200 ms.
-    fn default() -> Self {
-        Self { promote_after: Duration::from_millis(200), delete_resources: false }
-    }
-}
-
 /// Serves legacy requests.
 #[derive(Debug)]
 pub struct Legacy {
@@ -46,8 +30,9 @@ pub struct Legacy {
     sessions: Arc<dyn Sessions>,
     calls: Calls,
     tasks: TaskTracker,
-    limits: LegacyLimits,
     max: ProtocolVersion,
+    /// Whether what was created in a session goes when the client ends it.
+    delete_resources: bool,
     /// What replies carry.
     pub dress: Dress,
 }
@@ -68,16 +53,17 @@ pub enum Answer {
 }
 
 impl Legacy {
-    /// Serves sessions of versions up to `max`.
+    /// Serves sessions of versions up to `max`; with `delete_resources`, what
+    /// was created in a session goes when the client ends it.
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         sessions: Arc<dyn Sessions>,
-        limits: LegacyLimits,
         max: ProtocolVersion,
+        delete_resources: bool,
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, limits, max, dress }
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -137,7 +123,7 @@ impl Legacy {
             return Err(Fault::SessionNotFound);
         }
         self.calls.cancel_all(id);
-        if self.limits.delete_resources {
+        if self.delete_resources {
             let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
             deleted.map_err(|error| crate::dispatch::fault(&error))?;
         }
@@ -167,7 +153,8 @@ impl Legacy {
 
     /// Answers a request in a session: with one message when it is ready at
     /// once (and the client takes one), as a stream as soon as the handler has
-    /// something to say or takes its time (and the client takes a stream).
+    /// something to say or takes longer than `promote` (and the client takes a
+    /// stream).
     ///
     /// # Errors
     /// The fault that the request ends in, when that is known at once.
@@ -177,13 +164,14 @@ impl Legacy {
         request: Request,
         meta: Meta,
         takes: Takes,
+        promote: Duration,
     ) -> Result<Answer, Fault> {
         let method = method_of(&request)?;
         if let Some(reply) = self.in_session(session, method, &request.params).await? {
             return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
         }
         let mut attended = self.start(session, method, &request, meta);
-        let first = match First::of(&mut attended, takes, self.limits.promote_after).await {
+        let first = match First::of(&mut attended, takes, promote).await {
             First::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
             }
@@ -216,7 +204,7 @@ impl Legacy {
             meta,
             principal: session.principal.clone(),
             client: session.client.clone(),
-            session: self.limits.delete_resources.then(|| Arc::clone(&session.id)),
+            session: self.delete_resources.then(|| Arc::clone(&session.id)),
         };
         let running: Running = self.dispatcher.start(call);
         let guard = self.calls.register(&session.id, &request.id);

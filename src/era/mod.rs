@@ -21,7 +21,7 @@ pub use announce::announce_changes;
 pub use calls::Attended;
 pub use encode::{Dress, Encoded, code, failure, success};
 pub use first::First;
-pub use legacy::{Answer, Legacy, LegacyLimits, Takes, encode_outcome};
+pub use legacy::{Answer, Legacy, Takes, encode_outcome};
 pub use listen::Listen;
 pub use modern::{Mirror, Modern};
 

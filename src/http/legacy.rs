@@ -63,7 +63,7 @@ async fn answer(
     };
     check_version(headers)?;
     let session = legacy.session(session, &principal).await?;
-    match legacy.answer(&session, request, meta, takes).await? {
+    match legacy.answer(&session, request, meta, takes, endpoint.options.promote_after).await? {
         Answer::Message(encoded) => Ok(one(encoded, takes, endpoint)),
         Answer::Stream { prime, deliveries } => {
             let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
