@@ -63,11 +63,13 @@ pub(super) async fn post(
         Message::Notification { method, params } => {
             legacy::notification(&endpoint, &headers, &method, &params, &principal).await
         }
-        Message::Response { id } if by_header == Era::Modern => {
+        Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
             refusal::fault(Some(&id), &fault, by_header)
         }
-        Message::Response { .. } => legacy::response(&endpoint, &headers, &principal).await,
+        Message::Response { id, outcome } => {
+            legacy::response(&endpoint, &headers, &id, outcome, &principal).await
+        }
     }
 }
 
