@@ -73,6 +73,11 @@ impl Legacy {
         self.tasks.reopen();
     }
 
+    /// Cancels whatever still runs.
+    pub fn stop(&self) {
+        self.calls.cancel_everywhere();
+    }
+
     /// Where sessions are kept.
     pub fn sessions(&self) -> &Arc<dyn Sessions> {
         &self.sessions

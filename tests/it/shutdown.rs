@@ -9,14 +9,16 @@ async fn streams_that_would_not_end_by_themselves_are_ended() {
     let server = Server::start().await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     let listen = modern.listen("sub", json!({ "resourcesListChanged": true })).await;
-    let own = legacy.listen().await;
+    let mut own = legacy.listen().await;
+    assert_eq!(own.next().await.unwrap().data, "");
     let stopping = server.stop();
     let last = listen.messages().await;
     let id = "io.modelcontextprotocol/subscriptionId";
     assert_eq!(last.len(), 1, "{last:?}");
     assert_eq!(last[0]["id"], "sub");
     assert_eq!(last[0]["result"], json!({ "resultType": "complete", "_meta": { id: "sub" } }));
-    assert!(own.messages().await.is_empty());
+    own.end().await;
+    assert!(own.raw().ends_with("\n\nretry: 1000\n\n"), "{:?}", own.raw());
     assert!(stopping.finished().await);
 }
 
@@ -46,11 +48,15 @@ async fn calls_that_do_not_end_are_dropped_after_the_grace_period() {
         setup.http = Box::new(|http| http.promote_after = std::time::Duration::ZERO);
     })
     .await;
-    let modern = Modern::of(&server);
+    let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     let stage = std::sync::Arc::clone(&server.stage);
-    let _events = modern.stream_call(1, "stepwise", json!({ "key": "k" })).await;
+    let _newer = modern.stream_call(1, "stepwise", json!({ "key": "m" })).await;
+    let _older = legacy.stream_call(1, "stepwise", json!({ "key": "l" })).await;
+    drop(legacy.stream_call(2, "stepwise", json!({ "key": "alone" })).await);
     assert!(!server.stop().finished().await);
-    stage.reached("k", Beat::Dropped).await;
+    for key in ["m", "l", "alone"] {
+        stage.reached(key, Beat::Dropped).await;
+    }
 }
 
 #[tokio::test]
