@@ -105,6 +105,11 @@ impl Attended {
         }
         step
     }
+
+    /// Stops it: nobody will hear of it.
+    pub(super) fn give_up(mut self) {
+        self.call = None;
+    }
 }
 
 async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
