@@ -183,3 +183,43 @@ async fn last_of(events: &mut Events, count: usize) -> String {
     }
     id
 }
+
+#[tokio::test]
+async fn a_gap_is_an_error_and_never_silent() {
+    let server = Server::start().await;
+    let client = Legacy::of(&server).await;
+    server.stage.release("k", 1);
+    let call = client.stream_call(1, "stepwise", json!({ "key": "k", "steps": 11_000 }));
+    let mut events = call.await;
+    events.next().await;
+    let first = events.next().await.unwrap().id;
+    drop(events);
+    server.stage.release("k", 11_000);
+    server.stage.reached("k", Beat::Finished).await;
+    let stream = first.rsplit_once('-').unwrap().0;
+    let late = client.resume(&format!("{stream}-10999")).await.messages().await;
+    assert_eq!((late.len(), &late[1]["id"]), (2, &json!(1)));
+    let gone = client.get(Some(&first)).await;
+    assert_eq!(gone.status(), 404);
+    assert!(gone.text().await.unwrap().contains("no longer kept"));
+}
+
+#[tokio::test]
+async fn the_number_of_streams_is_bounded_and_what_is_refused_does_not_run() {
+    let server = Server::streaming().await;
+    let client = Legacy::of(&server).await;
+    let mut running = Vec::new();
+    for n in 0..64 {
+        let arguments = json!({ "key": format!("k{n}") });
+        running.push(client.stream_call(n, "stepwise", arguments).await);
+    }
+    let refused = client.call("stepwise", json!({ "key": "more" })).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.error()["message"].as_str().unwrap().contains("64"));
+    server.stage.reached("more", Beat::Dropped).await;
+    // What needs no stream is answered still; and one that ends makes room.
+    assert_eq!(client.send("ping", json!({})).await.status, 200);
+    server.stage.release("k0", 1);
+    assert_eq!(running.swap_remove(0).messages().await.len(), 1);
+    client.stream_call(99, "stepwise", json!({ "key": "again" })).await;
+}

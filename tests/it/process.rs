@@ -4,7 +4,8 @@ use std::{io::Write, process::Stdio};
 
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpStream,
     process::{Child, Command},
 };
 
@@ -79,6 +80,46 @@ async fn open_streams_do_not_hold_it_up() {
     assert_eq!(listen.messages().await[1]["result"]["resultType"], "complete");
     assert!(own.messages().await.is_empty());
     assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(0));
+}
+
+/// A connection on which a request has begun and does not end.
+async fn half_a_request(url: &str) -> (TcpStream, String) {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+        content-length: {}\r\n\r\n",
+        ping.len()
+    );
+    stream.write_all(format!("{head}{ping}{head}{{").as_bytes()).await.unwrap();
+    // The answer to the first shows that the server is at the second.
+    let mut buffer = [0; 1024];
+    assert!(patiently("an answer", stream.read(&mut buffer)).await.unwrap() > 0);
+    (stream, address)
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_end_holds_it_up_for_the_grace_period_only() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"[server]\ngrace = 0\n").unwrap();
+    let (mut child, url) = serving(&["--config", file.path().to_str().unwrap()]).await;
+    let _open = half_a_request(&url).await;
+    signal(&child, "-TERM").await;
+    assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn the_second_signal_ends_it_at_once() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"[server]\ngrace = 1000\n").unwrap();
+    let (mut child, url) = serving(&["--config", file.path().to_str().unwrap()]).await;
+    let (_open, address) = half_a_request(&url).await;
+    signal(&child, "-TERM").await;
+    // It has heard the first when it takes nobody in any more.
+    while TcpStream::connect(&address).await.is_ok() {}
+    signal(&child, "-TERM").await;
+    assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(1));
 }
 
 #[tokio::test]
