@@ -100,7 +100,7 @@ fn module_path(file: &Path) -> Vec<String> {
 /// The crate's own modules that a file's code names, by `crate::` or by so
 /// many `super::` that they lead to the root.
 fn used(code: &str, depth: usize) -> BTreeSet<String> {
-    let root = format!("{}", "super::".repeat(depth));
+    let root = "super::".repeat(depth);
     let mut used = BTreeSet::new();
     for prefix in ["crate::", root.as_str()] {
         if prefix.is_empty() {

@@ -22,10 +22,8 @@ pub(crate) use tools::numbered_lines;
 
 /// Waits, but not for ever: a test that would hang says for what.
 pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
-    match tokio::time::timeout(Duration::from_secs(30), wait).await {
-        Ok(output) => output,
-        Err(_) => panic!("waited too long for {what}"),
-    }
+    let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+    waited.unwrap_or_else(|_| panic!("waited too long for {what}"))
 }
 
 /// A client that goes straight to the server, whatever the environment says of proxies.

@@ -1,5 +1,7 @@
 //! A client of 2026-07-28: each request by itself.
 
+use std::fmt::Display;
+
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -38,7 +40,7 @@ impl Modern {
     }
 
     /// A POST of that body, without the headers that mirror it.
-    pub(crate) fn bare(&self, body: impl ToString) -> RequestBuilder {
+    pub(crate) fn bare(&self, body: impl Display) -> RequestBuilder {
         let request = self.http.post(&self.url).header("content-type", "application/json");
         request.header("accept", "application/json, text/event-stream").body(body.to_string())
     }

@@ -41,10 +41,10 @@ impl Raw {
         body: impl AsRef<[u8]>,
     ) -> RawAnswer {
         let body = body.as_ref();
-        let headers: String = headers.lines().map(|l| format!("{}\r\n", l.trim())).collect();
+        let headers = headers.lines().map(str::trim).collect::<Vec<_>>().join("\r\n");
         let length = body.len();
         let head =
-            format!("{line}\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n");
+            format!("{line}\r\n{headers}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
         let mut raw = Self::connect(server).await;
         raw.write([head.as_bytes(), body].concat()).await;
         raw.answer().await
