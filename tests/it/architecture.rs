@@ -123,7 +123,12 @@ fn first_segments(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
-    let Some(list) = path.strip_prefix('{') else { return vec![name(path)] };
+    let Some(list) = path.strip_prefix('{') else {
+        let name = name(path);
+        // Macros stand at the root wherever they are written.
+        let is_macro = path[name.len()..].starts_with('!');
+        return if is_macro { Vec::new() } else { vec![name] };
+    };
     let mut depth = 0;
     let mut items = vec![String::new()];
     for c in list.chars() {
@@ -205,7 +210,7 @@ fn no_file_is_long() {
 
 #[test]
 fn paths_are_read_as_the_compiler_reads_them() {
-    let text = "use crate::{a::B, c::{d, e}, f};\nfn g() { super::super::h::i(); crate::j(); }\n\
+    let text = "use crate::{a::B, c::{d, e}, f};\nfn g() { super::super::h::i(); crate::j(); crate::m!(); }\n\
         // crate::comment\nlet s = \"crate::string\";\npub(crate) use super::k;\n\
         #[cfg(test)]\nmod tests {\n use crate::tested;\n}";
     let expected = ["a", "c", "f", "h", "j"].map(str::to_owned);

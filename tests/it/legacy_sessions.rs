@@ -150,6 +150,19 @@ async fn resources_outlive_the_session_that_made_them() {
 }
 
 #[tokio::test]
+async fn resources_end_with_the_session_that_made_them_where_that_is_asked_for() {
+    let server = Server::configured(|setup| setup.config.sessions.delete_resources = true).await;
+    let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
+    one.create(json!({ "uri": "x:one", "text": "1" })).await;
+    other.create(json!({ "uri": "x:other", "text": "2" })).await;
+    assert_eq!(one.delete().await.status, 204);
+    let gone = other.send("resources/read", json!({ "uri": "x:one" })).await;
+    assert_eq!(gone.error()["code"], -32002);
+    let kept = other.send("resources/read", json!({ "uri": "x:other" })).await.result();
+    assert_eq!(kept["contents"][0]["text"], "2");
+}
+
+#[tokio::test]
 async fn any_legacy_version_header_is_taken_in_a_session_and_no_other() {
     let server = Server::start().await;
     let mut client = Legacy::of(&server).await;

@@ -97,6 +97,23 @@ async fn a_request_before_initialize_is_answered_by_itself() {
 }
 
 #[tokio::test]
+async fn what_was_asked_before_the_end_of_input_is_answered() {
+    let mut pipe = Pipe::open();
+    pipe.write(&Legacy::initialize("2025-11-25").to_string()).await;
+    for id in 1..=20 {
+        let text = "x".repeat(10_000);
+        let call = json!({ "name": "create_resource", "arguments": { "text": text } });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
+        pipe.write(&body.to_string()).await;
+    }
+    let (lines, code) = pipe.end().await;
+    let messages = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut ids: Vec<_> = messages.filter_map(|message| message["id"].as_i64()).collect();
+    ids.sort_unstable();
+    assert_eq!((ids, code), ((0..=20).collect(), Some(0)));
+}
+
+#[tokio::test]
 async fn bad_lines_are_answered_and_it_goes_on() {
     let mut pipe = Pipe::open();
     for (line, code, id) in [
