@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -155,12 +155,18 @@ impl App {
     ) -> io::Result<bool> {
         let limits = ServeLimits { grace: self.config.grace(), ..ServeLimits::default() };
         let closing = self.closing.clone();
-        let stop = async move {
+        let mut stopped = None;
+        let stop = async {
             stop.await;
+            stopped = Some(Instant::now());
             closing.cancel();
         };
         let finished = http::serve(listener, self.router(), &limits, stop).await?;
-        let drained = tokio::time::timeout(limits.grace, self.legacy.drain()).await.is_ok();
+        // Calls without a connection have what is left of the same grace period.
+        let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
+        let left = limits.grace.saturating_sub(used);
+        let drained = tokio::time::timeout(left, self.legacy.drain()).await.is_ok();
+        self.legacy.stop();
         Ok(finished && drained)
     }
 

@@ -276,8 +276,10 @@ impl Connection {
         let running = Arc::clone(&self.running);
         tasks.spawn(async move {
             tokio::select! {
-                () = run => {}
+                // First, so that nothing is said of what has been cancelled.
+                biased;
                 () = cancelled.cancelled() => {}
+                () = run => {}
             }
             lock(&running).remove(&id);
         });

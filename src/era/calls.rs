@@ -80,6 +80,14 @@ impl Calls {
             cancelled.cancel();
         }
     }
+
+    /// Cancels the calls of all sessions.
+    pub(super) fn cancel_everywhere(&self) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, _, cancelled) in table.sessions.values().flatten() {
+            cancelled.cancel();
+        }
+    }
 }
 
 /// Routes answers within one session.
@@ -137,26 +145,37 @@ impl Attended {
     /// The next step; nothing once it is cancelled or over.
     pub async fn next(&mut self) -> Option<Step> {
         let (running, guard) = self.call.as_mut()?;
-        let step = tokio::select! {
-            biased;
-            () = guard.cancelled.cancelled() => None,
-            step = running.next() => step,
-        };
+        let step = step(running, guard).await;
         if !matches!(step, Some(Step::Message(_))) {
             self.call = None;
         }
         step
     }
+
+    /// Stops it: nobody will hear of it.
+    pub(super) fn give_up(mut self) {
+        self.call = None;
+    }
+}
+
+async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
+    tokio::select! {
+        biased;
+        () = guard.cancelled.cancelled() => None,
+        step = running.next() => step,
+    }
 }
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        let Some(call) = self.call.take() else { return };
-        // Without a runtime, the process is ending, and so does the call.
+        let Some((mut running, guard)) = self.call.take() else { return };
+        // Without a runtime, the process is ending, and so does the call. One
+        // that is shutting down drops the call at once; it must not come back here.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let mut alone = Self { call: Some(call), tasks: self.tasks.clone() };
-            let run = async move { while alone.next().await.is_some() {} };
-            self.tasks.spawn_on(run, &runtime);
+            let alone = async move {
+                while let Some(Step::Message(_)) = step(&mut running, &guard).await {}
+            };
+            self.tasks.spawn_on(alone, &runtime);
         }
     }
 }

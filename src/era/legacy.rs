@@ -75,6 +75,11 @@ impl Legacy {
         self.tasks.reopen();
     }
 
+    /// Cancels whatever still runs.
+    pub fn stop(&self) {
+        self.calls.cancel_everywhere();
+    }
+
     /// Where sessions are kept.
     pub fn sessions(&self) -> &Arc<dyn Sessions> {
         &self.sessions
@@ -189,7 +194,13 @@ impl Legacy {
             First::Stream(first) => first,
             First::Cancelled => return Ok(Answer::Cancelled),
         };
-        let writer = self.sessions.open(session).await?;
+        let writer = match self.sessions.open(session).await {
+            Ok(writer) => writer,
+            Err(error) => {
+                attended.give_up();
+                return Err(error.into());
+            }
+        };
         let start = writer.start();
         let deliveries = self.sessions.follow(session, &start).await?;
         let this = Arc::clone(self);

@@ -6,7 +6,6 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use futures_util::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
@@ -147,9 +146,9 @@ pub(super) async fn connect(
     };
     match connected.await {
         Ok((prime, deliveries)) => {
-            let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
-            let closing = endpoint.closing.clone();
-            let frames = frames.take_until(async move { closing.cancelled().await });
+            let retry = endpoint.options.retry;
+            let frames = sse::resumable(prime, deliveries, retry);
+            let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
             sse::response(frames, &endpoint.options)
         }
         Err(fault) => refusal::fault(None, &fault, Era::Legacy),

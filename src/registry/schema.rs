@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jsonschema::error::ValidationErrorKind;
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -152,6 +153,12 @@ impl Validator {
                 let path = fault.instance_path().to_string();
                 let text = fault.masked_with("the value").to_string();
                 match path.trim_start_matches('/') {
+                    // Where a tool takes no arguments, the library names none.
+                    "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
+                        let names = arguments.as_object().into_iter().flat_map(|a| a.keys());
+                        let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
+                        format!("it takes none, {} given", names.join(", "))
+                    }
                     "" => text,
                     argument => format!("{}: {text}", argument.replace('/', ".")),
                 }
