@@ -109,9 +109,8 @@ fn changes(builder: Builder) -> Builder {
             "test_trigger_tool_change",
             "Changes the list of tools for a moment",
             |ctx| async move {
-                ctx.add_tool(tool("test_passing_tool", "Goes again", |_| async {}))
-                    .map_err(told)?;
-                ctx.remove_tool("test_passing_tool").map_err(told)?;
+                ctx.add_tool(tool("test_passing_tool", "Goes again", |_| async {}))?;
+                ctx.remove_tool("test_passing_tool")?;
                 Ok::<_, ToolError>("The list of tools has changed, and changed back.")
             },
         ))
@@ -119,16 +118,12 @@ fn changes(builder: Builder) -> Builder {
             "test_trigger_prompt_change",
             "Changes the list of prompts for a moment",
             |ctx| async move {
-                ctx.add_prompt(prompts::passing()).map_err(told)?;
-                ctx.remove_prompt("test_passing_prompt").map_err(told)?;
+                ctx.add_prompt(prompts::passing())?;
+                ctx.remove_prompt("test_passing_prompt")?;
                 Ok::<_, ToolError>("The list of prompts has changed, and changed back.")
             },
         ))
         .tool(Tool::new(|_: Context, args: TestCustomHeader| async move { args.value }))
-}
-
-fn told(error: larder::registry::BuildError) -> ToolError {
-    ToolError::new(error.to_string())
 }
 
 fn schemas(builder: Builder) -> Builder {

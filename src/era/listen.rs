@@ -68,8 +68,12 @@ impl Listen {
         ];
         let lists = wanted.into_iter().filter(|(asked, _)| *asked == Some(true)).map(|(_, a)| a);
         let lists = lists.collect();
-        // Everything that can be asked for is sent.
-        let honoured = asked;
+        // What the server does not have cannot change.
+        let catalog = dispatcher.registry().catalog();
+        let mut honoured = asked;
+        honoured.tools_list_changed = honoured.tools_list_changed.filter(|_| catalog.has_tools());
+        honoured.prompts_list_changed =
+            honoured.prompts_list_changed.filter(|_| catalog.has_prompts());
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",

@@ -41,7 +41,11 @@ async fn the_acknowledgement_comes_first_and_says_what_is_honoured() {
     let first = events.message().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(first["params"]["_meta"][ID], "sub-1");
-    let honoured = json!({ "resourcesListChanged": true, "resourceSubscriptions": ["x:1"] });
+    // The fixture has no prompts, so their list cannot change.
+    let honoured = json!({
+        "toolsListChanged": true,
+        "resourcesListChanged": true, "resourceSubscriptions": ["x:1"],
+    });
     assert_eq!(first["params"]["notifications"], honoured);
     assert!(first.get("id").is_none());
     let mut nothing =

@@ -35,7 +35,7 @@ async fn initialize_says_what_the_server_is_and_can() {
     let capabilities = &result["capabilities"];
     assert!(capabilities["tools"].is_object());
     assert_eq!(capabilities["resources"], json!({ "subscribe": true, "listChanged": true }));
-    assert!(capabilities.get("prompts").is_none() && capabilities.get("logging").is_none());
+    assert!(capabilities.get("prompts").is_none() && capabilities["logging"].is_object());
     assert!(result.get("resultType").is_none() && result.get("_meta").is_none(), "{result}");
     assert_ne!(one.session, other.session);
     assert!(one.session.len() >= 32 && one.session.bytes().all(|b| (0x21..=0x7e).contains(&b)));

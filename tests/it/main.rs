@@ -18,6 +18,7 @@ mod legacy_streams;
 mod listings;
 mod paging;
 mod process;
+mod readme;
 mod resources;
 mod sdk;
 mod shutdown;

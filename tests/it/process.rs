@@ -19,7 +19,7 @@ fn larder(arguments: &[&str]) -> Command {
 }
 
 /// A server that listens, and where.
-async fn serving(arguments: &[&str]) -> (Child, String) {
+pub(crate) async fn serving(arguments: &[&str]) -> (Child, String) {
     let all = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
     let mut child = larder(&all).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
