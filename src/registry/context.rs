@@ -193,7 +193,8 @@ impl<S> Context<S> {
     /// Gives a resource new content; name, description, type and expiry stay.
     ///
     /// # Errors
-    /// As [`Store::update`].
+    /// As [`Store::update`]; [`StoreError::ReadOnly`] for what is part of the
+    /// server's definition.
     pub fn update_resource(
         &self,
         uri: impl Into<String>,
@@ -206,10 +207,15 @@ impl<S> Context<S> {
     /// Removes a resource; says whether there was one.
     ///
     /// # Errors
-    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`].
+    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`];
+    /// [`StoreError::ReadOnly`] for what is part of the server's definition.
     pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
-        let scope = &self.call.scope;
-        scope.store.delete(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+        let (scope, uri) = (&self.call.scope, ResourceUri::parse(uri)?);
+        let deleted = scope.store.delete(&scope.principal.owner(), &uri).await?;
+        if !deleted && scope.registry.is_static(uri.as_str()) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        Ok(deleted)
     }
 
     /// One of the caller's resources: what it is, and its content by window,
@@ -340,7 +346,16 @@ impl<'a> IntoFuture for UpdateResource<'a> {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
             let owner = self.scope.principal.owner();
-            self.scope.store.update(&owner, uri, self.content, self.ttl).await
+            let updated =
+                self.scope.store.update(&owner, uri.clone(), self.content, self.ttl).await;
+            match updated {
+                Err(error)
+                    if error.is_not_found() && self.scope.registry.is_static(uri.as_str()) =>
+                {
+                    Err(StoreError::ReadOnly { uri })
+                }
+                updated => updated,
+            }
         })
     }
 }
