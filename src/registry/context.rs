@@ -11,7 +11,7 @@ use rmcp::model::{self, ContentBlock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asking, Registry, ToolError};
+use super::{Asking, Control, Registry, ToolError};
 use crate::{
     auth::Principal,
     protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
@@ -42,6 +42,8 @@ pub struct Scope {
     pub log_level: Option<LogLevel>,
     /// How it can ask its client.
     pub asking: Asking,
+    /// What it may ask of whoever runs it.
+    pub control: Arc<Control>,
     /// Where messages about this call go.
     pub outbox: mpsc::Sender<Outgoing>,
     /// Cancelled when the call is.
@@ -110,6 +112,10 @@ impl<S> Context<S> {
     /// while the caller is slow to read.
     pub async fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         let scope = &self.call.scope;
+        if let (Some(task), Some(message)) = (scope.control.task(), message) {
+            // A task has no stream; whoever polls it sees how it goes.
+            task.tasks.note(&task.id, message).await;
+        }
         let Some(token) = scope.progress_token.clone() else { return };
         {
             let mut last = self.call.progress.lock().unwrap_or_else(PoisonError::into_inner);
