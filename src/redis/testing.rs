@@ -1,5 +1,10 @@
 //! A real `redis-server` of a test's own, on a free port, gone with it.
 
+#![allow(
+    dead_code,
+    reason = "tests inside and outside of the crate share it, and use different parts"
+)]
+
 use std::{
     net::TcpListener,
     process::{Child, Command, Stdio},
@@ -50,6 +55,18 @@ impl RedisServer {
 
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Tells it something, past whatever is tested.
+    pub(crate) async fn command(&self, words: &[&str]) {
+        let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+        let bulk: Vec<String> = words.iter().map(word).collect();
+        let command = format!("*{}\r\n{}", words.len(), bulk.concat());
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        stream.write_all(command.as_bytes()).await.expect("it takes commands");
+        let mut answer = [0; 1];
+        stream.read_exact(&mut answer).await.expect("it answers");
+        assert_ne!(answer, *b"-", "{words:?} is refused");
     }
 
     /// `kill -9`
