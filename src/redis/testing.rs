@@ -37,6 +37,15 @@ impl RedisServer {
         Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
     }
 
+    /// One that takes part in a cluster, once it is told in which.
+    pub(crate) async fn of_cluster() -> Self {
+        // By default the second port is so much higher that it may not exist.
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let bus = free.local_addr().expect("it has an address").port().to_string();
+        drop(free);
+        Self::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus]).await
+    }
+
     async fn start_with(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         loop {
@@ -51,6 +60,16 @@ impl RedisServer {
                 return server;
             }
         }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Of the options that it was started with.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let at = self.options.iter().position(|option| option == name)?;
+        self.options.get(at + 1).map(String::as_str)
     }
 
     pub(crate) fn url(&self) -> String {
