@@ -1,8 +1,9 @@
-//! Who calls, what they may do: from a bearer token to an
+//! Who calls, what they may do, and how much: from a bearer token to an
 //! [`Identity`], by the rules for an OAuth resource server (2025-11-25 and
 //! 2026-07-28, authorization; OAuth 2.1; RFC 6750, 8707, 9068). Knows nothing
 //! of how requests arrive; talks to authorization servers itself.
 
+pub mod audit;
 mod authenticator;
 mod bearer;
 mod discovery;
@@ -14,6 +15,7 @@ mod issuer;
 mod jwks;
 mod jwt;
 mod keys;
+mod limits;
 mod principal;
 mod scopes;
 mod static_tokens;
@@ -27,6 +29,7 @@ pub use bearer::{MOST_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};
 pub use identity::Identity;
 pub use introspection::Secret;
+pub use limits::{Limited, Limits, Permit, PrincipalLimits};
 pub use principal::{Owner, Principal};
 pub use scopes::{Grant, Hierarchy, ScopeError, Scopes};
 pub use static_tokens::StaticToken;
