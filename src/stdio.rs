@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -35,13 +36,18 @@ pub(crate) struct Stdio {
     pub(crate) closing: CancellationToken,
     /// The most that a message may have, in bytes.
     pub(crate) message_bytes: usize,
+    /// How long running calls may take to end once the input has.
+    pub(crate) grace: Duration,
 }
 
 /// One connection.
 struct Connection {
     stdio: Stdio,
     output: mpsc::Sender<Bytes>,
-    tasks: TaskTracker,
+    /// Calls, which come to an end.
+    calls: TaskTracker,
+    /// Streams, which do not by themselves.
+    streams: TaskTracker,
     session: Option<Arc<Session>>,
     running: Arc<Running>,
 }
@@ -49,8 +55,7 @@ struct Connection {
 type Running = Mutex<HashMap<RequestId, CancellationToken>>;
 
 impl Stdio {
-    /// Serves until the input ends or the server stops. Running calls are
-    /// given up then: nobody is there to hear of them.
+    /// Serves until the input ends or the server stops.
     ///
     /// # Errors
     /// When input or output fails.
@@ -72,7 +77,8 @@ impl Stdio {
         let mut connection = Connection {
             stdio: self,
             output: sender,
-            tasks: TaskTracker::new(),
+            calls: TaskTracker::new(),
+            streams: TaskTracker::new(),
             session: None,
             running: Arc::default(),
         };
@@ -137,8 +143,11 @@ impl Connection {
         match parse(&line) {
             Ok(Message::Request(request)) => self.request(request).await,
             Ok(Message::Notification { method, params }) => self.notification(&method, &params),
-            // The server has asked nothing, so nothing is answered.
-            Ok(Message::Response { .. }) => {}
+            Ok(Message::Response { id, outcome }) => {
+                if let Some(session) = &self.session {
+                    self.stdio.legacy.answered(session, &id, outcome);
+                }
+            }
             Err((fault, id)) => self.refuse(id.as_ref(), &fault, Era::Legacy).await,
         }
     }
@@ -164,10 +173,10 @@ impl Connection {
         let call = stdio.modern.accept(request, meta, None, Principal::Local)?;
         let (id, output) = (request.id.clone(), self.output.clone());
         if call.method == Method::Listen {
-            let store = stdio.dispatcher.store();
             let closing = stdio.closing.clone();
-            let listen = Listen::new(id.clone(), &call.params, &call.principal, store, closing)?;
-            self.spawn(id, async move {
+            let listen =
+                Listen::new(id.clone(), &call.params, &call.principal, &stdio.dispatcher, closing)?;
+            self.spawn(&self.streams, id, async move {
                 let mut messages = std::pin::pin!(listen.messages());
                 while let Some(message) = messages.next().await {
                     if output.send(message).await.is_err() {
@@ -179,7 +188,7 @@ impl Connection {
         }
         let mut running = stdio.dispatcher.start(call);
         let dress = stdio.modern.dress.clone();
-        self.spawn(id.clone(), async move {
+        self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = running.next().await {
                 if send(&output, step, &id, &dress).await.is_none() {
                     return;
@@ -213,8 +222,8 @@ impl Connection {
             let _ = self.output.send(message).await;
             return Ok(());
         }
-        let mut call = legacy.start(&session, method, request, meta);
-        self.spawn(id.clone(), async move {
+        let mut call = legacy.start(&session, method, request, meta, true);
+        self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = call.next().await {
                 if send(&output, step, &id, &dress).await.is_none() {
                     return;
@@ -228,7 +237,7 @@ impl Connection {
     async fn follow(&self, session: &Session) -> Result<(), Fault> {
         let (_, mut deliveries) = self.stdio.legacy.connect(session, None).await?;
         let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
-        self.tasks.spawn(async move {
+        self.streams.spawn(async move {
             let forward = async {
                 while let Some(Ok(Delivery::Event(event))) = deliveries.next().await {
                     if output.send(event.data).await.is_err() {
@@ -256,14 +265,21 @@ impl Connection {
     }
 
     /// Runs what a request asks for beside the others, until it is cancelled.
-    fn spawn(&self, id: RequestId, run: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(
+        &self,
+        tasks: &TaskTracker,
+        id: RequestId,
+        run: impl Future<Output = ()> + Send + 'static,
+    ) {
         let cancelled = CancellationToken::new();
         self.lock().insert(id.clone(), cancelled.clone());
         let running = Arc::clone(&self.running);
-        self.tasks.spawn(async move {
+        tasks.spawn(async move {
             tokio::select! {
-                () = run => {}
+                // First, so that nothing is said of what has been cancelled.
+                biased;
                 () = cancelled.cancelled() => {}
+                () = run => {}
             }
             lock(&running).remove(&id);
         });
@@ -278,7 +294,14 @@ impl Connection {
         let _ = self.output.send(failure(id, fault, era)).await;
     }
 
+    /// Whoever closed our input may still read our output: calls may finish
+    /// within the grace period, unless the server itself is told to stop.
     async fn end(&mut self) {
+        self.calls.close();
+        tokio::select! {
+            _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()) => {}
+            () = self.stdio.closing.cancelled() => {}
+        }
         for cancelled in self.lock().values() {
             cancelled.cancel();
         }
@@ -286,8 +309,9 @@ impl Connection {
             // It may have expired already.
             let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
         }
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.calls.wait().await;
+        self.streams.close();
+        self.streams.wait().await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -16,26 +17,13 @@ use crate::{
     auth::Principal,
     dispatch::{Call, Dispatcher, Reply, Running, Step},
     protocol::{
-        ClientFacts, Fault, Message, Meta, Method, Outgoing, Params, ProtocolVersion, Request,
-        RequestId,
+        ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
+        Request, RequestId,
     },
+    registry::Asking,
     session::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter},
     store::ResourceUri,
 };
-
-/// How the legacy era answers.
-#[derive(Debug, Clone)]
-pub struct LegacyLimits {
-    /// How long a call may take before its answer becomes a stream.
-    pub promote_after: Duration,
-}
-
-impl Default for LegacyLimits {
-    /// 200 ms.
-    fn default() -> Self {
-        Self { promote_after: Duration::from_millis(200) }
-    }
-}
 
 /// Serves legacy requests.
 #[derive(Debug)]
@@ -44,8 +32,9 @@ pub struct Legacy {
     sessions: Arc<dyn Sessions>,
     calls: Calls,
     tasks: TaskTracker,
-    limits: LegacyLimits,
     max: ProtocolVersion,
+    /// Whether what was created in a session goes when the client ends it.
+    delete_resources: bool,
     /// What replies carry.
     pub dress: Dress,
 }
@@ -66,16 +55,17 @@ pub enum Answer {
 }
 
 impl Legacy {
-    /// Serves sessions of versions up to `max`.
+    /// Serves sessions of versions up to `max`; with `delete_resources`, what
+    /// was created in a session goes when the client ends it.
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         sessions: Arc<dyn Sessions>,
-        limits: LegacyLimits,
         max: ProtocolVersion,
+        delete_resources: bool,
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, limits, max, dress }
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -83,6 +73,11 @@ impl Legacy {
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
+    }
+
+    /// Cancels whatever still runs.
+    pub fn stop(&self) {
+        self.calls.cancel_everywhere();
     }
 
     /// Where sessions are kept.
@@ -135,6 +130,10 @@ impl Legacy {
             return Err(Fault::SessionNotFound);
         }
         self.calls.cancel_all(id);
+        if self.delete_resources {
+            let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
+            deleted.map_err(|error| crate::dispatch::fault(&error))?;
+        }
         Ok(())
     }
 
@@ -146,21 +145,32 @@ impl Legacy {
         principal: Principal,
     ) -> Result<Encoded, Fault> {
         let method = method_of(request)?;
-        if matches!(method, Method::Subscribe | Method::Unsubscribe) {
+        if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
             return Err(Fault::InvalidRequest(format!(
                 "{} needs a session: send initialize first, then the Mcp-Session-Id that it answers with.",
                 request.method
             )));
         }
         let client = ClientFacts { info: meta.client_info.clone(), ..ClientFacts::default() };
-        let call = Call { method, params: request.params.clone(), meta, principal, client };
+        let params = request.params.clone();
+        let call = Call {
+            method,
+            params,
+            meta,
+            principal,
+            client,
+            session: None,
+            log_level: None,
+            asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
+        };
         let reply = self.dispatcher.start(call).outcome().await?;
         success(&request.id, reply, &self.dress).await
     }
 
     /// Answers a request in a session: with one message when it is ready at
     /// once (and the client takes one), as a stream as soon as the handler has
-    /// something to say or takes its time (and the client takes a stream).
+    /// something to say or takes longer than `promote` (and the client takes a
+    /// stream).
     ///
     /// # Errors
     /// The fault that the request ends in, when that is known at once.
@@ -170,20 +180,27 @@ impl Legacy {
         request: Request,
         meta: Meta,
         takes: Takes,
+        promote: Duration,
     ) -> Result<Answer, Fault> {
         let method = method_of(&request)?;
         if let Some(reply) = self.in_session(session, method, &request.params).await? {
             return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
         }
-        let mut attended = self.start(session, method, &request, meta);
-        let first = match First::of(&mut attended, takes, self.limits.promote_after).await {
+        let mut attended = self.start(session, method, &request, meta, takes.stream);
+        let first = match First::of(&mut attended, takes, promote).await {
             First::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
             }
             First::Stream(first) => first,
             First::Cancelled => return Ok(Answer::Cancelled),
         };
-        let writer = self.sessions.open(session).await?;
+        let writer = match self.sessions.open(session).await {
+            Ok(writer) => writer,
+            Err(error) => {
+                attended.give_up();
+                return Err(error.into());
+            }
+        };
         let start = writer.start();
         let deliveries = self.sessions.follow(session, &start).await?;
         let this = Arc::clone(self);
@@ -194,21 +211,30 @@ impl Legacy {
         Ok(Answer::Stream { prime: primes.then_some(start), deliveries })
     }
 
-    /// Begins a call of that session: on stdio, where there are no streams,
-    /// the transport itself carries what it says.
+    /// Begins a call of that session. Its client can be asked things where
+    /// the transport carries more than the response.
     pub fn start(
         &self,
         session: &Arc<Session>,
         method: Method,
         request: &Request,
         meta: Meta,
+        streams: bool,
     ) -> Attended {
+        let asking = if streams {
+            Asking::Routed(self.calls.route(&session.id))
+        } else {
+            Asking::No("The client cannot be asked: it takes no stream to ask it on.")
+        };
         let call = Call {
             method,
             params: request.params.clone(),
             meta,
             principal: session.principal.clone(),
             client: session.client.clone(),
+            session: self.delete_resources.then(|| Arc::clone(&session.id)),
+            log_level: Some(session.log_level),
+            asking,
         };
         let running: Running = self.dispatcher.start(call);
         let guard = self.calls.register(&session.id, &request.id);
@@ -237,6 +263,14 @@ impl Legacy {
                 let Subscribed { uri } = params.parse()?;
                 self.sessions.unsubscribe(session, &uri).await?;
             }
+            Method::SetLevel => {
+                #[derive(Deserialize)]
+                struct Level {
+                    level: LogLevel,
+                }
+                let Level { level } = params.parse()?;
+                self.sessions.set_log_level(session, level).await?;
+            }
             Method::Initialize => {
                 return Err(Fault::InvalidRequest(
                     "This session is initialized already; send initialize without Mcp-Session-Id to begin another.".into(),
@@ -252,6 +286,16 @@ impl Legacy {
         if let Some(request) = Message::cancelled(method, params) {
             self.calls.cancel(&session.id, &request);
         }
+    }
+
+    /// Takes the client's answer to a question of a call's.
+    pub fn answered(
+        &self,
+        session: &Session,
+        question: &RequestId,
+        outcome: Result<Value, String>,
+    ) {
+        self.calls.answer(&session.id, question, outcome);
     }
 
     /// Connects to the session's own stream, or again to any of its streams.

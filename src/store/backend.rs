@@ -133,6 +133,8 @@ pub enum Placement {
         mime_type: String,
         /// How long it lives from now on.
         ttl: Duration,
+        /// The session that it is to end with, if with any.
+        session: Option<Arc<str>>,
     },
     /// It needs a predecessor, whose metadata and expiry it keeps.
     Update {
@@ -146,10 +148,11 @@ impl Draft {
     /// it needs one. To be called while the predecessor cannot change.
     pub fn over(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
-        let (name, title, description, mime_type, created, expires) = match self.placement {
-            Placement::Create { name, title, description, mime_type, ttl } => {
+        let (name, title, description, mime_type, created, expires, session) = match self.placement
+        {
+            Placement::Create { name, title, description, mime_type, ttl, session } => {
                 let expires = self.now.saturating_add(ttl);
-                (name, title, description, mime_type, self.now, expires)
+                (name, title, description, mime_type, self.now, expires, session)
             }
             Placement::Update { ttl } => {
                 let previous = previous?;
@@ -168,6 +171,7 @@ impl Draft {
                     mime_type,
                     previous.created,
                     ttl.map_or(previous.expires, |ttl| self.now.saturating_add(ttl)),
+                    previous.session.clone(),
                 )
             }
         };
@@ -186,6 +190,7 @@ impl Draft {
             created,
             updated: self.now,
             expires,
+            session,
             blocks: self.blocks,
         })
     }

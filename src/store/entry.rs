@@ -39,6 +39,9 @@ pub struct Entry {
     pub updated: Timestamp,
     /// From when on it is gone.
     pub expires: Timestamp,
+    /// The session that it is to end with, if with any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Arc<str>>,
     /// Where each block of the content begins.
     pub blocks: Arc<[Block]>,
 }

@@ -44,6 +44,8 @@ pub struct Details {
     pub mime_type: Option<String>,
     /// How long it lives; [`StoreLimits::default_ttl`] by default.
     pub ttl: Option<Duration>,
+    /// The session that it is to end with, if with any.
+    pub session: Option<Arc<str>>,
 }
 
 /// A part of a listing.
@@ -116,6 +118,7 @@ impl Store {
             description: details.description,
             mime_type,
             ttl,
+            session: details.session,
         };
         Ok(self.put(owner, uri, content, placement).await?.entry)
     }
@@ -200,6 +203,25 @@ impl Store {
     }
 
     /// It counts from the moment the content is in, or a slow upload would be born expired.
+    /// Removes what was to end with that session. Looks at all that the owner
+    /// has, which is why sessions take their resources along only where that
+    /// is asked for.
+    pub async fn delete_of_session(&self, owner: &Owner, session: &str) -> Result<(), StoreError> {
+        let mut after: Option<ResourceUri> = None;
+        loop {
+            let page = self.list(owner, "", after.as_ref().map(ResourceUri::as_str), 256).await?;
+            for entry in &page.entries {
+                if entry.session.as_deref() == Some(session) {
+                    self.delete(owner, &entry.uri).await?;
+                }
+            }
+            after = page.entries.last().map(|entry| entry.uri.clone());
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
     fn checked(&self, ttl: Duration) -> Result<Duration, StoreError> {
         // Time is counted in milliseconds: less is nothing.
         if ttl.as_millis() == 0 {

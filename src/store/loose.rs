@@ -65,6 +65,7 @@ impl Found {
                 description: details.description,
                 mime_type,
                 ttl: Duration::MAX,
+                session: None,
             },
         };
         let entry = draft.over(None).ok_or(StoreError::NotFound { uri })?;

@@ -58,10 +58,10 @@ async fn create<S>(ctx: &Context<S>, args: CreateResource) -> Result<CallToolRes
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = Details {
         name: args.name,
-        title: None,
         description: args.description,
         mime_type: args.mime_type.map(|m| mime_type(&m)).transpose()?,
         ttl: args.ttl.map(ttl).transpose()?,
+        ..Details::default()
     };
     let entry = ctx.create_resource(uri, content).details(details).await?;
     Ok(wording::stored(&entry, "Stored"))

@@ -137,6 +137,7 @@ pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
         description: Some("Detailed\nanalysis \"output\"".into()),
         mime_type: Some("application/x-analysis; charset=utf-8".into()),
         ttl: None,
+        ..Details::default()
     };
     alice.create("results://analysis/7", "text", details.clone()).await;
     let entry = alice.get("results://analysis/7").await.entry;

@@ -19,6 +19,7 @@ pub async fn an_update_changes_only_the_content(harness: &dyn Harness) {
         description: Some("Of all things".into()),
         mime_type: Some("text/markdown".into()),
         ttl: None,
+        ..Details::default()
     };
     let before = alice.create("temp://a", "# Old", details).await;
     harness.pass(harness.tick()).await;
@@ -127,6 +128,7 @@ pub async fn creating_over_a_resource_replaces_it_as_a_whole(harness: &dyn Harne
         description: Some("Old description".into()),
         mime_type: Some("text/markdown".into()),
         ttl: Some(2 * tick),
+        ..Details::default()
     };
     let before = alice.create("temp://a", long_text(), details).await;
     harness.pass(tick).await;
