@@ -125,6 +125,29 @@ pub(super) fn safe_url(text: &str) -> Result<Url, &'static str> {
     }
 }
 
+/// Whether secrets and keys may travel over that URL: `https`, or `http`
+/// within this machine.
+///
+/// # Errors
+/// Says why not.
+pub fn check_url(text: &str) -> Result<(), &'static str> {
+    safe_url(text).map(|_| ())
+}
+
+/// The URL as it is written by everybody: lower case, no default port, no dots
+/// in the path.
+///
+/// # Errors
+/// When it is no `http` or `https` URL with a host and without credentials.
+pub fn canonical_url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+    if !is_web || !url.username().is_empty() || url.password().is_some() {
+        return Err("it must look like https://mcp.example.com/mcp".into());
+    }
+    Ok(url.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

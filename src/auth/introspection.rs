@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{FutureExt, future::BoxFuture};
 use oauth2::{
-    AccessToken, AuthType, Client, ClientId, ClientSecret, ExtraTokenFields, HttpRequest,
-    HttpResponse, IntrospectionUrl, RequestTokenError, StandardRevocableToken,
+    AccessToken, AsyncHttpClient, AuthType, Client, ClientId, ClientSecret, ExtraTokenFields,
+    HttpRequest, HttpResponse, IntrospectionUrl, RequestTokenError, StandardRevocableToken,
     StandardTokenIntrospectionResponse, TokenIntrospectionResponse,
     basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenResponse, BasicTokenType},
 };
@@ -118,9 +119,8 @@ impl Introspection {
             .set_auth_type(AuthType::BasicAuth)
             .set_introspection_url(endpoint);
         let token = AccessToken::new(token.to_owned());
-        let http = |request: HttpRequest| self.send(request);
         let asked = client.introspect(&token).set_token_type_hint("access_token");
-        match asked.request_async(&http).await {
+        match asked.request_async(&Status(&self.fetcher)).await {
             Ok(response) => Ok(check(&response, rules, now)?),
             // What the answer says is not repeated: it may have the token in it.
             Err(RequestTokenError::Request(failure)) => Err(unavailable(&failure.to_string())),
@@ -128,12 +128,26 @@ impl Introspection {
             Err(_) => Err(unavailable("its answer cannot be read")),
         }
     }
+}
 
-    /// Whatever is not 200 is no answer. To `oauth2`, a 503 or a 400 with a
-    /// body in JSON would be the authorization server's verdict.
+/// Sends requests for `oauth2`. Whatever is not 200 is no answer: to that
+/// crate, a 503 or a 400 with a body in JSON would be the authorization
+/// server's verdict.
+struct Status<'a>(&'a Fetcher);
+
+impl<'c> AsyncHttpClient<'c> for Status<'_> {
+    type Error = Failure;
+    type Future = BoxFuture<'c, Result<HttpResponse, Failure>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        self.send(request).boxed()
+    }
+}
+
+impl Status<'_> {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
         let request = reqwest::Request::try_from(request).map_err(|_| Failure::Request)?;
-        let (status, body) = self.fetcher.send(request).await?;
+        let (status, body) = self.0.send(request).await?;
         if status != 200 {
             return Err(FetchError::Status(status).into());
         }

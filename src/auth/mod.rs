@@ -27,6 +27,7 @@ pub use authenticator::{
 };
 pub use bearer::{MOST_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};
+pub use fetch::{canonical_url, check_url};
 pub use identity::Identity;
 pub use introspection::Secret;
 pub use limits::{Limited, Limits, Permit, PrincipalLimits};

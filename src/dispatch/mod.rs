@@ -1,6 +1,7 @@
 //! One entry: a call in, a reply out, messages about it on its outbox while
 //! it runs. Knows methods; knows neither HTTP nor eras.
 
+mod admission;
 mod discover;
 mod prompts;
 mod reply;
@@ -20,7 +21,7 @@ pub(crate) use resources::fault;
 pub use running::{Running, Step};
 
 use crate::{
-    auth::Principal,
+    auth::{Identity, Limits},
     protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
     registry::{Asking, Registry, Scope},
@@ -54,8 +55,8 @@ pub struct Call {
     pub params: Params,
     /// Its metadata, already read.
     pub meta: Meta,
-    /// By whom.
-    pub principal: Principal,
+    /// By whom, and what they may do.
+    pub identity: Identity,
     /// What the client says of itself.
     pub client: ClientFacts,
     /// The session that what it creates ends with, if with any.
@@ -73,12 +74,20 @@ pub struct Dispatcher {
     store: Store,
     random: Random,
     limits: DispatchLimits,
+    principals: Arc<Limits>,
 }
 
 impl Dispatcher {
-    /// A dispatcher over what a server offers and where its resources lie.
-    pub fn new(registry: Registry, store: Store, random: Random, limits: DispatchLimits) -> Self {
-        Self { registry: Arc::new(registry), store, random, limits }
+    /// A dispatcher over what a server offers and where its resources lie;
+    /// `principals` bounds what one caller runs at once.
+    pub fn new(
+        registry: Registry,
+        store: Store,
+        random: Random,
+        limits: DispatchLimits,
+        principals: Arc<Limits>,
+    ) -> Self {
+        Self { registry: Arc::new(registry), store, random, limits, principals }
     }
 
     /// What the server offers.
@@ -93,12 +102,18 @@ impl Dispatcher {
 
     /// Begins a call. Nothing happens until it is polled, and dropping it
     /// stops the handler at its next await.
-    pub fn start(self: &Arc<Self>, call: Call) -> Running {
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before anything of
+    /// an answer has gone out.
+    pub fn start(self: &Arc<Self>, call: Call) -> Result<Running, Fault> {
+        self.authorize(call.method, &call.params, &call.identity)?;
+        let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let cancellation = CancellationToken::new();
         let scope = Scope {
             request_id: self.random.id().into(),
-            principal: call.principal,
+            identity: call.identity,
             client: call.client,
             session: call.session,
             store: self.store.clone(),
@@ -114,6 +129,7 @@ impl Dispatcher {
         let (method, params) = (call.method, call.params);
         let asking = call.asking;
         let outcome = async move {
+            let _permit = permit;
             let run = this.run(method, &params, scope);
             match asking {
                 Asking::Rounds(rounds) => rounds
@@ -123,20 +139,20 @@ impl Dispatcher {
                 _ => run.await,
             }
         };
-        Running::new(Box::pin(outcome), messages, cancellation)
+        Ok(Running::new(Box::pin(outcome), messages, cancellation))
     }
 
     async fn run(&self, method: Method, params: &Params, scope: Scope) -> Result<Reply, Fault> {
         match method {
             Method::Ping => Ok(Reply::Empty),
             Method::Discover => Ok(self.discover()),
-            Method::ListTools => self.list_tools(params),
+            Method::ListTools => self.list_tools(params, &scope.identity),
             Method::CallTool => self.call_tool(params, scope).await,
-            Method::ListPrompts => self.list_prompts(params),
+            Method::ListPrompts => self.list_prompts(params, &scope.identity),
             Method::GetPrompt => self.get_prompt(params, scope).await,
             Method::Complete => self.complete(params, scope).await,
-            Method::ListResources => self.list_resources(params, &scope.principal).await,
-            Method::ListResourceTemplates => self.list_templates(params),
+            Method::ListResources => self.list_resources(params, &scope.identity).await,
+            Method::ListResourceTemplates => self.list_templates(params, &scope.identity),
             Method::ReadResource => self.read_resource(params, scope).await,
             // These concern a session or a connection: the eras answer them.
             Method::Initialize
@@ -147,21 +163,23 @@ impl Dispatcher {
         }
     }
 
-    fn list_tools(&self, params: &Params) -> Result<Reply, Fault> {
+    fn list_tools(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {
         if !self.registry.catalog().has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let page = self.registry.tools(cursor_of(params)?.as_deref())?;
+        let cursor = cursor_of(params)?;
+        let page = self.registry.tools_for(identity.grant(), cursor.as_deref())?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, CacheHint::DEFINITION))
+        Ok(Reply::Tools(result, self.definition()))
     }
 
-    fn list_templates(&self, params: &Params) -> Result<Reply, Fault> {
-        let page = self.registry.templates(cursor_of(params)?.as_deref())?;
+    fn list_templates(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {
+        let cursor = cursor_of(params)?;
+        let page = self.registry.templates_for(identity.grant(), cursor.as_deref())?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, CacheHint::DEFINITION))
+        Ok(Reply::Templates(result, self.definition()))
     }
 
     async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
-    auth::Principal,
+    auth::Identity,
     protocol::{Fault, Params},
     registry::{Cursor, Scope},
     store::{Found, ResourceUri, StoreError},
@@ -20,20 +20,22 @@ impl Dispatcher {
     pub(super) async fn list_resources(
         &self,
         params: &Params,
-        principal: &Principal,
+        identity: &Identity,
     ) -> Result<Reply, Fault> {
-        let owner = principal.owner();
+        let owner = identity.owner();
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
-        let mut defined = catalog.resources().skip(cursor.done);
+        let defined = catalog.resources().enumerate().skip(cursor.done);
+        let mut defined = defined
+            .filter(|(_, resource)| self.registry.shows_resource(identity.grant(), &resource.uri));
         while resources.len() < size {
-            let Some(resource) = defined.next() else { break };
-            cursor.done += 1;
+            let Some((at, resource)) = defined.next() else { break };
+            cursor.done = at + 1;
             // A dynamic resource of the same URI stands in its place, further on.
             let shadowed = match ResourceUri::parse(&resource.uri) {
-                Ok(uri) => self.store.get(&owner, &uri).await.is_ok(),
+                Ok(uri) => self.store.get(owner, &uri).await.is_ok(),
                 Err(_) => false,
             };
             if !shadowed {
@@ -44,7 +46,7 @@ impl Dispatcher {
         if !more {
             // Also when the page is full already: to know whether there is another.
             let room = size - resources.len();
-            let page = self.store.list(&owner, "", cursor.after.as_deref(), room).await;
+            let page = self.store.list(owner, "", cursor.after.as_deref(), room).await;
             let page = page.map_err(|e| internal(&e))?;
             resources.extend(page.entries.iter().map(|e| e.to_resource()));
             if let Some(last) = page.entries.last() {
@@ -68,7 +70,7 @@ impl Dispatcher {
         }
         let ReadParams { uri: text } = params.parse()?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
-        let missing = match self.store.get(&scope.principal.owner(), &uri).await {
+        let missing = match self.store.get(scope.identity.owner(), &uri).await {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };

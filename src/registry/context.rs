@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Asking, Registry, ToolError};
 use crate::{
-    auth::Principal,
+    auth::{Identity, Principal},
     protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
     random::Random,
     store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
@@ -24,8 +24,8 @@ use crate::{
 pub struct Scope {
     /// Minted by the server: unique, and safe to name things with.
     pub request_id: Arc<str>,
-    /// Who calls.
-    pub principal: Principal,
+    /// Who calls, and what they may do.
+    pub identity: Identity,
     /// What the client says of itself.
     pub client: ClientFacts,
     /// The session that what is created now ends with, if with any.
@@ -86,7 +86,12 @@ impl<S> Context<S> {
 
     /// Who calls.
     pub fn principal(&self) -> &Principal {
-        &self.call.scope.principal
+        self.call.scope.identity.principal()
+    }
+
+    /// Who calls, and what they may do.
+    pub fn identity(&self) -> &Identity {
+        &self.call.scope.identity
     }
 
     /// What the client says of itself; not verified.
@@ -209,7 +214,7 @@ impl<S> Context<S> {
     /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`].
     pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
         let scope = &self.call.scope;
-        scope.store.delete(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+        scope.store.delete(scope.identity.owner(), &ResourceUri::parse(uri)?).await
     }
 
     /// One of the caller's resources: what it is, and its content by window,
@@ -219,7 +224,7 @@ impl<S> Context<S> {
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
     pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
         let scope = &self.call.scope;
-        scope.store.get(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+        scope.store.get(scope.identity.owner(), &ResourceUri::parse(uri)?).await
     }
 
     /// What the server's own definition lists.
@@ -244,7 +249,7 @@ impl<S> Context<S> {
         let (content, mime_type) = read.map_err(|fault| ToolError::new(fault.to_string()))?;
         let details = Details { mime_type, ..Details::default() };
         let (uri, owner) =
-            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.principal.owner());
+            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.identity.owner().clone());
         Ok(Found::loose(uri, owner, content, details, scope.store.now()).await?)
     }
 
@@ -308,9 +313,9 @@ impl<'a> IntoFuture for CreateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let owner = self.scope.principal.owner();
+            let owner = self.scope.identity.owner();
             let details = Details { session: self.scope.session.clone(), ..self.details };
-            self.scope.store.create(&owner, uri, self.content, details).await
+            self.scope.store.create(owner, uri, self.content, details).await
         })
     }
 }
@@ -339,8 +344,8 @@ impl<'a> IntoFuture for UpdateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let owner = self.scope.principal.owner();
-            self.scope.store.update(&owner, uri, self.content, self.ttl).await
+            let owner = self.scope.identity.owner();
+            self.scope.store.update(owner, uri, self.content, self.ttl).await
         })
     }
 }
