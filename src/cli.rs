@@ -31,6 +31,23 @@ struct Cli {
 enum Command {
     /// Serve the protocol over HTTP, or over standard input and output.
     Serve(ServeArgs),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Say whether the server could start with it: exit code 2 if not, 1 if an
+    /// authorization server cannot be reached.
+    Check {
+        /// A configuration file in TOML.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Also ask the authorization servers for their metadata and keys.
+        #[arg(long)]
+        online: bool,
+    },
 }
 
 /// What every server's command line takes.
@@ -64,19 +81,27 @@ struct ServerCli {
 
 /// The binary's main.
 pub fn main() -> ExitCode {
-    let Cli { command: Command::Serve(args) } = Cli::parse();
-    run_with(args, |config| {
-        let options = ToolOptions { output_bytes: config.tools.output_bytes };
-        let mut builder = Registry::builder("larder")
-            .instructions(
-                "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
-            )
-            .with(tools::reading(options));
-        if config.tools.write {
-            builder = builder.with(tools::writing());
+    match Cli::parse().command {
+        Command::Serve(args) => run_with(args, registry),
+        Command::Config(ConfigCommand::Check { config, online }) => {
+            let args = ServeArgs { config, ..ServeArgs::default() };
+            in_runtime(|| check(args, online, registry))
         }
-        builder.build()
-    })
+    }
+}
+
+/// What the binary itself offers.
+fn registry(config: &Config) -> Result<Registry, BuildError> {
+    let options = ToolOptions { output_bytes: config.tools.output_bytes };
+    let mut builder = Registry::builder("larder")
+        .instructions(
+            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
+        )
+        .with(tools::reading(options));
+    if config.tools.write {
+        builder = builder.with(tools::writing());
+    }
+    builder.build()
 }
 
 /// The main of a server of one's own: reads flags, configuration and
@@ -105,33 +130,63 @@ fn run_with(
     args: ServeArgs,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
+    in_runtime(|| serve(args, build))
+}
+
+fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode {
     telemetry::init();
+    crate::auth::install_crypto();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &error),
     };
-    let code = runtime.block_on(serve(args, build));
+    let code = runtime.block_on(run());
     // A thread that reads standard input would hold the process until a line comes.
     runtime.shutdown_background();
     code
+}
+
+/// Says whether the server could start, and with `online` whether tokens could
+/// be judged.
+async fn check(
+    args: ServeArgs,
+    online: bool,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> ExitCode {
+    let app = match prepare(&args, build) {
+        Ok((app, ..)) => app,
+        Err(code) => return code,
+    };
+    println!("The configuration can be used.");
+    let mut code = ExitCode::SUCCESS;
+    for (issuer, found) in if online { app.authenticator().check().await } else { Vec::new() } {
+        match found {
+            Ok(found) => println!("{issuer}: {found}"),
+            Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
+        }
+    }
+    code
+}
+
+/// A server that could start, where it is to listen, and its path.
+fn prepare(
+    args: &ServeArgs,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> Result<(App, SocketAddr, String), ExitCode> {
+    let config = configure(args).map_err(|error| fail(USAGE, &error))?;
+    let registry = build(&config).map_err(|error| fail(USAGE, &error))?;
+    let (listen, path) = (config.server.listen, config.server.path.clone());
+    let app = App::new(registry, config).map_err(|error| fail(USAGE, &error))?;
+    Ok((app, listen, path))
 }
 
 async fn serve(
     args: ServeArgs,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    let config = match configure(&args) {
-        Ok(config) => config,
-        Err(error) => return fail(USAGE, &error),
-    };
-    let registry = match build(&config) {
-        Ok(registry) => registry,
-        Err(error) => return fail(USAGE, &error),
-    };
-    let (listen, path) = (config.server.listen, config.server.path.clone());
-    let app = match App::new(registry, config) {
-        Ok(app) => app,
-        Err(error) => return fail(USAGE, &error),
+    let (app, listen, path) = match prepare(&args, build) {
+        Ok(prepared) => prepared,
+        Err(code) => return code,
     };
     let stop = match shutdown::signalled() {
         Ok(stop) => stop,
