@@ -2,6 +2,7 @@
 
 CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
+OIDC := tests/oidc
 
 .DEFAULT_GOAL := help
 .PHONY: build test lint fmt-check clippy doc deny demo conformance help
@@ -9,7 +10,7 @@ CONFORMANCE := tests/conformance
 build: ## Build the release binary
 	cargo build --release --locked
 
-test: ## Run every test
+test: $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 lint: fmt-check clippy doc ## Check formatting, lints and documentation
@@ -43,6 +44,9 @@ conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official 
 
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json
 	cd $(CONFORMANCE) && npm ci
+
+$(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
+	cd $(OIDC) && npm ci
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

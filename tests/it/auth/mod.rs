@@ -10,10 +10,12 @@ mod keys;
 mod limits;
 mod metadata;
 mod opaque;
+mod provider;
 mod scopes;
 mod signer;
 mod static_tokens;
 mod traps;
+mod with_provider;
 
 use larder::config::{AuthMode, Config, IssuerConfig};
 use serde_json::{Value, json};
