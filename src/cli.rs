@@ -7,10 +7,11 @@ use tokio::net::TcpListener;
 
 use crate::{
     app::App,
-    config::Config,
+    config::{Config, Places},
     registry::{BuildError, Registry},
     shutdown, telemetry,
     tools::{self, ToolOptions},
+    workflow,
 };
 
 /// The process was asked for something that it cannot do.
@@ -82,16 +83,25 @@ struct ServerCli {
 /// The binary's main.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve(args) => run_with(args, registry),
+        Command::Serve(args) => {
+            let places = places(&args);
+            run_with(args, |config| registry(config, &places))
+        }
         Command::Config(ConfigCommand::Check { config, online }) => {
             let args = ServeArgs { config, ..ServeArgs::default() };
-            in_runtime(|| check(args, online, registry))
+            let places = places(&args);
+            in_runtime(|| check(args, online, |config| registry(config, &places)))
         }
     }
 }
 
+/// Where the parts of the configuration file stand, for faults in them.
+fn places(args: &ServeArgs) -> Places {
+    args.config.as_deref().map(Places::of).unwrap_or_default()
+}
+
 /// What the binary itself offers.
-fn registry(config: &Config) -> Result<Registry, BuildError> {
+fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
     let options = ToolOptions { output_bytes: config.tools.output_bytes };
     let mut builder = Registry::builder("larder")
         .instructions(
@@ -100,6 +110,10 @@ fn registry(config: &Config) -> Result<Registry, BuildError> {
         .with(tools::reading(options));
     if config.tools.write {
         builder = builder.with(tools::writing());
+    }
+    for workflow in config.workflows.clone() {
+        let places = places.clone();
+        builder = builder.with(workflow::prompt_showing(workflow, move |p| places.show(p)));
     }
     builder.build()
 }

@@ -3,6 +3,7 @@
 
 mod auth;
 mod public_url;
+mod workflows;
 
 use std::{
     net::SocketAddr,
@@ -12,10 +13,12 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig};
-pub use public_url::PublicUrl;
-
-use crate::{auth::PrincipalLimits, protocol::ProtocolVersion};
+pub use self::{
+    auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
+    public_url::PublicUrl,
+    workflows::Places,
+};
+use crate::{auth::PrincipalLimits, protocol::ProtocolVersion, workflow::SequentialWorkflow};
 
 /// Everything that can be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +38,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The tools of the service.
     pub tools: ToolsConfig,
+    /// Prompts that run steps, one `[[workflows]]` each.
+    pub workflows: Vec<SequentialWorkflow>,
 }
 
 /// `[server]`

@@ -7,6 +7,7 @@ mod prompts;
 mod reply;
 mod resources;
 mod running;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use reply::{CacheHint, ReadReply, Reply};
 pub(crate) use resources::fault;
@@ -24,8 +25,9 @@ use crate::{
     auth::{Identity, Limits},
     protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
-    registry::{Asking, Registry, Scope},
+    registry::{Asking, Control, Paused, Registry, Scope},
     store::Store,
+    task::Tasks,
 };
 
 /// How many messages about one call may wait for a slow reader before the
@@ -72,6 +74,9 @@ pub struct Call {
 pub struct Dispatcher {
     registry: Arc<Registry>,
     store: Store,
+    tasks: Arc<dyn Tasks>,
+    /// Calls that run on as tasks.
+    running: TaskTracker,
     random: Random,
     limits: DispatchLimits,
     principals: Arc<Limits>,
@@ -83,11 +88,13 @@ impl Dispatcher {
     pub fn new(
         registry: Registry,
         store: Store,
+        tasks: Arc<dyn Tasks>,
         random: Random,
         limits: DispatchLimits,
         principals: Arc<Limits>,
     ) -> Self {
-        Self { registry: Arc::new(registry), store, random, limits, principals }
+        let running = TaskTracker::new();
+        Self { registry: Arc::new(registry), store, tasks, running, random, limits, principals }
     }
 
     /// What the server offers.
@@ -111,6 +118,8 @@ impl Dispatcher {
         let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let cancellation = CancellationToken::new();
+        let control = Arc::new(Control::default());
+        let owner = call.identity.owner().clone();
         let scope = Scope {
             request_id: self.random.id().into(),
             identity: call.identity,
@@ -122,21 +131,27 @@ impl Dispatcher {
             progress_token: call.meta.progress_token,
             log_level: call.log_level,
             asking: call.asking.clone(),
+            control: Arc::clone(&control),
             outbox,
             cancellation: cancellation.clone(),
         };
         let this = Arc::clone(self);
         let (method, params) = (call.method, call.params);
         let asking = call.asking;
+        let cancel_with_task = cancellation.clone();
         let outcome = async move {
-            let _permit = permit;
-            let run = this.run(method, &params, scope);
-            match asking {
-                Asking::Rounds(rounds) => rounds
-                    .run(run)
-                    .await?
-                    .unwrap_or_else(|required| Ok(Reply::InputRequired(required))),
-                _ => run.await,
+            let dispatcher = Arc::clone(&this);
+            let mut run: tasks::Run = Box::pin(async move {
+                // Also while it goes on as a task.
+                let _permit = permit;
+                dispatcher.run(method, &params, scope).await
+            });
+            match control.run(&asking, run.as_mut()).await? {
+                Ok(outcome) => outcome,
+                Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
+                Err(Paused::Task) => {
+                    this.run_on(run, asking, control, owner, cancel_with_task).await
+                }
             }
         };
         Ok(Running::new(Box::pin(outcome), messages, cancellation))
@@ -154,6 +169,9 @@ impl Dispatcher {
             Method::ListResources => self.list_resources(params, &scope.identity).await,
             Method::ListResourceTemplates => self.list_templates(params, &scope.identity),
             Method::ReadResource => self.read_resource(params, scope).await,
+            Method::GetTask => self.get_task(params, &scope).await,
+            Method::UpdateTask => self.update_task(params, &scope).await,
+            Method::CancelTask => self.cancel_task(params, &scope).await,
             // These concern a session or a connection: the eras answer them.
             Method::Initialize
             | Method::SetLevel

@@ -24,7 +24,7 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
-    /// Another server than that of most tests.
+    /// What it offers; the fixture's tools where nobody says otherwise.
     pub(crate) registry: Option<Registry>,
 }
 
@@ -39,6 +39,11 @@ impl Server {
     pub(crate) async fn streaming() -> Self {
         Self::configured(|setup| setup.http = Box::new(|http| http.promote_after = Duration::ZERO))
             .await
+    }
+
+    /// A server of that definition.
+    pub(crate) async fn of(registry: Registry) -> Self {
+        Self::configured(|setup| setup.registry = Some(registry)).await
     }
 
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
