@@ -2,6 +2,7 @@
 
 CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
+OIDC := tests/oidc
 
 .DEFAULT_GOAL := help
 .PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance help
@@ -9,7 +10,7 @@ CONFORMANCE := tests/conformance
 build: ## Build the release binary
 	cargo build --release --locked
 
-test: redis-server ## Run every test
+test: redis-server $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -49,6 +50,9 @@ conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official 
 
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json
 	cd $(CONFORMANCE) && npm ci
+
+$(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
+	cd $(OIDC) && npm ci
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

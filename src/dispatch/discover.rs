@@ -9,11 +9,18 @@ use super::{CacheHint, Dispatcher, Reply};
 use crate::{protocol::ProtocolVersion, registry::Registry, task::EXTENSION};
 
 impl Dispatcher {
+    /// What the definition says is the same for everyone, unless scopes decide
+    /// who sees what. Then no page of any list is for others' eyes (2026-07-28,
+    /// utilities: Caching).
+    pub(super) fn definition(&self) -> CacheHint {
+        if self.registry.varies() { CacheHint::DEFINITION_FOR_ONE } else { CacheHint::DEFINITION }
+    }
+
     /// The versions are the era's to fill in.
     pub(super) fn discover(&self) -> Reply {
         let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
         result.instructions = self.registry.instructions().map(str::to_owned);
-        Reply::Discover(result, CacheHint::DEFINITION)
+        Reply::Discover(result, self.definition())
     }
 }
 

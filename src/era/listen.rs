@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::announce::{announcements, every_list};
 use crate::{
-    auth::Principal,
+    auth::Identity,
     dispatch::Dispatcher,
-    protocol::{Announcement, Fault, Params, RequestId, SUBSCRIPTION_ID},
+    protocol::{Announcement, Fault, Method, Params, RequestId, SUBSCRIPTION_ID},
     store::Changes,
 };
 
@@ -37,11 +37,11 @@ impl Listen {
     /// `closing` is cancelled.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`].
+    /// [`Fault::InvalidParams`], [`Fault::InsufficientScope`].
     pub fn new(
         id: RequestId,
         params: &Params,
-        principal: &Principal,
+        identity: &Identity,
         dispatcher: &Dispatcher,
         closing: CancellationToken,
     ) -> Result<Self, Fault> {
@@ -49,6 +49,7 @@ impl Listen {
         struct ListenParams {
             notifications: SubscriptionFilter,
         }
+        dispatcher.authorize(Method::Listen, params, identity)?;
         let ListenParams { notifications: asked } = params.parse()?;
         let watched: HashSet<String> =
             asked.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
@@ -59,7 +60,7 @@ impl Listen {
             )));
         }
         // Listen before acknowledging, so that nothing falls in between.
-        let changes = dispatcher.store().feed().listen(&principal.owner());
+        let changes = dispatcher.store().feed().listen(identity.owner());
         let edits = dispatcher.registry().listen();
         let wanted = [
             (asked.tools_list_changed, Announcement::ToolListChanged),

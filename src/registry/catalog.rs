@@ -7,10 +7,11 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, Builder, Completing, HeaderParameter, PageOf, Scope, collection::Collection,
-    complete, prompt, resource, template, tool,
+    Access, BuildError, Builder, Completing, HeaderParameter, PageOf, Scope,
+    collection::Collection, complete, prompt, resource, template, tool,
 };
 use crate::{
+    auth::Grant,
     protocol::{Announcement, Fault},
     store::Content,
 };
@@ -27,6 +28,7 @@ pub struct Registry {
     // has read, whatever changes meanwhile.
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Announcement>,
+    pub(super) access: Access,
 }
 
 /// The tools, prompts, resources and templates at one time.
@@ -72,7 +74,14 @@ impl Registry {
         catalog: Catalog,
     ) -> Self {
         let changes = broadcast::Sender::new(BACKLOG);
-        Self { info, instructions, page_size, catalog: RwLock::new(Arc::new(catalog)), changes }
+        Self {
+            info,
+            instructions,
+            page_size,
+            catalog: RwLock::new(Arc::new(catalog)),
+            changes,
+            access: Access::default(),
+        }
     }
 
     /// Name and version.
@@ -126,12 +135,32 @@ impl Registry {
 
     /// A page of the tools, in the order of registration.
     pub fn tools(&self, cursor: Option<&str>) -> Result<PageOf<model::Tool>, Fault> {
-        self.catalog().tools.page(cursor, self.page_size)
+        self.tools_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn tools_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::Tool>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().tools.page(cursor, self.page_size, shows)
     }
 
     /// A page of the prompts, in the order of registration.
     pub fn prompts(&self, cursor: Option<&str>) -> Result<PageOf<model::Prompt>, Fault> {
-        self.catalog().prompts.page(cursor, self.page_size)
+        self.prompts_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn prompts_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::Prompt>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().prompts.page(cursor, self.page_size, shows)
     }
 
     /// A page of the templates, in the order of registration.
@@ -139,7 +168,17 @@ impl Registry {
         &self,
         cursor: Option<&str>,
     ) -> Result<PageOf<model::ResourceTemplate>, Fault> {
-        self.catalog().templates.page(cursor, self.page_size)
+        self.templates_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn templates_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::ResourceTemplate>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().templates.page(cursor, self.page_size, shows)
     }
 
     /// The arguments of a tool that have headers of their own.
@@ -160,6 +199,7 @@ impl Registry {
     ) -> Result<model::CallToolResult, Fault> {
         let tool = self.catalog().tools.get(name).cloned();
         let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
+        self.admit(&scope.identity, || self.tool_needs(name))?;
         Ok(tool.call(arguments, scope).await)
     }
 
@@ -175,7 +215,9 @@ impl Registry {
         scope: Scope,
     ) -> Result<model::GetPromptResult, Fault> {
         let prompt = self.catalog().prompts.get(name).cloned();
-        prompt.ok_or_else(|| unknown_prompt(name))?.get(arguments, scope).await
+        let prompt = prompt.ok_or_else(|| unknown_prompt(name))?;
+        self.admit(&scope.identity, || self.prompt_needs(name))?;
+        prompt.get(arguments, scope).await
     }
 
     /// Suggests values of an argument of a prompt or of a template.
@@ -193,6 +235,7 @@ impl Registry {
             |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
         let catalog = self.catalog();
         let values = if let Some(name) = reference.as_prompt_name() {
+            self.admit(&scope.identity, || self.prompt_needs(name))?;
             let prompt = catalog.prompts.get(name).ok_or_else(|| unknown_prompt(name))?;
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
@@ -200,6 +243,7 @@ impl Registry {
             prompt.completers.suggest(argument, completing, scope).await.unwrap_or_default()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
+            self.admit(&scope.identity, || self.template_needs(uri))?;
             let unknown = || Fault::invalid_params(format!("Unknown resource template: {uri}"));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
             if !template.template.variables().any(|v| v == argument) {
@@ -233,6 +277,9 @@ impl Registry {
         scope: Scope,
     ) -> Option<Result<(Content, Option<String>), Fault>> {
         let catalog = self.catalog();
+        if let Err(refused) = self.admit(&scope.identity, || self.uri_needs(uri)) {
+            return Some(Err(refused)).filter(|_| self.is_static(uri));
+        }
         if let Some(resource) = catalog.resources.get(uri) {
             return Some(resource.read(uri, scope).await);
         }
@@ -272,12 +319,12 @@ impl Catalog {
             || self.templates.iter().any(|t| t.template.matches(uri).is_some())
     }
 
-    /// The static resources, in the order of registration.
+    /// All static resources, in the order of registration.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = &model::Resource> {
         self.resources.iter().map(|r| &r.listed)
     }
 
-    /// The templates, in the order of registration.
+    /// All templates, in the order of registration.
     pub fn templates(&self) -> impl ExactSizeIterator<Item = &model::ResourceTemplate> {
         self.templates.iter().map(|t| &t.listed)
     }

@@ -109,8 +109,8 @@ pub(super) async fn from_resources(
     typed: &str,
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
-    let (owner, prefix) = (scope.principal.owner(), template.literal_prefix());
-    let page = scope.store.list(&owner, prefix, None, LOOKED_AT).await?;
+    let (owner, prefix) = (scope.identity.owner(), template.literal_prefix());
+    let page = scope.store.list(owner, prefix, None, LOOKED_AT).await?;
     let mut values: Vec<_> = page
         .entries
         .iter()

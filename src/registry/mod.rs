@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows how a call arrived.
 
+mod access;
 mod ask;
 mod builder;
 mod catalog;
@@ -22,6 +23,7 @@ mod schema;
 mod template;
 mod tool;
 
+pub use access::Access;
 pub use ask::{
     AskError, Asking, Elicited, InputRequired, Root, Rounds, Route, Sampled, Sampling, Seal,
 };

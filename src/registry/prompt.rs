@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Completers, Context, IntoPromptResult, Scope, ToolError,
+    Completers, Context, IntoPromptResult, Scope, ToolError, access,
     collection::Item,
     schema::{self, Validator},
 };
-use crate::protocol::Fault;
+use crate::{auth::Scopes, protocol::Fault};
 
 type Outcome = Result<GetPromptResult, ToolError>;
 type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -44,6 +44,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> +
 /// ```
 pub struct Prompt<S = ()> {
     listed: model::Prompt,
+    scopes: Vec<String>,
     schema: JsonObject,
     handler: Handler<S>,
     completers: Completers<S>,
@@ -71,7 +72,13 @@ impl<S: Send + Sync + 'static> Prompt<S> {
             }
         });
         let listed = model::Prompt::new(described.name, described.description, None);
-        Self { listed, schema: described.schema, handler, completers: Completers::default() }
+        Self {
+            listed,
+            scopes: Vec::new(),
+            schema: described.schema,
+            handler,
+            completers: Completers::default(),
+        }
     }
 
     /// Another name than the struct's.
@@ -115,6 +122,14 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let name = listed.name.clone();
@@ -142,16 +157,18 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let validator = Validator::new(self.schema)
             .map_err(|fault| faults.push(format!("Prompt {name:?}: {fault}")))
             .ok();
+        let scopes = access::read(&format!("Prompt {name:?}"), &self.scopes, faults);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, validator, completers, run: Box::new(run) }
+        Registered { listed, scopes, validator, completers, run: Box::new(run) }
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::Prompt,
+    pub(super) scopes: Scopes,
     pub(super) completers: super::complete::Registered,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
@@ -165,6 +182,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Prompt {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {

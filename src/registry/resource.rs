@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Context, IntoContent, ResourceError, Scope, collection::Item};
+use super::{Context, IntoContent, ResourceError, Scope, access, collection::Item};
 use crate::{
+    auth::Scopes,
     protocol::Fault,
     store::{Content, ResourceUri},
 };
@@ -29,6 +30,7 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 /// ```
 pub struct Resource<S = ()> {
     listed: model::Resource,
+    scopes: Vec<String>,
     handler: Handler<S>,
 }
 
@@ -45,6 +47,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         let listed = model::Resource::new(uri, name);
         Self {
             listed,
+            scopes: Vec::new(),
             handler: Box::new(move |context| read(context).map(R::into_content).boxed()),
         }
     }
@@ -97,18 +100,29 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         if let Err(invalid) = ResourceUri::parse(&self.listed.uri) {
             faults.push(format!("Resource: {invalid}"));
         }
+        let item = format!("Resource {:?}", self.listed.uri);
+        let scopes = access::read(&item, &self.scopes, faults);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
-        Registered { listed: self.listed, read: Box::new(read) }
+        Registered { listed: self.listed, scopes, read: Box::new(read) }
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::Resource,
+    pub(super) scopes: Scopes,
     read: Box<dyn Fn(Scope) -> BoxFuture<'static, ReadResult> + Send + Sync>,
 }
 
@@ -119,6 +133,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Resource {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {

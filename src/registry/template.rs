@@ -6,9 +6,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
 use super::{
-    Completers, Completing, Context, IntoContent, ResourceError, Scope, collection::Item, resource,
+    Completers, Completing, Context, IntoContent, ResourceError, Scope, access, collection::Item,
+    resource,
 };
-use crate::{protocol::Fault, store::Content};
+use crate::{auth::Scopes, protocol::Fault, store::Content};
 
 /// What the variables of a template stand for in one URI, percent-decoded.
 pub type Variables = BTreeMap<String, String>;
@@ -25,6 +26,7 @@ type Handler<S> =
 /// that a handler that uses it as a file name cannot be led elsewhere.
 pub struct Template<S = ()> {
     listed: model::ResourceTemplate,
+    scopes: Vec<String>,
     handler: Handler<S>,
     completers: Completers<S>,
 }
@@ -42,6 +44,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             handler: Box::new(move |context, variables| {
                 read(context, variables).map(R::into_content).boxed()
             }),
+            scopes: Vec::new(),
             completers: Completers::default(),
         }
     }
@@ -79,6 +82,14 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Option<Registered> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
             Ok(template) => template,
@@ -89,16 +100,18 @@ impl<S: Send + Sync + 'static> Template<S> {
         };
         let item = format!("Resource template {:?}", self.listed.uri_template);
         self.completers.check(&item, template.variables(), faults);
+        let scopes = access::read(&item, &self.scopes, faults);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        Some(Registered { listed: self.listed, template, completers, read: Box::new(read) })
+        Some(Registered { listed: self.listed, scopes, template, completers, read: Box::new(read) })
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::ResourceTemplate,
+    pub(super) scopes: Scopes,
     pub(super) template: UriTemplate,
     pub(super) completers: super::complete::Registered,
     read: Box<dyn Fn(Scope, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
@@ -111,6 +124,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::ResourceTemplate {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {

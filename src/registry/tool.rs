@@ -9,11 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Context, HeaderParameter, IntoToolResult, Scope, ToolError,
+    Context, HeaderParameter, IntoToolResult, Scope, ToolError, access,
     collection::Item,
     headers,
     schema::{self, Validator},
 };
+use crate::auth::Scopes;
 
 type Handler<S> =
     Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
@@ -31,6 +32,7 @@ pub struct Tool<S = ()> {
     schema: JsonObject,
     annotations: Option<ToolAnnotations>,
     meta: Option<model::MetaObject>,
+    scopes: Vec<String>,
     handler: Handler<S>,
     state: PhantomData<S>,
 }
@@ -64,6 +66,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             schema: described.schema,
             annotations: None,
             meta: None,
+            scopes: Vec::new(),
             handler,
             state: PhantomData,
         }
@@ -111,6 +114,14 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         let name = &self.name;
         if !is_tool_name(name) {
@@ -130,6 +141,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let validator = Validator::new(self.schema)
             .map_err(|fault| faults.push(format!("Tool {name:?}: {fault}")))
             .ok();
+        let scopes = access::read(&format!("Tool {name:?}"), &self.scopes, faults);
         let mut listed = model::Tool::default();
         listed.name = self.name;
         listed.title = self.title;
@@ -140,7 +152,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, headers, validator, run: Box::new(run) }
+        Registered { listed, scopes, headers, validator, run: Box::new(run) }
     }
 }
 
@@ -152,6 +164,7 @@ pub(super) fn is_tool_name(name: &str) -> bool {
 
 pub(super) struct Registered {
     pub(super) listed: model::Tool,
+    pub(super) scopes: Scopes,
     pub(super) headers: Vec<HeaderParameter>,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
@@ -165,6 +178,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Tool {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {

@@ -4,6 +4,7 @@
 
 mod architecture;
 mod arguments;
+mod auth;
 mod bad_input;
 mod calls;
 mod changes_legacy;

@@ -3,7 +3,7 @@
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, patiently};
+use super::{Answer, Events, Server, http, http_bearing, patiently};
 
 pub(crate) struct Legacy {
     http: Client,
@@ -22,7 +22,27 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        let (http, url) = (http(), server.url.clone());
+        Self::with(http(), server, version).await
+    }
+
+    /// A session begun with that token.
+    pub(crate) async fn bearing(server: &Server, token: &str) -> Self {
+        Self::with(http_bearing(token), server, "2025-11-25").await
+    }
+
+    /// The same session, with that token from here on.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self {
+            http: http_bearing(token),
+            url: self.url.clone(),
+            session: self.session.clone(),
+            version: self.version.clone(),
+            initialized: self.initialized.clone(),
+        }
+    }
+
+    async fn with(http: Client, server: &Server, version: &str) -> Self {
+        let url = server.url.clone();
         let body = Self::initialize(version);
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");

@@ -33,3 +33,10 @@ pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
 pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
+
+/// The same with a token on each request.
+pub(crate) fn http_bearing(token: &str) -> reqwest::Client {
+    let mut headers = reqwest::header::HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {token}").try_into().unwrap());
+    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
+}

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, patiently};
+use super::{Answer, Events, Server, http, http_bearing, patiently};
 
 pub(crate) const VERSION: &str = "2026-07-28";
 
@@ -18,6 +18,11 @@ pub(crate) struct Modern {
 impl Modern {
     pub(crate) fn of(server: &Server) -> Self {
         Self { http: http(), url: server.url.clone() }
+    }
+
+    /// A client with a token.
+    pub(crate) fn bearing(server: &Server, token: &str) -> Self {
+        Self { http: http_bearing(token), url: server.url.clone() }
     }
 
     /// The metadata that each request carries.
