@@ -76,6 +76,7 @@ pub struct Dispatcher {
     tasks: Arc<dyn Tasks>,
     /// Calls that run on as tasks.
     running: TaskTracker,
+    stopping: CancellationToken,
     random: Random,
     limits: DispatchLimits,
 }
@@ -89,8 +90,20 @@ impl Dispatcher {
         random: Random,
         limits: DispatchLimits,
     ) -> Self {
-        let running = TaskTracker::new();
-        Self { registry: Arc::new(registry), store, tasks, running, random, limits }
+        let (running, stopping) = (TaskTracker::new(), CancellationToken::new());
+        Self { registry: Arc::new(registry), store, tasks, running, stopping, random, limits }
+    }
+
+    /// Waits until no call runs as a task.
+    pub async fn drain(&self) {
+        self.running.close();
+        self.running.wait().await;
+        self.running.reopen();
+    }
+
+    /// Stops the calls that run as tasks.
+    pub fn stop(&self) {
+        self.stopping.cancel();
     }
 
     /// What the server offers.
