@@ -2,7 +2,14 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use larder::{app::App, clock::ManualClock, config::Config, http::HttpOptions, random::Random};
+use larder::{
+    app::App,
+    clock::ManualClock,
+    config::Config,
+    http::HttpOptions,
+    random::Random,
+    registry::{Builder, Registry},
+};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use super::{Stage, patiently, tools};
@@ -21,7 +28,11 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
+    /// What it offers instead of the tools that all tests share.
+    pub(crate) offers: Option<Offers>,
 }
+
+type Offers = Box<dyn FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>>>;
 
 impl Server {
     /// A server that answers by one message unless the call has something to
@@ -36,11 +47,40 @@ impl Server {
             .await
     }
 
+    /// A server that offers just this.
+    pub(crate) async fn offering(
+        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) -> Self {
+        Self::configured(|setup| setup.offers = Some(Box::new(offers))).await
+    }
+
+    /// Such a server that answers by a stream whatever is not ready at once.
+    pub(crate) async fn streaming_with(
+        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) -> Self {
+        Self::configured(|setup| {
+            setup.offers = Some(Box::new(offers));
+            setup.http = Box::new(|http| http.promote_after = Duration::ZERO);
+        })
+        .await
+    }
+
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
-        let mut setup = Setup { config: Config::default(), http: Box::new(|_| {}), page_size: 100 };
+        let mut setup = Setup {
+            config: Config::default(),
+            http: Box::new(|_| {}),
+            page_size: 100,
+            offers: None,
+        };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = tools::registry(&stage, setup.page_size);
+        let registry = match setup.offers {
+            None => tools::registry(&stage, setup.page_size),
+            Some(offers) => {
+                let builder = Registry::builder("fixture").page_size(setup.page_size);
+                offers(builder.state(Arc::clone(&stage))).build().unwrap()
+            }
+        };
         let time = Arc::new(clock.clone());
         let mut app = App::with(registry, setup.config, time, Random::system()).unwrap();
         // No test is to depend on how busy the machine is.
