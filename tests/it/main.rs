@@ -4,6 +4,9 @@
 
 mod architecture;
 mod arguments;
+mod asking;
+mod asking_by_rounds;
+mod asking_in_sessions;
 mod bad_input;
 mod calls;
 mod changes_legacy;
@@ -31,4 +34,5 @@ mod shutdown;
 mod stateless_rules;
 mod stdio;
 mod support;
+mod tasks;
 mod time;

@@ -22,8 +22,18 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
+        Self::begun(server, Self::initialize(version)).await
+    }
+
+    /// A session of a client that can do that.
+    pub(crate) async fn able(server: &Server, capabilities: Value) -> Self {
+        let mut body = Self::initialize("2025-11-25");
+        body["params"]["capabilities"] = capabilities;
+        Self::begun(server, body).await
+    }
+
+    async fn begun(server: &Server, body: Value) -> Self {
         let (http, url) = (http(), server.url.clone());
-        let body = Self::initialize(version);
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
@@ -85,6 +95,14 @@ impl Legacy {
         let id: Value = id.into();
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         Events::of(patiently("a stream", self.post(&body).send()).await.unwrap())
+    }
+
+    /// Answers a question of the server's; `outcome` is a result or an error.
+    pub(crate) async fn answer(&self, question: &Value, member: &str, outcome: Value) {
+        let mut body = json!({ "jsonrpc": "2.0", "id": question["id"] });
+        body[member] = outcome;
+        let taken = Answer::of(self.post(&body)).await;
+        assert_eq!((taken.status, taken.body.len()), (202, 0), "{taken:?}");
     }
 
     /// A GET in this session.
