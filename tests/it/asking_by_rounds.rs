@@ -329,7 +329,7 @@ async fn keyed(file: &std::path::Path) -> Server {
     let file = file.to_owned();
     Server::configured(move |setup| {
         setup.config.server.state_key_file = Some(file);
-        setup.offers = Some(Box::new(offers));
+        setup.offer(offers);
     })
     .await
 }

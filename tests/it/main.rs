@@ -36,3 +36,5 @@ mod stdio;
 mod support;
 mod tasks;
 mod time;
+mod workflow_checks;
+mod workflows;

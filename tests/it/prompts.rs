@@ -128,7 +128,7 @@ async fn both_eras_list_and_get_the_same() {
 async fn pages_of_prompts_cover_all_once() {
     let server = Server::configured(|setup| {
         setup.page_size = 2;
-        setup.offers = Some(Box::new(offers));
+        setup.offer(offers);
     })
     .await;
     let client = Modern::of(&server);

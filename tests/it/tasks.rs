@@ -380,7 +380,7 @@ async fn a_server_that_stops_lets_tasks_end_within_the_grace_period() {
 async fn tasks_that_outlast_the_grace_period_are_stopped() {
     let server = Server::configured(|setup| {
         setup.config.server.grace = 0;
-        setup.offers = Some(Box::new(offers));
+        setup.offer(offers);
     })
     .await;
     let client = able(&server);

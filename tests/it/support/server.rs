@@ -28,11 +28,24 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
-    /// What it offers instead of the tools that all tests share.
-    pub(crate) offers: Option<Offers>,
+    /// What it offers; the tools that all tests share where nobody says otherwise.
+    pub(crate) offers: Offers,
 }
 
-type Offers = Box<dyn FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>>>;
+type Offers = Box<dyn FnOnce(&Arc<Stage>, usize) -> Registry>;
+
+impl Setup {
+    /// Lets the server offer just this.
+    pub(crate) fn offer(
+        &mut self,
+        add: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) {
+        self.offers = Box::new(|stage, page_size| {
+            let builder = Registry::builder("fixture").page_size(page_size);
+            add(builder.state(Arc::clone(stage))).build().unwrap()
+        });
+    }
+}
 
 impl Server {
     /// A server that answers by one message unless the call has something to
@@ -51,7 +64,7 @@ impl Server {
     pub(crate) async fn offering(
         offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
     ) -> Self {
-        Self::configured(|setup| setup.offers = Some(Box::new(offers))).await
+        Self::configured(|setup| setup.offer(offers)).await
     }
 
     /// Such a server that answers by a stream whatever is not ready at once.
@@ -59,10 +72,15 @@ impl Server {
         offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
     ) -> Self {
         Self::configured(|setup| {
-            setup.offers = Some(Box::new(offers));
+            setup.offer(offers);
             setup.http = Box::new(|http| http.promote_after = Duration::ZERO);
         })
         .await
+    }
+
+    /// A server of that definition.
+    pub(crate) async fn of(registry: Registry) -> Self {
+        Self::configured(|setup| setup.offers = Box::new(|_, _| registry)).await
     }
 
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
@@ -70,17 +88,11 @@ impl Server {
             config: Config::default(),
             http: Box::new(|_| {}),
             page_size: 100,
-            offers: None,
+            offers: Box::new(tools::registry),
         };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = match setup.offers {
-            None => tools::registry(&stage, setup.page_size),
-            Some(offers) => {
-                let builder = Registry::builder("fixture").page_size(setup.page_size);
-                offers(builder.state(Arc::clone(&stage))).build().unwrap()
-            }
-        };
+        let registry = (setup.offers)(&stage, setup.page_size);
         let time = Arc::new(clock.clone());
         let mut app = App::with(registry, setup.config, time, Random::system()).unwrap();
         // No test is to depend on how busy the machine is.
