@@ -50,11 +50,14 @@ fn edit(ctx: &Ctx, what: &str, name: String) -> Result<(), BuildError> {
     }
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
-    let tool = Tool::new(|ctx: Ctx, args: Edit| async move {
+fn editor() -> Tool<Arc<Stage>> {
+    Tool::new(|ctx: Ctx, args: Edit| async move {
         edit(&ctx, &args.what, args.name)?;
         Ok::<_, ToolError>("done")
-    });
+    })
+}
+
+fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
     let waits = Tool::new(|ctx: Ctx, _: Waits| async move {
         let stage = Arc::clone(ctx.state());
         let player = stage.enter("waits");
@@ -62,7 +65,7 @@ fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
         player.finish();
         "waited"
     });
-    builder.tool(tool).tool(waits).prompt(Prompt::new(|_: Ctx, _: Added| async { "Hello." }))
+    builder.tool(editor()).tool(waits).prompt(Prompt::new(|_: Ctx, _: Added| async { "Hello." }))
 }
 
 fn change(what: &str, name: &str) -> Value {
@@ -181,6 +184,26 @@ async fn subscriptions_hear_of_the_lists_they_asked_for() {
     for events in [&mut tools, &mut prompts, &mut resources, &mut both] {
         assert!(events.message().await["result"].is_object());
     }
+}
+
+#[tokio::test]
+async fn a_subscription_hears_only_of_what_was_acknowledged() {
+    let server = Server::offering(|builder| builder.tool(editor())).await;
+    let client = Modern::of(&server);
+    let both = json!({ "notifications": { "promptsListChanged": true, "toolsListChanged": true } });
+    let mut events = client.stream(1, "subscriptions/listen", both).await;
+    let acknowledged = events.message().await;
+    assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
+    client.call("edit", change("add prompt", "first")).await.text();
+    client.call("edit", change("add tool", "first")).await.text();
+    assert_eq!(events.message().await["method"], list_changed("tools"));
+    // The next subscription may hear of prompts, too.
+    let both = json!({ "notifications": { "promptsListChanged": true, "toolsListChanged": true } });
+    let mut events = client.stream(1, "subscriptions/listen", both.clone()).await;
+    let acknowledged = events.message().await;
+    assert_eq!(acknowledged["params"]["notifications"], both["notifications"]);
+    client.call("edit", change("remove prompt", "first")).await.text();
+    assert_eq!(events.message().await["method"], list_changed("prompts"));
 }
 
 #[tokio::test]
