@@ -28,6 +28,8 @@ mod paging;
 mod process;
 mod prompts;
 mod readme;
+mod redis;
+mod redis_migrations;
 mod resources;
 mod sdk;
 mod shutdown;
