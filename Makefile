@@ -3,9 +3,11 @@
 CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
+INTEROP := tests/interop
+INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance help
+.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -53,6 +55,18 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 
 $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
 	cd $(OIDC) && npm ci
+
+interop: $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt ## Let the official clients tour the servers
+	$(INTEROP)/run $(ARGS)
+
+$(INTEROP)/node_modules/.package-lock.json: $(INTEROP)/package.json $(INTEROP)/package-lock.json
+	cd $(INTEROP) && npm ci
+
+# The copy says what is installed, and that all of it is.
+$(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
+	python3 -m venv --clear $(INTEROP_VENV)
+	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	cp $< $@
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

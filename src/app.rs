@@ -264,8 +264,10 @@ impl App {
         // Calls without a connection have what is left of the same grace period.
         let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
         let left = limits.grace.saturating_sub(used);
-        let drained = tokio::time::timeout(left, self.legacy.drain()).await.is_ok();
+        let drain = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
+        let drained = tokio::time::timeout(left, drain).await.is_ok();
         self.legacy.stop();
+        self.dispatcher.stop();
         Ok(finished && drained)
     }
 

@@ -77,6 +77,7 @@ pub struct Dispatcher {
     tasks: Arc<dyn Tasks>,
     /// Calls that run on as tasks.
     running: TaskTracker,
+    stopping: CancellationToken,
     random: Random,
     limits: DispatchLimits,
     principals: Arc<Limits>,
@@ -93,8 +94,21 @@ impl Dispatcher {
         limits: DispatchLimits,
         principals: Arc<Limits>,
     ) -> Self {
-        let running = TaskTracker::new();
-        Self { registry: Arc::new(registry), store, tasks, running, random, limits, principals }
+        let (running, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let registry = Arc::new(registry);
+        Self { registry, store, tasks, running, stopping, random, limits, principals }
+    }
+
+    /// Waits until no call runs as a task.
+    pub async fn drain(&self) {
+        self.running.close();
+        self.running.wait().await;
+        self.running.reopen();
+    }
+
+    /// Stops the calls that run as tasks.
+    pub fn stop(&self) {
+        self.stopping.cancel();
     }
 
     /// What the server offers.

@@ -56,12 +56,16 @@ impl Dispatcher {
         let (view, cancelled) = self.tasks.create(&owner).await?;
         let (id, tasks) = (Arc::clone(&view.id), Arc::clone(&self.tasks));
         control.become_task(TaskHandle { id: Arc::clone(&id), tasks: Arc::clone(&tasks) });
+        let stopping = self.stopping.clone();
         self.running.spawn(async move {
             let _cancel_what_it_handed_on = cancellation.drop_guard();
             let state = tokio::select! {
                 biased;
                 // The store of tasks has noted it already.
                 () = cancelled.cancelled() => return,
+                () = stopping.cancelled() => {
+                    TaskState::Failed(Fault::Unavailable("The server has stopped.".into()))
+                }
                 state = outcome(run, &asking, &control) => state,
             };
             tasks.finish(&id, state).await;

@@ -62,19 +62,19 @@ impl Listen {
         // Listen before acknowledging, so that nothing falls in between.
         let changes = dispatcher.store().feed().listen(identity.owner());
         let edits = dispatcher.registry().listen();
-        let wanted = [
-            (asked.tools_list_changed, Announcement::ToolListChanged),
-            (asked.prompts_list_changed, Announcement::PromptListChanged),
-            (asked.resources_list_changed, Announcement::ResourceListChanged),
-        ];
-        let lists = wanted.into_iter().filter(|(asked, _)| *asked == Some(true)).map(|(_, a)| a);
-        let lists = lists.collect();
-        // What the server does not have cannot change.
+        // What the server does not have, it does not declare to change.
         let catalog = dispatcher.registry().catalog();
         let mut honoured = asked;
         honoured.tools_list_changed = honoured.tools_list_changed.filter(|_| catalog.has_tools());
         honoured.prompts_list_changed =
             honoured.prompts_list_changed.filter(|_| catalog.has_prompts());
+        let wanted = [
+            (honoured.tools_list_changed, Announcement::ToolListChanged),
+            (honoured.prompts_list_changed, Announcement::PromptListChanged),
+            (honoured.resources_list_changed, Announcement::ResourceListChanged),
+        ];
+        let lists = wanted.into_iter().filter(|(wanted, _)| *wanted == Some(true));
+        let lists = lists.map(|(_, announcement)| announcement).collect();
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",

@@ -223,7 +223,8 @@ impl Registry {
     /// Suggests values of an argument of a prompt or of a template.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] when there is no such prompt, template or argument.
+    /// [`Fault::InvalidParams`] when there is no such prompt, template or argument;
+    /// [`Fault::Internal`] when the completer panics.
     pub async fn complete(
         &self,
         reference: &model::Reference,
@@ -240,7 +241,7 @@ impl Registry {
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
             }
-            prompt.completers.suggest(argument, completing, scope).await.unwrap_or_default()
+            prompt.completers.suggest(argument, completing, scope).await?.unwrap_or_default()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
             self.admit(&scope.identity, || self.template_needs(uri))?;
@@ -250,7 +251,7 @@ impl Registry {
                 return Err(no_argument(&format!("The template {uri}")));
             }
             let typed = completing.value.clone();
-            match template.completers.suggest(argument, completing, scope.clone()).await {
+            match template.completers.suggest(argument, completing, scope.clone()).await? {
                 Some(values) => values,
                 None => complete::from_resources(&template.template, argument, &typed, &scope)
                     .await

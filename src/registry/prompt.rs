@@ -16,7 +16,9 @@ use super::{
 use crate::{auth::Scopes, protocol::Fault};
 
 type Outcome = Result<GetPromptResult, ToolError>;
-type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> + Send + Sync>;
+/// A prompt being written, or why its arguments cannot be read.
+type Begun = Result<BoxFuture<'static, Outcome>, Fault>;
+type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Begun + Send + Sync>;
 
 /// A prompt: a handler, and what people are told of it.
 ///
@@ -63,13 +65,10 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let unit = described.is_unit;
         let handler: Handler<S> = Box::new(move |context, arguments| {
             let arguments = if unit { Value::Null } else { arguments };
-            match serde_json::from_value::<A>(arguments) {
-                Ok(arguments) => handler(context, arguments).map(R::into_prompt_result).boxed(),
-                Err(error) => {
-                    let refused = ToolError::new(format!("Invalid arguments: {error}"));
-                    std::future::ready(Err(refused)).boxed()
-                }
-            }
+            // What the schema lets through, such as a number that is too large.
+            let arguments = serde_json::from_value::<A>(arguments)
+                .map_err(|error| Fault::invalid_params(format!("Invalid arguments: {error}")))?;
+            Ok(handler(context, arguments).map(R::into_prompt_result).boxed())
         });
         let listed = model::Prompt::new(described.name, described.description, None);
         Self {
@@ -172,7 +171,7 @@ pub(super) struct Registered {
     pub(super) completers: super::complete::Registered,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
-    run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, Outcome> + Send + Sync>,
+    run: Box<dyn Fn(Scope, Value) -> Begun + Send + Sync>,
 }
 
 impl Item for Registered {
@@ -206,15 +205,16 @@ impl Registered {
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
         let request_id = Arc::clone(&scope.request_id);
-        let run = AssertUnwindSafe(async { (self.run)(scope, arguments).await });
+        let run = AssertUnwindSafe(async { Ok((self.run)(scope, arguments)?.await) });
         match run.catch_unwind().await {
-            Ok(Ok(mut result)) => {
+            Ok(Err(refused)) => Err(refused),
+            Ok(Ok(Ok(mut result))) => {
                 if result.description.is_none() {
                     result.description.clone_from(&self.listed.description);
                 }
                 Ok(result)
             }
-            Ok(Err(error)) => Err(Fault::Internal(error.message().to_owned())),
+            Ok(Ok(Err(error))) => Err(Fault::Internal(error.message().to_owned())),
             Err(_) => {
                 tracing::error!(prompt = %name, %request_id, "the prompt's handler panicked");
                 Err(Fault::Internal(format!(

@@ -49,7 +49,7 @@ fn registry() -> Registry {
 async fn scoped() -> World {
     let issuer = Issuer::start().await;
     let server = Server::configured(|setup| {
-        setup.registry = Some(registry());
+        setup.offers = Box::new(|_, _| registry());
         accept(&mut setup.config, &issuer.url);
         setup.config.auth.required_scopes = vec!["mcp:read".into()];
         setup.config.auth.hierarchy = BTreeMap::from([(

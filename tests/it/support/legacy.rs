@@ -22,12 +22,19 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        Self::with(http(), server, version).await
+        Self::with(http(), server, Self::initialize(version)).await
+    }
+
+    /// A session of a client that can do that.
+    pub(crate) async fn able(server: &Server, capabilities: Value) -> Self {
+        let mut body = Self::initialize("2025-11-25");
+        body["params"]["capabilities"] = capabilities;
+        Self::with(http(), server, body).await
     }
 
     /// A session begun with that token.
     pub(crate) async fn bearing(server: &Server, token: &str) -> Self {
-        Self::with(http_bearing(token), server, "2025-11-25").await
+        Self::with(http_bearing(token), server, Self::initialize("2025-11-25")).await
     }
 
     /// The same session, with that token from here on.
@@ -41,9 +48,8 @@ impl Legacy {
         }
     }
 
-    async fn with(http: Client, server: &Server, version: &str) -> Self {
+    async fn with(http: Client, server: &Server, body: Value) -> Self {
         let url = server.url.clone();
-        let body = Self::initialize(version);
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
@@ -105,6 +111,14 @@ impl Legacy {
         let id: Value = id.into();
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         Events::of(patiently("a stream", self.post(&body).send()).await.unwrap())
+    }
+
+    /// Answers a question of the server's; `outcome` is a result or an error.
+    pub(crate) async fn answer(&self, question: &Value, member: &str, outcome: Value) {
+        let mut body = json!({ "jsonrpc": "2.0", "id": question["id"] });
+        body[member] = outcome;
+        let taken = Answer::of(self.post(&body)).await;
+        assert_eq!((taken.status, taken.body.len()), (202, 0), "{taken:?}");
     }
 
     /// A GET in this session.

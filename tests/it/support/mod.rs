@@ -21,7 +21,7 @@ pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis::RedisServer;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
-pub(crate) use tools::numbered_lines;
+pub(crate) use tools::{Ctx, numbered_lines};
 
 /// Waits, but not for ever: a test that would hang says for what.
 pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {

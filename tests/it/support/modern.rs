@@ -13,16 +13,22 @@ pub(crate) const VERSION: &str = "2026-07-28";
 pub(crate) struct Modern {
     http: Client,
     url: String,
+    capabilities: Value,
 }
 
 impl Modern {
     pub(crate) fn of(server: &Server) -> Self {
-        Self { http: http(), url: server.url.clone() }
+        Self::able(server, json!({}))
+    }
+
+    /// A client that can do that.
+    pub(crate) fn able(server: &Server, capabilities: Value) -> Self {
+        Self { http: http(), url: server.url.clone(), capabilities }
     }
 
     /// A client with a token.
     pub(crate) fn bearing(server: &Server, token: &str) -> Self {
-        Self { http: http_bearing(token), url: server.url.clone() }
+        Self { http: http_bearing(token), ..Self::of(server) }
     }
 
     /// The metadata that each request carries.
@@ -55,10 +61,15 @@ impl Modern {
         &self,
         id: impl Into<Value>,
         method: &str,
-        params: Value,
+        mut params: Value,
     ) -> RequestBuilder {
-        let name = params.get("name").or(params.get("uri")).and_then(Value::as_str);
+        let name = params.get("name").or(params.get("uri")).or(params.get("taskId"));
+        let name = name.and_then(Value::as_str);
         let name = name.map(str::to_owned);
+        if params["_meta"].is_null() {
+            params["_meta"] = json!({});
+        }
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         let request = self
             .bare(Self::body(&id.into(), method, params))
             .header("mcp-protocol-version", VERSION)
