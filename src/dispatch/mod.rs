@@ -130,7 +130,7 @@ impl Dispatcher {
         match method {
             Method::Ping => Ok(Reply::Empty),
             Method::Discover => Ok(self.discover()),
-            Method::ListTools => self.list_tools(params),
+            Method::ListTools => self.list_tools(params, scope).await,
             Method::CallTool => self.call_tool(params, scope).await,
             Method::ListPrompts => self.list_prompts(params),
             Method::GetPrompt => self.get_prompt(params, scope).await,
@@ -147,14 +147,15 @@ impl Dispatcher {
         }
     }
 
-    fn list_tools(&self, params: &Params) -> Result<Reply, Fault> {
-        if !self.registry.catalog().has_tools() {
+    async fn list_tools(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let page = self.registry.tools(cursor_of(params)?.as_deref())?;
+        let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, CacheHint::DEFINITION))
+        let by_hand = self.registry.tools_by_hand();
+        Ok(Reply::Tools(result, if by_hand { CacheHint::OWN } else { CacheHint::DEFINITION }))
     }
 
     fn list_templates(&self, params: &Params) -> Result<Reply, Fault> {

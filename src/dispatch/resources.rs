@@ -37,7 +37,7 @@ impl Dispatcher {
                 Err(_) => false,
             };
             if !shadowed {
-                resources.push(resource.clone());
+                resources.push(catalog.listed_now(resource).await);
             }
         }
         let mut more = defined.next().is_some();

@@ -3,22 +3,33 @@
 //!
 //! Nothing here knows how a call arrived.
 
+mod addresses;
 mod ask;
 mod builder;
+mod by_hand;
 mod catalog;
+mod checked;
 mod collection;
 mod complete;
 mod context;
 mod edit;
 mod error;
+mod file;
 mod headers;
+mod marks;
+mod media;
+mod messages;
 mod output;
 mod paging;
 mod prompt;
 mod resource;
 mod schema;
+mod sniff;
+mod structured;
 mod template;
 mod tool;
+mod uri_template;
+mod web;
 
 pub use ask::{
     AskError, Asking, Elicited, InputRequired, Root, Rounds, Route, Sampled, Sampling, Seal,
@@ -29,10 +40,16 @@ use complete::Completers;
 pub use complete::Completing;
 pub use context::{Context, CreateResource, Scope, UpdateResource};
 pub use error::{ResourceError, ToolError};
+pub use file::{DirectoryResource, FileResource};
 pub use headers::HeaderParameter;
-pub use output::{IntoContent, IntoPromptResult, IntoToolResult, Json};
+pub use media::{Audio, Image};
+pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
+pub use output::{IntoContent, IntoToolResult, Json};
 pub use paging::{Cursor, PageOf};
 pub use prompt::Prompt;
 pub use resource::Resource;
-pub use template::{Template, UriTemplate, Variables};
+pub use structured::{Structure, Structured};
+pub use template::{Template, Variables};
 pub use tool::Tool;
+pub use uri_template::UriTemplate;
+pub use web::HttpResource;
