@@ -17,7 +17,12 @@ pub(crate) struct Modern {
 
 impl Modern {
     pub(crate) fn of(server: &Server) -> Self {
-        Self { http: http(), url: server.url.clone() }
+        Self::at(&server.url)
+    }
+
+    /// A client of whatever answers there.
+    pub(crate) fn at(url: &str) -> Self {
+        Self { http: http(), url: url.to_owned() }
     }
 
     /// The metadata that each request carries.
