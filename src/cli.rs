@@ -8,10 +8,11 @@ use tokio::net::TcpListener;
 
 use crate::{
     app::App,
-    config::Config,
+    config::{Config, Places},
     registry::{BuildError, Registry},
     shutdown, telemetry,
     tools::{self, ToolOptions},
+    workflow,
 };
 
 /// The process was asked for something that it cannot do.
@@ -66,7 +67,8 @@ struct ServerCli {
 /// The binary's main.
 pub fn main() -> ExitCode {
     let Cli { command: Command::Serve(args) } = Cli::parse();
-    run_with(args, |config| {
+    let places = args.config.as_deref().map(Places::of).unwrap_or_default();
+    run_with(args, move |config| {
         let options = ToolOptions { output_bytes: config.tools.output_bytes };
         let mut builder = Registry::builder("larder")
             .instructions(
@@ -75,6 +77,10 @@ pub fn main() -> ExitCode {
             .with(tools::reading(options));
         if config.tools.write {
             builder = builder.with(tools::writing());
+        }
+        for workflow in config.workflows.clone() {
+            let places = places.clone();
+            builder = builder.with(workflow::prompt_showing(workflow, move |p| places.show(p)));
         }
         builder.build()
     })

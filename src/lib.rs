@@ -31,7 +31,7 @@
 //!
 //! The floors, lowest first; each uses only those below it:
 //! [`protocol`], [`clock`], [`random`]; [`auth`]; [`store`], [`session`], [`task`];
-//! [`registry`]; [`tools`]; [`dispatch`]; [`era`]; [`http`] and stdio;
+//! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
 pub mod app;
@@ -52,6 +52,7 @@ pub mod store;
 pub mod task;
 pub mod telemetry;
 pub mod tools;
+pub mod workflow;
 
 /// The code in the guides, which is compiled and run like any example here.
 #[cfg(doctest)]

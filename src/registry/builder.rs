@@ -23,8 +23,12 @@ pub struct Builder<S = ()> {
     pub(super) state: Arc<S>,
     catalog: Catalog,
     pub(super) by_hand: ByHand,
+    checks: Vec<Check>,
     faults: Vec<String>,
 }
+
+/// Something that can be checked only when everything is registered.
+type Check = Box<dyn FnOnce(&Catalog, &mut Vec<String>) + Send>;
 
 impl Builder {
     /// A server of that name, with this crate's version until
@@ -39,6 +43,7 @@ impl Builder {
             state: Arc::new(()),
             catalog: Catalog::default(),
             by_hand: ByHand::default(),
+            checks: Vec::new(),
             faults: Vec::new(),
         }
     }
@@ -54,6 +59,7 @@ impl Builder {
             state: Arc::new(state),
             catalog: self.catalog,
             by_hand: self.by_hand,
+            checks: self.checks,
             faults: self.faults,
         }
     }
@@ -152,6 +158,16 @@ impl<S: Send + Sync + 'static> Builder<S> {
         add(self)
     }
 
+    /// Has something checked against all that is registered in the end.
+    #[must_use]
+    pub fn check(
+        mut self,
+        check: impl FnOnce(&Catalog, &mut Vec<String>) + Send + 'static,
+    ) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -166,6 +182,9 @@ impl<S: Send + Sync + 'static> Builder<S> {
             &mut self.faults,
         );
         self.by_hand.check(self.catalog.has_tools(), &mut self.faults);
+        for check in self.checks {
+            check(&self.catalog, &mut self.faults);
+        }
         if !self.faults.is_empty() {
             return Err(BuildError { faults: self.faults });
         }

@@ -20,6 +20,7 @@ mod headers;
 mod marks;
 mod media;
 mod messages;
+mod nested;
 mod output;
 mod paging;
 mod prompt;

@@ -37,7 +37,7 @@ async fn files_come_as_what_they_are() {
         .resource(Resource::new("x:json", |_: Context| async { Json(vec![1]) }))
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
 
     let read = client.read("file:///long.md").await;
@@ -91,7 +91,7 @@ async fn nothing_outside_of_the_folder_is_read() {
         .resource(DirectoryResource::new(&folder).at("x:list"))
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
     assert_eq!(client.read("file:///deeper/fine.txt").await["text"], "fine");
     assert_eq!(client.read("file:///good.txt").await["text"], "fine");
@@ -129,7 +129,7 @@ async fn variables_have_types() {
         )
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
     assert_eq!(client.read("books://a%20b/41").await["text"], "a b 42");
     assert_eq!(client.read("books://7/1").await["text"], "7 2", "digits may be text");

@@ -48,7 +48,7 @@ async fn pages_come_as_what_they_are_and_no_longer_than_they_may() {
         .resource(page("slow").timeout(Duration::from_millis(50)).at("x:slow"))
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
     assert_eq!(client.read("x:text").await["text"], "plain");
     let read = client.read("x:json").await;
@@ -96,7 +96,7 @@ async fn the_servers_own_surroundings_are_not_visited() {
     for (at, url) in urls.iter().enumerate() {
         builder = builder.resource(HttpResource::new(url).at(format!("x:{at}")));
     }
-    let server = Server::offering(builder.build().unwrap()).await;
+    let server = Server::of(builder.build().unwrap()).await;
     let client = Modern::of(&server);
     for (at, url) in urls.iter().enumerate() {
         let error = error(&client, &format!("x:{at}")).await;

@@ -67,7 +67,7 @@ async fn structured(client: &Modern, tool: &str) -> (Value, Value) {
 
 #[tokio::test]
 async fn each_kind_of_value_has_its_structure() {
-    let server = Server::offering(Registry::builder("kinds").with(kinds).build().unwrap()).await;
+    let server = Server::of(Registry::builder("kinds").with(kinds).build().unwrap()).await;
     let client = Modern::of(&server);
     for (tool, value) in [
         ("a_struct", json!({ "x": 1 })),
@@ -104,7 +104,7 @@ async fn each_kind_of_value_has_its_structure() {
 
 #[tokio::test]
 async fn structure_is_always_there_or_never_or_as_the_type_has_it() {
-    let server = Server::offering(Registry::builder("kinds").with(kinds).build().unwrap()).await;
+    let server = Server::of(Registry::builder("kinds").with(kinds).build().unwrap()).await;
     let client = Modern::of(&server);
     let tools = client.list("tools/list", "tools").await;
     for (tool, text, value) in [
@@ -145,7 +145,7 @@ async fn what_does_not_fit_the_schema_is_a_failure() {
         )
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
     assert_eq!(structured(&client, "right").await.0, json!({ "sum": 5 }));
     assert_eq!(structured(&client, "anything").await.0, json!({ "x": [] }));
@@ -176,7 +176,7 @@ async fn images_sounds_and_options_come_as_they_are() {
         )
         .build()
         .unwrap();
-    let server = Server::offering(registry).await;
+    let server = Server::of(registry).await;
     let client = Modern::of(&server);
     for (tool, block) in [
         ("image", json!({ "type": "image", "data": "iVBORw==", "mimeType": "image/png" })),

@@ -24,7 +24,7 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
-    /// Instead of what these tests offer.
+    /// What it offers; the fixture's tools where nobody says otherwise.
     pub(crate) registry: Option<Registry>,
 }
 
@@ -41,8 +41,8 @@ impl Server {
             .await
     }
 
-    /// A server that offers just that.
-    pub(crate) async fn offering(registry: Registry) -> Self {
+    /// A server of that definition.
+    pub(crate) async fn of(registry: Registry) -> Self {
         Self::configured(|setup| setup.registry = Some(registry)).await
     }
 
@@ -55,8 +55,7 @@ impl Server {
         };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = setup.registry.take();
-        let registry = registry.unwrap_or_else(|| tools::registry(&stage, setup.page_size));
+        let registry = setup.registry.unwrap_or_else(|| tools::registry(&stage, setup.page_size));
         let time = Arc::new(clock.clone());
         let mut app = App::with(registry, setup.config, time, Random::system()).unwrap();
         // No test is to depend on how busy the machine is.
