@@ -225,13 +225,39 @@ fn what_cannot_be_is_told_when_the_server_is_built() {
 }
 
 #[test]
-fn lists_that_stay_as_they_are_say_so() {
-    let listing = Registry::builder("x").tool(tool("a", || ""));
-    let both = listing.list_tools(|_: Context| async { Ok(Vec::new()) }).build();
-    let faults = both.unwrap_err().to_string();
-    assert!(faults.contains("tools/call has none") || faults.contains("both"), "{faults}");
-    let alone = Registry::builder("x").call_tool(|_: Context, _, _| async { Ok("") }).build();
-    assert!(alone.unwrap_err().to_string().contains("tools/list has none"));
+fn handlers_by_hand_come_in_pairs_and_alone() {
+    let list = |builder: Builder| builder.list_tools(|_: Context| async { Ok(Vec::new()) });
+    let call = |builder: Builder| builder.call_tool(|_: Context, _, _| async { Ok("") });
+    let start = || Registry::builder("x");
+    for (builder, fault) in [
+        (list(start()), "tools/call has none"),
+        (call(start()), "tools/list has none"),
+        (call(list(start().tool(tool("a", || "")))), "both"),
+    ] {
+        let faults = builder.build().unwrap_err().to_string();
+        assert!(faults.contains(fault), "{faults}");
+    }
+    assert!(call(list(start())).build().is_ok());
+}
+
+#[tokio::test]
+async fn lists_that_stay_as_they_are_say_so() {
+    let adding = Tool::new(|ctx: Context, _: Nothing| async move {
+        ctx.add_tool(tool("more", || ""))?;
+        Ok::<_, ToolError>("added")
+    });
+    let prompt = Prompt::new(|_: Context, _: Nothing| async { "a" }).name("a");
+    let prompt = prompt.icon(Icon::new("https://example.com/p.png"));
+    let registry = Registry::builder("fixed").fixed_lists().tool(adding.name("add")).prompt(prompt);
+    let server = Server::of(registry.build().unwrap()).await;
+    let client = Modern::of(&server);
+    let capabilities =
+        client.send("server/discover", json!({})).await.result()["capabilities"].clone();
+    assert_eq!((&capabilities["tools"], &capabilities["prompts"]), (&json!({}), &json!({})));
+    let failure = client.call("add", json!({})).await.failure();
+    assert!(failure.contains("stay as they are"), "{failure}");
+    let prompts = client.list("prompts/list", "prompts").await;
+    assert_eq!(prompts[0]["icons"], json!([{ "src": "https://example.com/p.png" }]));
 }
 
 #[test]
