@@ -4,13 +4,19 @@ CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: build test lint fmt-check clippy doc deny demo conformance help
+.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance help
 
 build: ## Build the release binary
 	cargo build --release --locked
 
-test: ## Run every test
+test: redis-server ## Run every test
 	cargo test --workspace --locked
+
+redis-server: ## Install Redis if it is missing: tests start servers of their own
+	@command -v redis-server >/dev/null || { \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends redis-server; \
+	}
 
 lint: fmt-check clippy doc ## Check formatting, lints and documentation
 

@@ -30,7 +30,7 @@
 //! ```
 //!
 //! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`]; [`auth`]; [`store`], [`session`], [`task`];
+//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
 //! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
@@ -44,6 +44,7 @@ pub mod era;
 pub mod http;
 pub mod protocol;
 pub mod random;
+pub mod redis;
 pub mod registry;
 pub mod session;
 pub mod shutdown;

@@ -23,6 +23,8 @@ mod pages;
 mod paging;
 mod process;
 mod readme;
+mod redis;
+mod redis_migrations;
 mod resources;
 mod returns;
 mod sdk;

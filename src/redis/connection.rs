@@ -1,0 +1,216 @@
+//! The connection for commands: one, shared by all, replaced when it is lost.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use ::redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind,
+    RedisResult, ServerErrorKind, aio::MultiplexedConnection, cluster::ClusterClient,
+    cluster_async::ClusterConnection,
+};
+
+use super::{Call, RedisError, error::ends_connection, settings::Place};
+
+pub(super) struct Commands {
+    to: To,
+    /// What one command may take, with connecting where that is needed.
+    timeout: Duration,
+}
+
+enum To {
+    Server(Server),
+    Cluster(Cluster),
+}
+
+/// One server, or whichever one its name stands for at the time.
+struct Server {
+    client: Client,
+    timeout: Duration,
+    live: Mutex<Option<Live>>,
+    /// So that one connects and the others wait for it.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Live {
+    connection: MultiplexedConnection,
+    lost: Arc<AtomicBool>,
+}
+
+/// It finds its nodes and keeps its connections by itself.
+struct Cluster {
+    client: ClusterClient,
+    live: tokio::sync::OnceCell<ClusterConnection>,
+}
+
+impl Commands {
+    pub(super) fn new(place: &Place, timeout: Duration) -> Result<Self, RedisError> {
+        let of = |error| RedisError::of(error, timeout);
+        if place.is_tls() {
+            // Without one, TLS panics where several are built in. Whoever was first is as good.
+            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        }
+        let to = if place.cluster {
+            let client = ClusterClient::builder(place.nodes.iter().cloned())
+                .connection_timeout(timeout)
+                .response_timeout(timeout)
+                .overall_response_timeout(Some(timeout))
+                .build()
+                .map_err(of)?;
+            To::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
+        } else {
+            let node = place.nodes[0].clone();
+            let client = Client::open(node).map_err(of)?;
+            let (live, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
+            To::Server(Server { client, timeout, live, connecting })
+        };
+        Ok(Self { to, timeout })
+    }
+
+    pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
+        self.bounded(async {
+            match &self.to {
+                To::Server(server) => {
+                    let mut live = server.live().await?;
+                    let answer = cmd.query_async(&mut live.connection).await;
+                    live.judge(answer)
+                }
+                To::Cluster(cluster) => cmd.query_async(&mut cluster.live().await?).await,
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn pipeline<T: FromRedisValue>(
+        &self,
+        pipeline: &Pipeline,
+    ) -> Result<T, RedisError> {
+        self.bounded(async {
+            match &self.to {
+                To::Server(server) => {
+                    let mut live = server.live().await?;
+                    let answer = pipeline.query_async(&mut live.connection).await;
+                    live.judge(answer)
+                }
+                To::Cluster(cluster) => pipeline.query_async(&mut cluster.live().await?).await,
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
+        match self.query(call.known()).await {
+            Err(RedisError::Refused(error))
+                if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
+            {
+                self.query::<()>(&call.load()).await?;
+                self.query(call.known()).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn bounded<T>(
+        &self,
+        work: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, RedisError> {
+        match tokio::time::timeout(self.timeout, work).await {
+            Ok(answer) => answer.map_err(|error| RedisError::of(error, self.timeout)),
+            Err(_) => {
+                if let To::Server(server) = &self.to {
+                    server.doubt();
+                }
+                Err(RedisError::Slow(self.timeout))
+            }
+        }
+    }
+}
+
+impl Server {
+    async fn live(&self) -> RedisResult<Live> {
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        let _connecting = self.connecting.lock().await;
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        let lost = Arc::new(AtomicBool::new(false));
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.timeout))
+            .set_response_timeout(Some(self.timeout))
+            .set_push_sender({
+                let lost = Arc::clone(&lost);
+                // So that a connection that was lost while nobody used it fails nobody.
+                move |push: PushInfo| {
+                    if push.kind == PushKind::Disconnection {
+                        lost.store(true, Ordering::Relaxed);
+                    }
+                    Ok::<(), ()>(())
+                }
+            });
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let live = Live { connection, lost };
+        *self.slot() = Some(live.clone());
+        Ok(live)
+    }
+
+    fn present(&self) -> Option<Live> {
+        self.slot().clone().filter(|live| !live.lost.load(Ordering::Relaxed))
+    }
+
+    /// Uses the connection no more for what comes: a host that is gone for
+    /// good says nothing, and only a new connection finds out.
+    fn doubt(&self) {
+        if let Some(live) = &*self.slot() {
+            live.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    /// Has it replaced if this answer says that it is of no more use; so does
+    /// one that may not write: another server has taken over.
+    fn judge<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
+        if answer.as_ref().is_err_and(ends_connection) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
+impl Cluster {
+    async fn live(&self) -> RedisResult<ClusterConnection> {
+        self.live.get_or_try_init(|| self.client.get_async_connection()).await.cloned()
+    }
+}
+
+/// Opens a connection of its own to the first node that answers, which hands
+/// what is pushed to `pushed`.
+pub(super) async fn dedicated(
+    nodes: &[Client],
+    timeout: Duration,
+    pushed: tokio::sync::mpsc::UnboundedSender<PushInfo>,
+) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(timeout))
+        .set_response_timeout(Some(timeout))
+        .set_push_sender(pushed);
+    let mut result = Err(::redis::RedisError::from((ErrorKind::InvalidClientConfig, "no nodes")));
+    for node in nodes {
+        result = node.get_multiplexed_async_connection_with_config(&config).await;
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}

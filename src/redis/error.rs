@@ -1,0 +1,68 @@
+//! What goes wrong with Redis.
+
+use std::time::Duration;
+
+use ::redis::ErrorKind;
+
+/// Texts are for the log and for whoever starts the server, not for clients;
+/// no text holds a password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RedisError {
+    /// A setting cannot be used.
+    #[error("{0}")]
+    Setting(String),
+    /// It cannot be reached, or the connection was lost before the answer
+    /// came: what was asked for may or may not have been done.
+    #[error("Redis cannot be reached: {0}")]
+    Unreachable(#[source] ::redis::RedisError),
+    /// It did not answer in time; what was asked for may still be done.
+    #[error("Redis did not answer within {0:?}")]
+    Slow(Duration),
+    /// Its memory is full.
+    #[error("Redis is out of memory: {0}")]
+    Full(#[source] ::redis::RedisError),
+    /// It answers, and refuses.
+    #[error("Redis refuses: {0}")]
+    Refused(#[source] ::redis::RedisError),
+    /// The answer is not what it should be.
+    #[error("Redis gave an unexpected answer: {0}")]
+    Unexpected(#[source] ::redis::RedisError),
+    /// What lies there is laid out in another way than this version reads.
+    #[error(transparent)]
+    Layout(#[from] super::layout::LayoutError),
+}
+
+/// What a server says that cannot serve now, or not any more.
+const ABSENT: [&str; 6] = ["LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", READ_ONLY];
+
+/// What a server says that another one has taken over from.
+const READ_ONLY: &str = "READONLY";
+
+impl RedisError {
+    pub(super) fn of(error: ::redis::RedisError, timeout: Duration) -> Self {
+        match error.kind() {
+            _ if error.is_timeout() => Self::Slow(timeout),
+            _ if says(&error, &["OOM"]) => Self::Full(error),
+            _ if says(&error, &ABSENT) => Self::Unreachable(error),
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Unreachable(error),
+            ErrorKind::UnexpectedReturnType | ErrorKind::Parse => Self::Unexpected(error),
+            _ => Self::Refused(error),
+        }
+    }
+}
+
+/// Whether the connection is of no more use after this error.
+pub(super) fn ends_connection(error: &::redis::RedisError) -> bool {
+    error.is_unrecoverable_error() || error.is_timeout() || says(error, &[READ_ONLY])
+}
+
+/// Whether an answer, or one of those in a pipeline, begins with such a word.
+fn says(error: &::redis::RedisError, words: &[&str]) -> bool {
+    let said = |code: &str| words.contains(&code);
+    error.code().is_some_and(said)
+        || error
+            .clone()
+            .into_server_errors()
+            .is_some_and(|errors| errors.iter().any(|(_, error)| said(error.code())))
+}

@@ -1,0 +1,181 @@
+//! The names of keys: all in one place, so that none can run into another.
+//!
+//! A key reads `larder:{17}:entry:alice:results://search/42`: the prefix of
+//! this installation, a shard, what the key is for, whose it is, and which.
+//! The shard stands in braces, so that in a cluster all keys of one owner lie
+//! in one place and one script can change them together. It is a number
+//! rather than the owner, so that the few things that concern all owners
+//! (such as who has something that expires next) can be changed in that same
+//! script, and be found without looking through all keys.
+
+use std::{fmt::Write, sync::Arc};
+
+use sha2::{Digest, Sha256};
+
+use super::RedisError;
+
+/// Into how many shards owners are spread. Part of the layout.
+pub const SHARDS: u8 = 64;
+
+/// How one installation names its keys.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    prefix: Arc<str>,
+}
+
+/// One of the [`SHARDS`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shard {
+    number: u8,
+    start: String,
+}
+
+impl Keys {
+    /// Keys that begin with that prefix.
+    ///
+    /// # Errors
+    /// [`RedisError::Setting`] for a prefix that is empty or has other
+    /// characters than letters, digits, `-`, `_`, `.` and `:`.
+    pub fn new(prefix: &str) -> Result<Self, RedisError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        if prefix.is_empty() || !prefix.bytes().all(plain) {
+            return Err(RedisError::Setting(format!(
+                "redis.prefix: {prefix:?} is empty or has other characters than letters, digits, - _ . and :"
+            )));
+        }
+        Ok(Self { prefix: prefix.into() })
+    }
+
+    /// The shard of whatever has that name.
+    pub fn shard_of(&self, name: &str) -> Shard {
+        self.shard(Sha256::digest(name.as_bytes())[0] % SHARDS)
+    }
+
+    /// All shards.
+    pub fn shards(&self) -> impl Iterator<Item = Shard> {
+        (0..SHARDS).map(|number| self.shard(number))
+    }
+
+    /// A key of which the installation has one.
+    pub fn single(&self, kind: &str) -> String {
+        format!("{}:{kind}", self.prefix)
+    }
+
+    /// A channel. Channels belong to no shard.
+    pub fn channel(&self, kind: &str) -> String {
+        self.single(kind)
+    }
+
+    fn shard(&self, number: u8) -> Shard {
+        Shard { number, start: format!("{}:{{{number}}}:", self.prefix) }
+    }
+}
+
+impl Shard {
+    /// From 0.
+    pub fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// What all its keys begin with.
+    pub fn start(&self) -> &str {
+        &self.start
+    }
+
+    /// A key of which the shard has one.
+    pub fn single(&self, kind: &str) -> String {
+        format!("{}{kind}", self.start)
+    }
+
+    /// A key that belongs to something of any name.
+    ///
+    /// ```
+    /// use larder::redis::Keys;
+    ///
+    /// let shard = Keys::new("larder")?.shard_of("a:{b}");
+    /// let start = shard.start();
+    /// assert_eq!(shard.key("names", "a:{b}"), format!("{start}names:a%3A%7Bb%7D"));
+    /// # Ok::<(), larder::redis::RedisError>(())
+    /// ```
+    pub fn key(&self, kind: &str, name: &str) -> String {
+        format!("{}{kind}:{}", self.start, escape(name))
+    }
+
+    /// The same with more after the name. That stands as it is: what comes
+    /// before it cannot be taken for a part of it.
+    pub fn key_with(&self, kind: &str, name: &str, rest: &str) -> String {
+        format!("{}{kind}:{}:{rest}", self.start, escape(name))
+    }
+}
+
+/// Spells a name with letters, digits and a few signs, so that it has no
+/// colon, brace or space and shows up in a terminal as it is.
+pub(crate) fn escape(name: &str) -> String {
+    name.bytes().fold(String::with_capacity(name.len()), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~/|@".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}
+
+/// Reads what [`escape`] wrote.
+pub(crate) fn unescape(escaped: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
+            bytes.push(u8::try_from(value).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_name_is_spelt_plainly_and_read_back(name in ".*") {
+            let escaped = escape(&name);
+            prop_assert!(!escaped.contains([':', '{', '}', ' ', '*', '\n']), "{escaped}");
+            prop_assert_eq!(unescape(&escaped), Some(name));
+        }
+
+        #[test]
+        fn keys_of_different_things_differ(a in "[a:{}%]{0,4}", b in "[a:{}%]{0,4}", c in "[a:{}%]{0,4}", d in "[a:{}%]{0,4}") {
+            let keys = Keys::new("larder").expect("it is plain");
+            let key = |name: &str, rest: &str| keys.shard_of(name).key_with("entry", name, rest);
+            prop_assert_eq!(key(&a, &b) == key(&c, &d), (&a, &b) == (&c, &d));
+        }
+    }
+
+    #[test]
+    fn names_spread_over_the_shards() {
+        let keys = Keys::new("larder").expect("it is plain");
+        let shards: HashSet<_> =
+            (0..1000).map(|n| keys.shard_of(&n.to_string()).number()).collect();
+        assert_eq!(shards.len(), usize::from(SHARDS));
+        assert_eq!(keys.shards().count(), usize::from(SHARDS));
+    }
+
+    #[test]
+    fn a_prefix_that_could_be_mistaken_is_refused() {
+        for prefix in ["", "a{b}", "a b", "a*"] {
+            let error = Keys::new(prefix).expect_err("it is not plain").to_string();
+            assert!(error.contains("redis.prefix"), "{error}");
+        }
+    }
+}

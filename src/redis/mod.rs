@@ -1,0 +1,103 @@
+//! Redis, as everything above uses it: one connection for commands, which
+//! comes back by itself and never makes a caller wait longer than
+//! [`RedisSettings::timeout`]; one for subscriptions; the names of keys;
+//! scripts; and the layout of what is stored. Knows nothing of what that is.
+//!
+//! The connection for commands is shared by everyone in the process, so no
+//! command that blocks may be sent over it.
+
+mod connection;
+mod error;
+mod keys;
+pub mod layout;
+mod script;
+mod settings;
+mod subscriptions;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc};
+
+pub(crate) use ::redis::{Cmd, FromRedisValue, ParsingError, Pipeline, Value, cmd, pipe};
+pub use error::RedisError;
+pub use keys::{Keys, SHARDS, Shard};
+pub(crate) use keys::{escape, unescape};
+pub(crate) use script::{Call, Script};
+pub use settings::RedisSettings;
+pub(crate) use subscriptions::{Heard, Listener};
+
+use self::{connection::Commands, settings::Place, subscriptions::Subscriptions};
+
+/// A Redis server or cluster. Cheap to clone; all clones share its connections.
+#[derive(Clone)]
+pub struct Redis(Arc<Inner>);
+
+struct Inner {
+    commands: Commands,
+    subscriptions: Subscriptions,
+    keys: Keys,
+    place: Place,
+}
+
+impl Redis {
+    /// Connects, and sees that it is answered. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`RedisError::Setting`] for a URL or prefix that cannot be used; any
+    /// other when there is no Redis there that would serve us.
+    pub async fn open(settings: &RedisSettings) -> Result<Self, RedisError> {
+        let keys = Keys::new(&settings.prefix)?;
+        let place = Place::parse(&settings.url)?;
+        let commands = Commands::new(&place, settings.timeout)?;
+        commands.query::<()>(&cmd("PING")).await?;
+        let subscriptions = Subscriptions::new(&place, settings.timeout)?;
+        Ok(Self(Arc::new(Inner { commands, subscriptions, keys, place })))
+    }
+
+    /// How keys are named here.
+    pub fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    /// Whether it answers.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub async fn ping(&self) -> Result<(), RedisError> {
+        self.query(&cmd("PING")).await
+    }
+
+    /// Sends a command that does not block, and reads the answer.
+    pub(crate) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
+        self.0.commands.query(cmd).await
+    }
+
+    /// Sends several commands at once. In a cluster, all their keys must be of
+    /// one [`Shard`].
+    pub(crate) async fn pipeline<T: FromRedisValue>(
+        &self,
+        pipeline: &Pipeline,
+    ) -> Result<T, RedisError> {
+        self.0.commands.pipeline(pipeline).await
+    }
+
+    /// Runs a script.
+    pub(crate) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
+        self.0.commands.call(call).await
+    }
+
+    /// Hears what is published on a channel, from when this returns. All
+    /// listeners share one connection.
+    pub(crate) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
+        self.0.subscriptions.listen(channel).await
+    }
+}
+
+/// Where it is, without what opens it.
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redis").field(&self.0.place.to_string()).finish()
+    }
+}

@@ -1,0 +1,161 @@
+//! A real `redis-server` of a test's own, on a free port, gone with it.
+
+#![allow(
+    dead_code,
+    reason = "tests inside and outside of the crate share it, and use different parts"
+)]
+
+use std::{
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// How long it may take to start.
+const START: Duration = Duration::from_secs(20);
+
+pub(crate) struct RedisServer {
+    child: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+    options: Vec<String>,
+}
+
+impl RedisServer {
+    /// One that keeps nothing on disk.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&["--save", "", "--appendonly", "no"]).await
+    }
+
+    /// One that has everything on disk before it answers.
+    pub(crate) async fn durable() -> Self {
+        Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
+    }
+
+    /// One that takes part in a cluster, once it is told in which.
+    pub(crate) async fn of_cluster() -> Self {
+        // By default the second port is so much higher that it may not exist.
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let bus = free.local_addr().expect("it has an address").port().to_string();
+        drop(free);
+        Self::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus]).await
+    }
+
+    async fn start_with(options: &[&str]) -> Self {
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        loop {
+            let folder = tempfile::tempdir().expect("there is room for a folder");
+            let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+            let port = free.local_addr().expect("it has an address").port();
+            drop(free);
+            let child = spawn(folder.path(), port, &options);
+            let mut server = Self { child, folder, port, options: options.clone() };
+            // Somebody else may have taken the port before Redis did.
+            if server.answers().await {
+                return server;
+            }
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Of the options that it was started with.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let at = self.options.iter().position(|option| option == name)?;
+        self.options.get(at + 1).map(String::as_str)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Tells it something, past whatever is tested.
+    pub(crate) async fn command(&self, words: &[&str]) {
+        let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+        let bulk: Vec<String> = words.iter().map(word).collect();
+        let command = format!("*{}\r\n{}", words.len(), bulk.concat());
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        stream.write_all(command.as_bytes()).await.expect("it takes commands");
+        let mut answer = [0; 1];
+        stream.read_exact(&mut answer).await.expect("it answers");
+        assert_ne!(answer, *b"-", "{words:?} is refused");
+    }
+
+    /// `kill -9`
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again on the same port, with what it had on disk.
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        self.child = spawn(self.folder.path(), self.port, &self.options);
+        assert!(self.answers().await, "redis-server does not come back");
+    }
+
+    /// Lets it do nothing until [`RedisServer::resume`], while its
+    /// connections stay open.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.expect("there is kill").success(), "it is running");
+    }
+
+    /// Whether it answers before it ends.
+    async fn answers(&mut self) -> bool {
+        let answered = async {
+            while !pong(self.port).await.unwrap_or(false) {
+                if self.child.try_wait().expect("it is our child").is_some() {
+                    return false;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            // Whoever answers there may be another.
+            self.child.try_wait().expect("it is our child").is_none()
+        };
+        tokio::time::timeout(START, answered).await.expect("redis-server starts in time")
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Whether there is a Redis that has loaded what it had.
+async fn pong(port: u16) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(b"PING\r\n").await?;
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer == *b"+PONG")
+}
+
+fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {
+    Command::new("redis-server")
+        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--loglevel", "warning"])
+        .arg("--dir")
+        .arg(folder)
+        .args(options)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("redis-server is installed (make redis-server)")
+}

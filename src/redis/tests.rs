@@ -1,0 +1,269 @@
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    Heard, Listener, Redis, RedisError, RedisSettings, Script, cmd, layout::Layout, pipe,
+    testing::RedisServer,
+};
+use crate::random::Random;
+
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn try_open(server: &RedisServer) -> Result<Redis, RedisError> {
+    let settings = RedisSettings { timeout: TIMEOUT, ..RedisSettings::new(server.url()) };
+    Redis::open(&settings).await
+}
+
+async fn open(server: &RedisServer) -> Redis {
+    try_open(server).await.expect("it is there")
+}
+
+async fn set(redis: &Redis, key: &str, value: &str) -> Result<(), RedisError> {
+    redis.query(cmd("SET").arg(key).arg(value)).await
+}
+
+async fn get(redis: &Redis, key: &str) -> Result<Option<String>, RedisError> {
+    redis.query(cmd("GET").arg(key)).await
+}
+
+async fn publish(redis: &Redis, channel: &str, message: &'static str) {
+    let mut publish = cmd("PUBLISH");
+    redis.query::<()>(publish.arg(channel).arg(message)).await.expect("it can be published");
+}
+
+async fn heard(listener: &mut Listener) -> Heard {
+    timeout(PATIENCE, listener.next()).await.expect("something is heard")
+}
+
+/// What comes of it, which must not take much longer than the time-out.
+async fn soon<T>(work: impl Future<Output = T>) -> T {
+    let begin = Instant::now();
+    let result = work.await;
+    assert!(begin.elapsed() < TIMEOUT * 4, "it took {:?}", begin.elapsed());
+    result
+}
+
+/// Tries until it succeeds.
+async fn at_last<T, E>(attempt: impl AsyncFn() -> Result<T, E>) -> T {
+    let trying = async {
+        loop {
+            if let Ok(done) = attempt().await {
+                return done;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, trying).await.expect("it succeeds at last")
+}
+
+#[tokio::test]
+async fn commands_pipelines_and_scripts_are_answered() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    set(&redis, "a", "1").await.expect("it can be set");
+    let mut both = pipe();
+    both.get("a").incr("b", 41).incr("b", 1);
+    let answers: (String, i64, i64) = redis.pipeline(&both).await.expect("all are answered");
+    assert_eq!(answers, ("1".into(), 41, 42));
+    let script = Script::new("return redis.call('GET', KEYS[1]) .. ARGV[1]");
+    for _ in 0..2 {
+        let answer: String = redis.call(&script.on(&["a"]).arg("x")).await.expect("it runs");
+        assert_eq!(answer, "1x");
+    }
+    let refused = redis.query::<()>(cmd("INCR").arg("a").arg("x")).await;
+    assert!(matches!(refused, Err(RedisError::Refused(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn where_no_redis_is_opening_fails_soon_and_says_why() {
+    let mut server = RedisServer::start().await;
+    server.kill();
+    let refused = soon(try_open(&server)).await.expect_err("nobody is there");
+    assert!(matches!(refused, RedisError::Unreachable(_)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_killed_redis_fails_commands_soon_and_is_found_again() {
+    let mut server = RedisServer::durable().await;
+    let redis = open(&server).await;
+    let script = Script::new("return redis.call('GET', KEYS[1])");
+    set(&redis, "a", "1").await.expect("it can be set");
+    redis.call::<String>(&script.on(&["a"])).await.expect("it runs");
+    server.kill();
+    for _ in 0..5 {
+        let down = soon(get(&redis, "a")).await;
+        assert!(matches!(down, Err(RedisError::Unreachable(_))), "{down:?}");
+    }
+    server.restart().await;
+    assert_eq!(at_last(async || get(&redis, "a").await).await.as_deref(), Some("1"));
+    let again: String = redis.call(&script.on(&["a"])).await.expect("it is loaded again");
+    assert_eq!(again, "1");
+}
+
+#[tokio::test]
+async fn a_restart_that_nobody_notices_fails_nobody() {
+    let mut server = RedisServer::durable().await;
+    let redis = open(&server).await;
+    set(&redis, "a", "1").await.expect("it can be set");
+    server.restart().await;
+    assert_eq!(get(&redis, "a").await.expect("it is found again").as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_paused_redis_keeps_nobody_waiting() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    set(&redis, "a", "1").await.expect("it can be set");
+    server.pause();
+    let attempts = (0..50).map(|_| soon(get(&redis, "a")));
+    for slow in join_all(attempts).await {
+        assert!(matches!(slow, Err(RedisError::Slow(_))), "{slow:?}");
+    }
+    let slow = soon(get(&redis, "a")).await;
+    assert!(matches!(slow, Err(RedisError::Slow(_))), "{slow:?}");
+    server.resume();
+    assert_eq!(at_last(async || get(&redis, "a").await).await.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn listeners_share_a_connection_and_hear_their_channel() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let mut one = redis.listen("one").await.expect("it can be listened to");
+    let mut again = redis.listen("one").await.expect("it can be listened to");
+    let mut two = redis.listen("two").await.expect("it can be listened to");
+    for channel in ["one", "none", "two"] {
+        publish(&redis, channel, "a message").await;
+    }
+    for listener in [&mut one, &mut again, &mut two] {
+        assert_eq!(heard(listener).await, Heard::Message("a message".into()));
+    }
+    let clients: String = redis.query(cmd("CLIENT").arg("LIST")).await.expect("it lists them");
+    assert_eq!(clients.lines().count(), 2, "{clients}");
+
+    drop((one, two));
+    let listened = async || {
+        let mut channels = cmd("PUBSUB");
+        let channels = channels.arg("CHANNELS");
+        let channels: Vec<String> = redis.query(channels).await.expect("it lists them");
+        (channels == ["one"]).then_some(()).ok_or(())
+    };
+    at_last(listened).await;
+    publish(&redis, "one", "another").await;
+    assert_eq!(heard(&mut again).await, Heard::Message("another".into()));
+}
+
+#[tokio::test]
+async fn a_listener_hears_of_a_gap_and_then_goes_on() {
+    let mut server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let mut listener = redis.listen("channel").await.expect("it can be listened to");
+    server.kill();
+    let refused = soon(redis.listen("other")).await;
+    assert!(refused.is_err(), "nobody is there");
+    server.restart().await;
+    assert_eq!(heard(&mut listener).await, Heard::Gap);
+    publish(&redis, "channel", "after it").await;
+    assert_eq!(heard(&mut listener).await, Heard::Message("after it".into()));
+}
+
+#[tokio::test]
+async fn a_slow_listener_hears_of_what_it_missed() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let mut slow = redis.listen("channel").await.expect("it can be listened to");
+    let mut quick = redis.listen("channel").await.expect("it can be listened to");
+    for _ in 0..1000 {
+        publish(&redis, "channel", "a message").await;
+        assert_eq!(heard(&mut quick).await, Heard::Message("a message".into()));
+    }
+    assert_eq!(heard(&mut slow).await, Heard::Gap);
+    for _ in 0..super::subscriptions::BACKLOG {
+        assert_eq!(heard(&mut slow).await, Heard::Message("a message".into()));
+    }
+    publish(&redis, "channel", "the last").await;
+    assert_eq!(heard(&mut slow).await, Heard::Message("the last".into()));
+}
+
+#[tokio::test]
+async fn ten_who_migrate_at_once_do_it_once() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let layout = Layout::current();
+    let unmigrated = layout.check(&redis).await.expect_err("there is no layout").to_string();
+    assert!(
+        unmigrated.contains(&format!("larder migrate --store {}", server.url())),
+        "{unmigrated}"
+    );
+
+    let replicas = join_all((0..10).map(|_| open(&server))).await;
+    let random = Random::system();
+    let migrating = replicas.iter().map(|replica| layout.migrate(replica, &random));
+    let done: Vec<_> = join_all(migrating).await;
+    let done = done.into_iter().map(|done| done.expect("it migrates"));
+    let did: Vec<_> = done.filter(|did| !did.is_empty()).collect();
+    assert_eq!(did.len(), 1, "{did:?}");
+    let names: Vec<String> = did[0].iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["0001_resources"]);
+    layout.check(&redis).await.expect("it is there now");
+    let lock: bool = redis.query(cmd("EXISTS").arg("larder:migrating")).await.expect("it answers");
+    assert!(!lock, "the lock is left behind");
+}
+
+#[tokio::test]
+async fn a_lock_whose_holder_died_goes_away() {
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let mut held = cmd("SET");
+    held.arg("larder:migrating").arg("whoever died").arg("PX").arg(300);
+    redis.query::<()>(&held).await.expect("it is held");
+    let done = Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
+    assert_eq!(done.len(), 1);
+}
+
+#[tokio::test]
+async fn a_later_migration_runs_once_a_shard_and_locks_the_older_version_out() {
+    const SECOND: &str = "redis.call('RENAME', shard .. 'thing', shard .. 'renamed')\nredis.call('APPEND', shard .. 'renamed', ' twice')";
+    let server = RedisServer::start().await;
+    let redis = open(&server).await;
+    let random = Random::system();
+    let folder = tempfile::tempdir().expect("there is room");
+    let first = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/0001_resources.lua");
+    std::fs::copy(first, folder.path().join("0001_resources.lua")).expect("it can be copied");
+    std::fs::write(folder.path().join("0002_rename.lua"), SECOND).expect("it can be written");
+    let (older, newer) = (Layout::current(), Layout::in_folder(folder.path()));
+
+    older.migrate(&redis, &random).await.expect("it migrates");
+    for shard in redis.keys().shards() {
+        set(&redis, &shard.single("thing"), "once,").await.expect("it can be set");
+    }
+    let old = newer.check(&redis).await.expect_err("it is too old").to_string();
+    assert!(old.contains("layout 1") && old.contains("needs 2"), "{old}");
+
+    // As after an interruption: some shards have it behind them.
+    let ahead = redis.keys().shards().next().expect("there are shards");
+    redis
+        .query::<()>(cmd("RENAME").arg(ahead.single("thing")).arg(ahead.single("renamed")))
+        .await
+        .expect("it can be renamed");
+    set(&redis, &super::layout::key(&ahead), "2").await.expect("it can be set");
+
+    let did = newer.migrate(&redis, &random).await.expect("it migrates");
+    assert_eq!(did.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0002_rename"]);
+    assert!(newer.migrate(&redis, &random).await.expect("nothing is to be done").is_empty());
+    for shard in redis.keys().shards() {
+        let expected = if shard == ahead { "once," } else { "once, twice" };
+        let renamed = get(&redis, &shard.single("renamed")).await.expect("it answers");
+        assert_eq!(renamed.as_deref(), Some(expected));
+        assert_eq!(get(&redis, &shard.single("thing")).await.expect("it answers"), None);
+    }
+    for refused in [older.check(&redis).await, older.migrate(&redis, &random).await.map(|_| ())] {
+        let refused = refused.expect_err("it is newer").to_string();
+        assert!(refused.contains("newer"), "{refused}");
+    }
+}
