@@ -2,9 +2,10 @@
 
 mod migrate;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{Args, Parser, Subcommand};
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 use crate::{
@@ -171,12 +172,68 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
     run_with(ServerCli::parse().args, true, build)
 }
 
+/// [`run`], with something that is set up before the first request and taken
+/// down after the last one, once each: connections, caches, a model in memory.
+///
+/// `teardown` comes also when the server ends by an error, and not when `setup`
+/// did. Handlers reach the value by [`Context::state`](crate::registry::Context::state).
+///
+/// ```no_run
+/// use std::{convert::Infallible, sync::Arc};
+/// use larder::registry::{Context, Registry, Tool};
+///
+/// /// Counts the days of the week.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Count;
+///
+/// type Days = Arc<Vec<String>>;
+///
+/// fn main() -> std::process::ExitCode {
+///     larder::cli::run_with_lifespan(
+///         async |_config| Ok::<_, Infallible>(vec!["Monday".to_owned()]),
+///         |_config, days| {
+///             let count = |ctx: Context<Days>, _: Count| async move { ctx.state().len().to_string() };
+///             Registry::builder("days").state(days).tool(Tool::new(count)).build()
+///         },
+///         async |days| eprintln!("{} days were used", days.len()),
+///     )
+/// }
+/// ```
+pub fn run_with_lifespan<L, E: std::fmt::Display>(
+    setup: impl AsyncFnOnce(&Config) -> Result<L, E>,
+    build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
+    teardown: impl AsyncFnOnce(Arc<L>),
+) -> ExitCode {
+    let args = ServerCli::parse().args;
+    in_runtime(|| async {
+        let config = match configure(&args) {
+            Ok(config) => config,
+            Err(error) => return fail(USAGE, &error),
+        };
+        let value = match setup(&config).await {
+            Ok(value) => Arc::new(value),
+            Err(error) => return fail(1, &error),
+        };
+        let shared = Arc::clone(&value);
+        let served = serve(args, config, true, |config| build(config, shared));
+        // Whatever happened, what was set up is taken down.
+        let code = AssertUnwindSafe(served).catch_unwind().await;
+        teardown(value).await;
+        code.unwrap_or_else(|_| fail(1, &"the server panicked"))
+    })
+}
+
 fn run_with(
     args: ServeArgs,
     migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    in_runtime(|| serve(args, migrate, build))
+    in_runtime(|| async move {
+        match configure(&args) {
+            Ok(config) => serve(args, config, migrate, build).await,
+            Err(error) => fail(USAGE, &error),
+        }
+    })
 }
 
 fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode {
@@ -240,12 +297,13 @@ fn prepare(
 
 async fn serve(
     args: ServeArgs,
+    mut config: Config,
     migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    let (mut config, registry) = match prepare(&args, build) {
-        Ok(prepared) => prepared,
-        Err(code) => return code,
+    let registry = match build(&config) {
+        Ok(registry) => registry,
+        Err(error) => return fail(USAGE, &error),
     };
     config.redis.migrate |= migrate;
     let (listen, path) = (config.server.listen, config.server.path.clone());

@@ -175,7 +175,7 @@ impl Dispatcher {
         match method {
             Method::Ping => Ok(Reply::Empty),
             Method::Discover => Ok(self.discover()),
-            Method::ListTools => self.list_tools(params, &scope.identity),
+            Method::ListTools => self.list_tools(params, scope).await,
             Method::CallTool => self.call_tool(params, scope).await,
             Method::ListPrompts => self.list_prompts(params, &scope.identity),
             Method::GetPrompt => self.get_prompt(params, scope).await,
@@ -195,15 +195,15 @@ impl Dispatcher {
         }
     }
 
-    fn list_tools(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {
-        if !self.registry.catalog().has_tools() {
+    async fn list_tools(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let cursor = cursor_of(params)?;
-        let page = self.registry.tools_for(identity.grant(), cursor.as_deref())?;
+        let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, self.definition()))
+        let by_hand = self.registry.tools_by_hand();
+        Ok(Reply::Tools(result, if by_hand { CacheHint::OWN } else { self.definition() }))
     }
 
     fn list_templates(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {

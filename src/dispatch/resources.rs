@@ -38,7 +38,9 @@ impl Dispatcher {
             let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
             let shadowed = try_join_all(shadowed).await.map_err(|e| internal(&e))?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
-            resources.extend(shown.map(|((_, resource), _)| resource.clone()));
+            for ((_, resource), _) in shown {
+                resources.push(catalog.listed_now(resource).await);
+            }
         }
         let mut more = defined.next().is_some();
         if !more {

@@ -133,8 +133,8 @@ impl Registry {
     /// of what it covers could be got around.
     pub(super) fn uri_needs(&self, uri: &str) -> Scopes {
         let catalog = self.catalog();
-        if let Some(resource) = catalog.resources.get(uri) {
-            return self.access.of(uri, &resource.scopes);
+        if let Some(resource) = catalog.resource(uri) {
+            return self.access.of(&resource.listed.uri, &resource.scopes);
         }
         let template = catalog.templates.iter().find(|t| t.template.matches(uri).is_some());
         template.map(|t| self.access.of(&t.listed.uri_template, &t.scopes)).unwrap_or_default()

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     Completers, Context, IntoPromptResult, Scope, ToolError, access,
     collection::Item,
+    marks,
     schema::{self, Validator},
 };
 use crate::{auth::Scopes, protocol::Fault};
@@ -109,6 +110,20 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
+    /// A picture for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: model::Icon) -> Self {
+        self.listed.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Data for particular hosts, under their own keys.
+    #[must_use]
+    pub fn meta(mut self, meta: model::MetaObject) -> Self {
+        self.listed.meta = Some(meta);
+        self
+    }
+
     /// Suggests values of an argument while somebody types it; see
     /// [`Template::complete`](super::Template::complete).
     #[must_use]
@@ -137,6 +152,8 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 "Prompt {name:?}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ - ."
             ));
         }
+        let icons = listed.icons.as_deref().unwrap_or_default();
+        marks::check_icons(&format!("Prompt {name:?}"), icons, faults);
         let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
         let properties = properties.unwrap_or_default();
         let required: Vec<_> =

@@ -23,12 +23,17 @@ impl Modern {
 
     /// A client that can do that.
     pub(crate) fn able(server: &Server, capabilities: Value) -> Self {
-        Self { http: http(), url: server.url.clone(), capabilities }
+        Self { capabilities, ..Self::at(&server.url) }
     }
 
     /// A client with a token.
     pub(crate) fn bearing(server: &Server, token: &str) -> Self {
         Self { http: http_bearing(token), ..Self::of(server) }
+    }
+
+    /// A client of whatever answers there.
+    pub(crate) fn at(url: &str) -> Self {
+        Self { http: http(), url: url.to_owned(), capabilities: json!({}) }
     }
 
     /// The metadata that each request carries.
