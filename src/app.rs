@@ -17,6 +17,7 @@ use crate::{
     session::{MemorySessions, SessionLimits, Sessions},
     stdio::Stdio,
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
+    task::{MemoryTasks, TaskLimits, Tasks},
 };
 
 /// A server: what it offers, over where its resources lie.
@@ -137,9 +138,12 @@ impl App {
                 ..SessionLimits::default()
             },
         ));
+        let tasks: Arc<dyn Tasks> =
+            Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
-        let dispatcher = Arc::new(Dispatcher::new(registry, store.clone(), random, limits));
+        let dispatcher =
+            Arc::new(Dispatcher::new(registry, store.clone(), Arc::clone(&tasks), random, limits));
         let max = config.max_version();
         let sealer = StateSealer::new(state_key, Arc::clone(&clock));
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
@@ -150,6 +154,7 @@ impl App {
             config.sessions.delete_resources,
         ));
         let maintenance = vec![
+            tokio::spawn(async move { tasks.maintain().await }),
             tokio::spawn({
                 let store = store.clone();
                 async move { store.maintain().await }

@@ -30,7 +30,7 @@
 //! ```
 //!
 //! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`];
+//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
 //! [`registry`]; [`tools`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
@@ -50,5 +50,6 @@ pub mod session;
 pub mod shutdown;
 mod stdio;
 pub mod store;
+pub mod task;
 pub mod telemetry;
 pub mod tools;

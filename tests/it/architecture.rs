@@ -10,7 +10,7 @@ use std::{
 const FLOORS: [&[&str]; 12] = [
     &["protocol", "clock", "random"],
     &["auth", "redis"],
-    &["store", "session"],
+    &["store", "session", "task"],
     &["registry"],
     &["tools"],
     &["dispatch"],

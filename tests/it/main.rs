@@ -10,6 +10,7 @@ mod changes_legacy;
 mod changes_modern;
 mod curl;
 mod eras;
+mod example_servers;
 mod guards;
 mod header_rules;
 mod legacy_calls;
