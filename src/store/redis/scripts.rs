@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+
 use super::{Inner, entry, events, millis, unavailable};
 use crate::{
     auth::Owner,
@@ -113,8 +115,13 @@ impl Inner {
         Ok(answer.number(0) == 1)
     }
 
-    /// Puts content that lies under that id in its place.
-    pub(super) async fn commit(&self, draft: Draft, id: &str) -> Result<Committed, StoreError> {
+    /// Puts content in its place: what lies under that id, and then `rest`.
+    pub(super) async fn commit(
+        &self,
+        draft: Draft,
+        id: &str,
+        rest: &[Bytes],
+    ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
         let (ttl, updating) = match &draft.placement {
@@ -136,7 +143,8 @@ impl Inner {
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
-            let answer = self.run(&call.arg(millis(GRACE))).await.map_err(unavailable)?;
+            let call = rest.iter().fold(call.arg(millis(GRACE)), |call, rest| call.arg(&rest[..]));
+            let answer = self.run(&call).await.map_err(unavailable)?;
             match answer.0.as_str() {
                 "changed" => {}
                 "done" => {
