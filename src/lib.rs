@@ -31,7 +31,7 @@
 //!
 //! The floors, lowest first; each uses only those below it:
 //! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
-//! [`registry`]; [`tools`]; [`dispatch`]; [`era`]; [`http`] and stdio;
+//! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
 pub mod app;
@@ -53,3 +53,4 @@ pub mod store;
 pub mod task;
 pub mod telemetry;
 pub mod tools;
+pub mod workflow;

@@ -13,6 +13,7 @@ mod control;
 mod edit;
 mod error;
 mod headers;
+mod nested;
 mod output;
 mod paging;
 mod prompt;

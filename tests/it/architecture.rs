@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 12] = [
     &["auth", "redis"],
     &["store", "session", "task"],
     &["registry"],
-    &["tools"],
+    &["tools", "workflow"],
     &["dispatch"],
     &["era"],
     &["http", "stdio"],

@@ -29,3 +29,5 @@ mod stateless_rules;
 mod stdio;
 mod support;
 mod time;
+mod workflow_checks;
+mod workflows;
