@@ -9,7 +9,7 @@ use super::{
 };
 use crate::random::Random;
 
-const TIMEOUT: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ async fn heard(listener: &mut Listener) -> Heard {
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     let begin = Instant::now();
     let result = work.await;
-    assert!(begin.elapsed() < TIMEOUT * 4, "it took {:?}", begin.elapsed());
+    assert!(begin.elapsed() < TIMEOUT * 8, "it took {:?}", begin.elapsed());
     result
 }
 

@@ -6,6 +6,7 @@ local ttl = tonumber(ARGV[12]) -- nil keeps the predecessor's expiry
 local predecessor = ARGV[13] -- its content's id, or '' for whatever is there
 local most_bytes, most_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
 local grace = tonumber(ARGV[16])
+local first_rest = 17 -- from there on: content that comes with the commit
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
@@ -27,7 +28,11 @@ local function refuse(reason, number)
   redis.call('UNLINK', blob)
   return { reason, number }
 end
-if redis.call('STRLEN', blob) ~= size then
+local arrived = redis.call('STRLEN', blob)
+for at = first_rest, #ARGV do
+  arrived = arrived + #ARGV[at]
+end
+if arrived ~= size then
   return refuse('lost', 0)
 end
 local used = tonumber(redis.call('HGET', index.sizes, '') or '0')
@@ -40,6 +45,9 @@ if not listed and count >= most_resources then
   return refuse('count', count)
 end
 
+for at = first_rest, #ARGV do
+  redis.call('APPEND', blob, ARGV[at])
+end
 if old then
   retire(index, old, grace)
 end

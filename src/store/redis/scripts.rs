@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+
 use super::{Inner, entry, events, millis, unavailable};
 use crate::{
     auth::Owner,
@@ -113,8 +115,13 @@ impl Inner {
         Ok(answer.number(0) == 1)
     }
 
-    /// Puts content that lies under that id in its place.
-    pub(super) async fn commit(&self, draft: Draft, id: &str) -> Result<Committed, StoreError> {
+    /// Puts content in its place: what lies under that id, and then `rest`.
+    pub(super) async fn commit(
+        &self,
+        draft: Draft,
+        id: &str,
+        rest: &[Bytes],
+    ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
         let (ttl, updating) = match &draft.placement {
@@ -136,14 +143,21 @@ impl Inner {
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
-            let answer = self.run(&call.arg(millis(GRACE))).await.map_err(unavailable)?;
+            let call = rest.iter().fold(call.arg(millis(GRACE)), |call, rest| call.arg(&rest[..]));
+            let answer = self.run(&call).await.map_err(unavailable)?;
             match answer.0.as_str() {
                 "changed" => {}
                 "done" => {
                     let change = finish(&mut entry, &answer);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
-                "bytes" => return Err(self.too_many_bytes(answer.number(0))),
+                "bytes" => {
+                    return Err(StoreError::Full(format!(
+                        "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
+                        self.limits.bytes_per_owner,
+                        answer.number(0)
+                    )));
+                }
                 "count" => {
                     return Err(StoreError::Full(format!(
                         "You have {} resources, the most there may be. Delete some with delete_resource, or wait until some expire.",
@@ -159,13 +173,6 @@ impl Inner {
                 }
             }
         }
-    }
-
-    pub(super) fn too_many_bytes(&self, used: u64) -> StoreError {
-        StoreError::Full(format!(
-            "Your resources would exceed {} bytes; {used} are used. Delete some with delete_resource, or store less.",
-            self.limits.bytes_per_owner
-        ))
     }
 
     /// Tells what has expired in a shard; says when there is more to tell, if

@@ -29,7 +29,7 @@ async fn redis_shows_the_life_that_is_left_and_nothing_after_it_with_no_server_r
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
     let owner = Owner::new("a:{b}");
-    store.create(&owner, uri("x:1"), "text".into(), lasting(1500)).await.expect("it fits");
+    store.create(&owner, uri("x:1"), "text".into(), lasting(3000)).await.expect("it fits");
     let of_the_resource = |(key, _): &&(String, i64)| {
         key.contains(":blob:") || key.contains(":entry:a%3A%7Bb%7D:x:1")
     };
@@ -37,14 +37,14 @@ async fn redis_shows_the_life_that_is_left_and_nothing_after_it_with_no_server_r
     let own: Vec<_> = all.iter().filter(of_the_resource).collect();
     assert_eq!(own.len(), 2, "{all:?}");
     for (key, life) in own {
-        assert!((500..=1500).contains(life), "{key} lives {life}");
+        assert!((1..=3000).contains(life), "{key} lives {life}");
     }
     for (key, life) in &all {
-        assert!((500..=62_000).contains(life), "{key} lives {life}");
+        assert!((1..=63_000).contains(life), "{key} lives {life}");
         assert!(key.starts_with("larder:{") && key.matches('{').count() == 1, "{key}");
     }
     drop(store);
-    tokio::time::sleep(Duration::from_millis(1600)).await;
+    tokio::time::sleep(Duration::from_millis(3100)).await;
     let all = keys(&redis).await;
     assert!(!all.iter().any(|key| of_the_resource(&key)), "{all:?}");
     assert!(all.iter().all(|(_, life)| (0..=60_000).contains(life)), "{all:?}");
@@ -61,7 +61,6 @@ async fn nothing_at_all_is_left_where_a_server_runs() {
         let name = uri(&format!("x:{n}"));
         store.create(&owner, name, "text".into(), lasting(200 + n)).await.expect("it fits");
     }
-    assert!(!keys(&redis).await.is_empty());
     patiently(async {
         while !keys(&redis).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -90,7 +89,7 @@ async fn content_that_never_arrives_expires_and_what_is_given_up_goes_at_once() 
     let store = on(&server).await;
     let owner = Owner::new("alice");
     let halfway = async {
-        let pieces = stream::iter([Ok(vec![1; 3 * BLOCK_BYTES].into())]);
+        let pieces = stream::iter([Ok(vec![1; 5 * BLOCK_BYTES].into())]);
         let content =
             Content::byte_stream(futures_util::StreamExt::chain(pieces, stream::pending()));
         store.create(&owner, uri("x:1"), content, Details::default()).await

@@ -43,7 +43,7 @@ impl OnRedis {
 }
 
 fn settings(server: &RedisServer) -> RedisSettings {
-    RedisSettings { timeout: Duration::from_secs(1), ..RedisSettings::new(server.url()) }
+    RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(server.url()) }
 }
 
 /// One more replica of the installation with these settings.

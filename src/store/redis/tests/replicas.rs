@@ -40,7 +40,7 @@ async fn both_hear_each_change_once_and_in_order() {
     b.update(&owner, uri("x:1"), "2".into(), None).await.expect("it is there");
     a.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
     for n in 0..20 {
-        b.create(&owner, uri(&format!("x:{n}")), "1".into(), lasting(300)).await.expect("it fits");
+        b.create(&owner, uri(&format!("x:{n}")), "1".into(), lasting(3000)).await.expect("it fits");
     }
     for changes in &mut changes {
         for kind in [ChangeKind::Created, ChangeKind::Updated, ChangeKind::Deleted] {
