@@ -211,7 +211,7 @@ fn find_text() -> Result<(String, String)> {
                 Ok(kind) if kind.is_dir() => folders.push(path),
                 Ok(kind) if kind.is_file() => {
                     if let Ok(file) = fs::read_to_string(&path) {
-                        text.push_str(&format!("==> {} <==\n{file}\n", path.display()));
+                        text.extend(["==> ", &path.to_string_lossy(), " <==\n", &file, "\n"]);
                     }
                 }
                 _ => {}

@@ -2,14 +2,14 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, SystemClock},
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
-    era::{Legacy, Modern, announce_changes},
+    era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
     random::Random,
     registry::Registry,
@@ -82,10 +82,12 @@ impl App {
                 ..SessionLimits::default()
             },
         ));
+        let state_key = state_key(&config, &random)?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
         let dispatcher = Arc::new(Dispatcher::new(registry, store.clone(), random, limits));
         let max = config.max_version();
-        let modern = Modern::new(dispatcher.registry().info(), max);
+        let sealer = StateSealer::new(state_key, Arc::clone(&clock));
+        let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
         let legacy = Arc::new(Legacy::new(
             Arc::clone(&dispatcher),
             Arc::clone(&sessions),
@@ -101,6 +103,7 @@ impl App {
                 let sessions = Arc::clone(&sessions);
                 async move { sessions.maintain().await }
             }),
+            tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
         ];
         let http = http_options(&config);
@@ -152,12 +155,18 @@ impl App {
     ) -> io::Result<bool> {
         let limits = ServeLimits { grace: self.config.grace(), ..ServeLimits::default() };
         let closing = self.closing.clone();
-        let stop = async move {
+        let mut stopped = None;
+        let stop = async {
             stop.await;
+            stopped = Some(Instant::now());
             closing.cancel();
         };
         let finished = http::serve(listener, self.router(), &limits, stop).await?;
-        let drained = tokio::time::timeout(limits.grace, self.legacy.drain()).await.is_ok();
+        // Calls without a connection have what is left of the same grace period.
+        let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
+        let left = limits.grace.saturating_sub(used);
+        let drained = tokio::time::timeout(left, self.legacy.drain()).await.is_ok();
+        self.legacy.stop();
         Ok(finished && drained)
     }
 
@@ -218,6 +227,22 @@ fn open_store(config: &Config, clock: &Arc<dyn Clock>) -> Result<Store, ConfigEr
             format!("{:?} is no store that this version has; use \"memory:\"", config.store.url),
         )),
     }
+}
+
+/// The key that seals `requestState`: the same for all replicas where it is
+/// configured, this process's own otherwise.
+fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
+    let Some(file) = &config.server.state_key_file else {
+        return Ok(format!("{}{}", random.id(), random.id()).into_bytes());
+    };
+    let problem = |problem: &dyn std::fmt::Display| {
+        ConfigError::new("server.state_key_file", format!("{}: {problem}", file.display()))
+    };
+    let key = std::fs::read(file).map_err(|error| problem(&error))?;
+    if key.trim_ascii().len() < 32 {
+        return Err(problem(&"it must hold at least 32 bytes"));
+    }
+    Ok(key.trim_ascii().to_vec())
 }
 
 fn http_options(config: &Config) -> HttpOptions {

@@ -143,8 +143,11 @@ impl Connection {
         match parse(&line) {
             Ok(Message::Request(request)) => self.request(request).await,
             Ok(Message::Notification { method, params }) => self.notification(&method, &params),
-            // The server has asked nothing, so nothing is answered.
-            Ok(Message::Response { .. }) => {}
+            Ok(Message::Response { id, outcome }) => {
+                if let Some(session) = &self.session {
+                    self.stdio.legacy.answered(session, &id, outcome);
+                }
+            }
             Err((fault, id)) => self.refuse(id.as_ref(), &fault, Era::Legacy).await,
         }
     }
@@ -170,9 +173,9 @@ impl Connection {
         let call = stdio.modern.accept(request, meta, None, Principal::Local)?;
         let (id, output) = (request.id.clone(), self.output.clone());
         if call.method == Method::Listen {
-            let store = stdio.dispatcher.store();
             let closing = stdio.closing.clone();
-            let listen = Listen::new(id.clone(), &call.params, &call.principal, store, closing)?;
+            let listen =
+                Listen::new(id.clone(), &call.params, &call.principal, &stdio.dispatcher, closing)?;
             self.spawn(&self.streams, id, async move {
                 let mut messages = std::pin::pin!(listen.messages());
                 while let Some(message) = messages.next().await {
@@ -219,7 +222,7 @@ impl Connection {
             let _ = self.output.send(message).await;
             return Ok(());
         }
-        let mut call = legacy.start(&session, method, request, meta);
+        let mut call = legacy.start(&session, method, request, meta, true);
         self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = call.next().await {
                 if send(&output, step, &id, &dress).await.is_none() {
@@ -273,8 +276,10 @@ impl Connection {
         let running = Arc::clone(&self.running);
         tasks.spawn(async move {
             tokio::select! {
-                () = run => {}
+                // First, so that nothing is said of what has been cancelled.
+                biased;
                 () = cancelled.cancelled() => {}
+                () = run => {}
             }
             lock(&running).remove(&id);
         });

@@ -1,7 +1,11 @@
 //! The service's configuration: one TOML file, then the environment
 //! (`LARDER_SERVER__LISTEN`), then flags, each over the one before.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +46,9 @@ pub struct ServerConfig {
     /// Listen on an address that others can reach although nobody is asked
     /// who they are.
     pub insecure_no_auth: bool,
+    /// A file with a secret of at least 32 bytes that all replicas share, so
+    /// that any of them goes on with a call that was answered with a question.
+    pub state_key_file: Option<PathBuf>,
     /// How many seconds running requests may take to end when the server stops.
     pub grace: u64,
 }
@@ -55,6 +62,7 @@ impl Default for ServerConfig {
             allowed_origins: Vec::new(),
             max_version: ProtocolVersion::LATEST.as_str().into(),
             insecure_no_auth: false,
+            state_key_file: None,
             grace: 10,
         }
     }

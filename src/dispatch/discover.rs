@@ -1,8 +1,8 @@
 //! Who the server is and what it can do, derived from what is registered.
 
 use rmcp::model::{
-    self, DiscoverResult, InitializeResult, ResourcesCapability, ServerCapabilities,
-    ToolsCapability,
+    self, DiscoverResult, InitializeResult, JsonObject, PromptsCapability, ResourcesCapability,
+    ServerCapabilities, ToolsCapability,
 };
 
 use super::{CacheHint, Dispatcher, Reply};
@@ -28,9 +28,22 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
 /// A capability is declared if and only if its methods are answered.
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
-    if registry.has_tools() {
-        capabilities.tools = Some(ToolsCapability::default());
+    let catalog = registry.catalog();
+    if catalog.has_tools() {
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = Some(true);
+        capabilities.tools = Some(tools);
     }
+    if catalog.has_prompts() {
+        let mut prompts = PromptsCapability::default();
+        prompts.list_changed = Some(true);
+        capabilities.prompts = Some(prompts);
+    }
+    if catalog.has_completions() {
+        capabilities.completions = Some(JsonObject::new());
+    }
+    // Any handler may log.
+    capabilities.logging = Some(JsonObject::new());
     // Every tool may create resources, so there always are some to read.
     let mut resources = ResourcesCapability::default();
     resources.subscribe = Some(true);

@@ -2,6 +2,7 @@
 //! it runs. Knows methods; knows neither HTTP nor eras.
 
 mod discover;
+mod prompts;
 mod reply;
 mod resources;
 mod running;
@@ -20,9 +21,9 @@ pub use running::{Running, Step};
 
 use crate::{
     auth::Principal,
-    protocol::{ClientFacts, Fault, Meta, Method, Params, ProtocolVersion},
+    protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
-    registry::{Registry, Scope},
+    registry::{Asking, Registry, Scope},
     store::Store,
 };
 
@@ -59,6 +60,10 @@ pub struct Call {
     pub client: ClientFacts,
     /// The session that what it creates ends with, if with any.
     pub session: Option<Arc<str>>,
+    /// Which log messages the caller wants; none without.
+    pub log_level: Option<LogLevel>,
+    /// How it can ask its client.
+    pub asking: Asking,
 }
 
 /// Answers calls.
@@ -100,12 +105,24 @@ impl Dispatcher {
             registry: Arc::clone(&self.registry),
             random: self.random.clone(),
             progress_token: call.meta.progress_token,
+            log_level: call.log_level,
+            asking: call.asking.clone(),
             outbox,
             cancellation: cancellation.clone(),
         };
         let this = Arc::clone(self);
         let (method, params) = (call.method, call.params);
-        let outcome = async move { this.run(method, &params, scope).await };
+        let asking = call.asking;
+        let outcome = async move {
+            let run = this.run(method, &params, scope);
+            match asking {
+                Asking::Rounds(rounds) => rounds
+                    .run(run)
+                    .await?
+                    .unwrap_or_else(|required| Ok(Reply::InputRequired(required))),
+                _ => run.await,
+            }
+        };
         Running::new(Box::pin(outcome), messages, cancellation)
     }
 
@@ -115,29 +132,34 @@ impl Dispatcher {
             Method::Discover => Ok(self.discover()),
             Method::ListTools => self.list_tools(params),
             Method::CallTool => self.call_tool(params, scope).await,
+            Method::ListPrompts => self.list_prompts(params),
+            Method::GetPrompt => self.get_prompt(params, scope).await,
+            Method::Complete => self.complete(params, scope).await,
             Method::ListResources => self.list_resources(params, &scope.principal).await,
             Method::ListResourceTemplates => self.list_templates(params),
             Method::ReadResource => self.read_resource(params, scope).await,
             // These concern a session or a connection: the eras answer them.
-            Method::Initialize | Method::Subscribe | Method::Unsubscribe | Method::Listen => {
-                Err(Fault::MethodNotFound(method.as_str().into()))
-            }
+            Method::Initialize
+            | Method::SetLevel
+            | Method::Subscribe
+            | Method::Unsubscribe
+            | Method::Listen => Err(Fault::MethodNotFound(method.as_str().into())),
         }
     }
 
     fn list_tools(&self, params: &Params) -> Result<Reply, Fault> {
-        if !self.registry.has_tools() {
+        if !self.registry.catalog().has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
         let page = self.registry.tools(cursor_of(params)?.as_deref())?;
-        let mut result = model::ListToolsResult::with_all_items(page.items.to_vec());
+        let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
         Ok(Reply::Tools(result, CacheHint::DEFINITION))
     }
 
     fn list_templates(&self, params: &Params) -> Result<Reply, Fault> {
         let page = self.registry.templates(cursor_of(params)?.as_deref())?;
-        let mut result = model::ListResourceTemplatesResult::with_all_items(page.items.to_vec());
+        let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
         Ok(Reply::Templates(result, CacheHint::DEFINITION))
     }

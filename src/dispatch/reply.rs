@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
 
-use crate::store::Kind;
+use crate::{registry::InputRequired, store::Kind};
 
 /// What a call comes to.
 pub enum Reply {
@@ -18,6 +18,14 @@ pub enum Reply {
     Tools(model::ListToolsResult, CacheHint),
     /// `tools/call`
     CallTool(model::CallToolResult),
+    /// `prompts/list`
+    Prompts(model::ListPromptsResult, CacheHint),
+    /// `prompts/get`
+    GetPrompt(model::GetPromptResult),
+    /// `completion/complete`
+    Complete(model::CompleteResult),
+    /// The client has to be asked first.
+    InputRequired(InputRequired),
     /// `resources/list`
     Resources(model::ListResourcesResult, CacheHint),
     /// `resources/templates/list`

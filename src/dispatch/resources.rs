@@ -26,7 +26,8 @@ impl Dispatcher {
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
         let mut resources = Vec::new();
-        let mut defined = self.registry.resources().skip(cursor.done);
+        let catalog = self.registry.catalog();
+        let mut defined = catalog.resources().skip(cursor.done);
         while resources.len() < size {
             let Some(resource) = defined.next() else { break };
             cursor.done += 1;

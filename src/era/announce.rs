@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::broadcast;
+
 use crate::{
     protocol::Announcement,
     session::Sessions,
@@ -19,6 +21,33 @@ pub(super) fn announcements(change: &Change) -> impl Iterator<Item = Announcemen
     };
     let listed = listed.then_some(Announcement::ResourceListChanged);
     listed.into_iter().chain(watched.then_some(Announcement::ResourceUpdated { uri }))
+}
+
+/// Carries changes of what the server offers to everybody's sessions.
+pub async fn announce_edits(
+    mut edits: broadcast::Receiver<Announcement>,
+    sessions: Arc<dyn Sessions>,
+) {
+    loop {
+        match edits.recv().await {
+            Ok(announcement) => sessions.announce_to_all(&announcement).await,
+            Err(broadcast::error::RecvError::Closed) => return,
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                for announcement in every_list() {
+                    sessions.announce_to_all(&announcement).await;
+                }
+            }
+        }
+    }
+}
+
+/// What to say when it is not known what changed.
+pub(super) fn every_list() -> [Announcement; 3] {
+    [
+        Announcement::ToolListChanged,
+        Announcement::PromptListChanged,
+        Announcement::ResourceListChanged,
+    ]
 }
 
 /// Carries changes to the sessions of their owners until the feed ends. One

@@ -6,11 +6,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     dispatch::{Running, Step},
     protocol::RequestId,
+    registry::Route,
 };
 
 /// Which calls run in which session. Cheap to clone.
@@ -21,7 +24,11 @@ pub(super) struct Calls(Arc<Mutex<Table>>);
 struct Table {
     next: u64,
     sessions: HashMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
+    questions: HashMap<Arc<str>, HashMap<RequestId, Asked>>,
 }
+
+/// Somebody who waits for an answer.
+type Asked = oneshot::Sender<Result<Value, String>>;
 
 impl Calls {
     /// Notes a call until the guard is dropped.
@@ -45,12 +52,59 @@ impl Calls {
         }
     }
 
-    /// Cancels all calls of a session.
+    /// How calls of that session ask their client.
+    pub(super) fn route(&self, session: &Arc<str>) -> Arc<dyn Route> {
+        Arc::new(SessionRoute { calls: self.clone(), session: Arc::clone(session) })
+    }
+
+    /// Hands an answer to whoever asked. What nobody waits for is dropped.
+    pub(super) fn answer(
+        &self,
+        session: &str,
+        question: &RequestId,
+        outcome: Result<Value, String>,
+    ) {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = table.questions.get_mut(session).and_then(|q| q.remove(question));
+        if let Some(asked) = asked {
+            // They may have given up meanwhile.
+            let _ = asked.send(outcome);
+        }
+    }
+
+    /// Cancels all calls of a session, and gives its questions up.
     pub(super) fn cancel_all(&self, session: &str) {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.questions.remove(session);
         for (_, _, cancelled) in table.sessions.get(session).into_iter().flatten() {
             cancelled.cancel();
         }
+    }
+
+    /// Cancels the calls of all sessions.
+    pub(super) fn cancel_everywhere(&self) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, _, cancelled) in table.sessions.values().flatten() {
+            cancelled.cancel();
+        }
+    }
+}
+
+/// Routes answers within one session.
+struct SessionRoute {
+    calls: Calls,
+    session: Arc<str>,
+}
+
+impl Route for SessionRoute {
+    fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
+        let (answer, expected) = oneshot::channel();
+        let mut table = self.calls.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let questions = table.questions.entry(Arc::clone(&self.session)).or_default();
+        // A session has few questions; those given up are forgotten here.
+        questions.retain(|_, asked| !asked.is_closed());
+        questions.insert(question.clone(), answer);
+        expected
     }
 }
 
@@ -91,26 +145,37 @@ impl Attended {
     /// The next step; nothing once it is cancelled or over.
     pub async fn next(&mut self) -> Option<Step> {
         let (running, guard) = self.call.as_mut()?;
-        let step = tokio::select! {
-            biased;
-            () = guard.cancelled.cancelled() => None,
-            step = running.next() => step,
-        };
+        let step = step(running, guard).await;
         if !matches!(step, Some(Step::Message(_))) {
             self.call = None;
         }
         step
     }
+
+    /// Stops it: nobody will hear of it.
+    pub(super) fn give_up(mut self) {
+        self.call = None;
+    }
+}
+
+async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
+    tokio::select! {
+        biased;
+        () = guard.cancelled.cancelled() => None,
+        step = running.next() => step,
+    }
 }
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        let Some(call) = self.call.take() else { return };
-        // Without a runtime, the process is ending, and so does the call.
+        let Some((mut running, guard)) = self.call.take() else { return };
+        // Without a runtime, the process is ending, and so does the call. One
+        // that is shutting down drops the call at once; it must not come back here.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let mut alone = Self { call: Some(call), tasks: self.tasks.clone() };
-            let run = async move { while alone.next().await.is_some() {} };
-            self.tasks.spawn_on(run, &runtime);
+            let alone = async move {
+                while let Some(Step::Message(_)) = step(&mut running, &guard).await {}
+            };
+            self.tasks.spawn_on(alone, &runtime);
         }
     }
 }

@@ -141,6 +141,28 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
             dress.meta(&mut result.meta);
             frame(id, result)
         }
+        Reply::InputRequired(required) => {
+            let mut meta = None;
+            dress.meta(&mut meta);
+            let result = json!({
+                "resultType": "input_required",
+                "inputRequests": required.questions,
+                "requestState": required.state,
+                "_meta": meta,
+            });
+            frame(id, result)
+        }
+        Reply::GetPrompt(mut result) => {
+            result.result_type = dress.result_type();
+            dress.meta(&mut result.meta);
+            frame(id, result)
+        }
+        Reply::Complete(mut result) => {
+            result.result_type = dress.result_type();
+            dress.meta(&mut result.meta);
+            frame(id, result)
+        }
+        Reply::Prompts(result, hint) => list!(dress, id, result, hint),
         Reply::Tools(result, hint) => list!(dress, id, result, hint),
         Reply::Resources(result, hint) => list!(dress, id, result, hint),
         Reply::Templates(result, hint) => list!(dress, id, result, hint),
@@ -278,6 +300,9 @@ pub fn failure(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
     match fault {
         Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
         Fault::ResourceNotFound { uri, .. } => error["data"] = json!({ "uri": uri }),
+        Fault::MissingCapability { required } => {
+            error["data"] = json!({ "requiredCapabilities": required });
+        }
         Fault::UnsupportedVersion { requested, supported } => {
             error["data"] = json!({ "supported": supported, "requested": requested });
         }
@@ -306,6 +331,7 @@ pub fn code(fault: &Fault, era: Era) -> i32 {
         }
         Fault::Internal(_) | Fault::Unavailable(_) => -32603,
         Fault::HeaderMismatch(_) => -32020,
+        Fault::MissingCapability { .. } => -32021,
         Fault::UnsupportedVersion { .. } => -32022,
     }
 }

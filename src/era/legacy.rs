@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -16,9 +17,10 @@ use crate::{
     auth::Principal,
     dispatch::{Call, Dispatcher, Reply, Running, Step},
     protocol::{
-        ClientFacts, Fault, Message, Meta, Method, Outgoing, Params, ProtocolVersion, Request,
-        RequestId,
+        ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
+        Request, RequestId,
     },
+    registry::Asking,
     session::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter},
     store::ResourceUri,
 };
@@ -71,6 +73,11 @@ impl Legacy {
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
+    }
+
+    /// Cancels whatever still runs.
+    pub fn stop(&self) {
+        self.calls.cancel_everywhere();
     }
 
     /// Where sessions are kept.
@@ -138,7 +145,7 @@ impl Legacy {
         principal: Principal,
     ) -> Result<Encoded, Fault> {
         let method = method_of(request)?;
-        if matches!(method, Method::Subscribe | Method::Unsubscribe) {
+        if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
             return Err(Fault::InvalidRequest(format!(
                 "{} needs a session: send initialize first, then the Mcp-Session-Id that it answers with.",
                 request.method
@@ -146,7 +153,16 @@ impl Legacy {
         }
         let client = ClientFacts { info: meta.client_info.clone(), ..ClientFacts::default() };
         let params = request.params.clone();
-        let call = Call { method, params, meta, principal, client, session: None };
+        let call = Call {
+            method,
+            params,
+            meta,
+            principal,
+            client,
+            session: None,
+            log_level: None,
+            asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
+        };
         let reply = self.dispatcher.start(call).outcome().await?;
         success(&request.id, reply, &self.dress).await
     }
@@ -170,7 +186,7 @@ impl Legacy {
         if let Some(reply) = self.in_session(session, method, &request.params).await? {
             return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
         }
-        let mut attended = self.start(session, method, &request, meta);
+        let mut attended = self.start(session, method, &request, meta, takes.stream);
         let first = match First::of(&mut attended, takes, promote).await {
             First::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
@@ -178,7 +194,13 @@ impl Legacy {
             First::Stream(first) => first,
             First::Cancelled => return Ok(Answer::Cancelled),
         };
-        let writer = self.sessions.open(session).await?;
+        let writer = match self.sessions.open(session).await {
+            Ok(writer) => writer,
+            Err(error) => {
+                attended.give_up();
+                return Err(error.into());
+            }
+        };
         let start = writer.start();
         let deliveries = self.sessions.follow(session, &start).await?;
         let this = Arc::clone(self);
@@ -189,15 +211,21 @@ impl Legacy {
         Ok(Answer::Stream { prime: primes.then_some(start), deliveries })
     }
 
-    /// Begins a call of that session: on stdio, where there are no streams,
-    /// the transport itself carries what it says.
+    /// Begins a call of that session. Its client can be asked things where
+    /// the transport carries more than the response.
     pub fn start(
         &self,
         session: &Arc<Session>,
         method: Method,
         request: &Request,
         meta: Meta,
+        streams: bool,
     ) -> Attended {
+        let asking = if streams {
+            Asking::Routed(self.calls.route(&session.id))
+        } else {
+            Asking::No("The client cannot be asked: it takes no stream to ask it on.")
+        };
         let call = Call {
             method,
             params: request.params.clone(),
@@ -205,6 +233,8 @@ impl Legacy {
             principal: session.principal.clone(),
             client: session.client.clone(),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
+            log_level: Some(session.log_level),
+            asking,
         };
         let running: Running = self.dispatcher.start(call);
         let guard = self.calls.register(&session.id, &request.id);
@@ -233,6 +263,14 @@ impl Legacy {
                 let Subscribed { uri } = params.parse()?;
                 self.sessions.unsubscribe(session, &uri).await?;
             }
+            Method::SetLevel => {
+                #[derive(Deserialize)]
+                struct Level {
+                    level: LogLevel,
+                }
+                let Level { level } = params.parse()?;
+                self.sessions.set_log_level(session, level).await?;
+            }
             Method::Initialize => {
                 return Err(Fault::InvalidRequest(
                     "This session is initialized already; send initialize without Mcp-Session-Id to begin another.".into(),
@@ -248,6 +286,16 @@ impl Legacy {
         if let Some(request) = Message::cancelled(method, params) {
             self.calls.cancel(&session.id, &request);
         }
+    }
+
+    /// Takes the client's answer to a question of a call's.
+    pub fn answered(
+        &self,
+        session: &Session,
+        question: &RequestId,
+        outcome: Result<Value, String>,
+    ) {
+        self.calls.answer(&session.id, question, outcome);
     }
 
     /// Connects to the session's own stream, or again to any of its streams.

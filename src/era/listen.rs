@@ -6,13 +6,15 @@ use rmcp::model::SubscriptionFilter;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::{HashSet, VecDeque};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::announce::announcements;
+use super::announce::{announcements, every_list};
 use crate::{
     auth::Principal,
+    dispatch::Dispatcher,
     protocol::{Announcement, Fault, Params, RequestId, SUBSCRIPTION_ID},
-    store::{Changes, Store},
+    store::Changes,
 };
 
 /// How many resources one subscription may watch.
@@ -21,9 +23,10 @@ const MOST_WATCHED: usize = 1_000;
 /// One subscription: what it asked for, and where changes come from.
 pub struct Listen {
     id: RequestId,
-    lists: bool,
+    lists: HashSet<Announcement>,
     watched: HashSet<String>,
     changes: Changes,
+    edits: broadcast::Receiver<Announcement>,
     waiting: VecDeque<Bytes>,
     closing: CancellationToken,
     over: bool,
@@ -39,7 +42,7 @@ impl Listen {
         id: RequestId,
         params: &Params,
         principal: &Principal,
-        store: &Store,
+        dispatcher: &Dispatcher,
         closing: CancellationToken,
     ) -> Result<Self, Fault> {
         #[derive(Deserialize)]
@@ -56,18 +59,28 @@ impl Listen {
             )));
         }
         // Listen before acknowledging, so that nothing falls in between.
-        let changes = store.feed().listen(&principal.owner());
-        let lists = asked.resources_list_changed == Some(true);
-        let mut honoured = SubscriptionFilter::default();
-        honoured.resources_list_changed = lists.then_some(true);
-        honoured.resource_subscriptions = asked.resource_subscriptions;
+        let changes = dispatcher.store().feed().listen(&principal.owner());
+        let edits = dispatcher.registry().listen();
+        let wanted = [
+            (asked.tools_list_changed, Announcement::ToolListChanged),
+            (asked.prompts_list_changed, Announcement::PromptListChanged),
+            (asked.resources_list_changed, Announcement::ResourceListChanged),
+        ];
+        let lists = wanted.into_iter().filter(|(asked, _)| *asked == Some(true)).map(|(_, a)| a);
+        let lists = lists.collect();
+        // What the server does not have cannot change.
+        let catalog = dispatcher.registry().catalog();
+        let mut honoured = asked;
+        honoured.tools_list_changed = honoured.tools_list_changed.filter(|_| catalog.has_tools());
+        honoured.prompts_list_changed =
+            honoured.prompts_list_changed.filter(|_| catalog.has_prompts());
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",
             "params": { "_meta": { SUBSCRIPTION_ID: id }, "notifications": honoured },
         });
         let waiting = VecDeque::from([acknowledged.to_string().into()]);
-        Ok(Self { id, lists, watched, changes, waiting, closing, over: false })
+        Ok(Self { id, lists, watched, changes, edits, waiting, closing, over: false })
     }
 
     /// The messages: first the acknowledgement, then changes as they happen.
@@ -93,6 +106,18 @@ impl Listen {
                     self.over = true;
                     return Some(self.result());
                 }
+                edit = self.edits.recv() => {
+                    match edit {
+                        Ok(announcement) => self.push(&announcement),
+                        Err(broadcast::error::RecvError::Lagged(_)) => {
+                            for list in every_list() {
+                                self.push(&list);
+                            }
+                        }
+                        Err(broadcast::error::RecvError::Closed) => self.over = true,
+                    }
+                    continue;
+                }
                 change = self.changes.next() => change,
             };
             match change {
@@ -115,8 +140,8 @@ impl Listen {
 
     fn push(&mut self, announcement: &Announcement) {
         let wanted = match announcement {
-            Announcement::ResourceListChanged => self.lists,
             Announcement::ResourceUpdated { uri } => self.watched.contains(uri),
+            list => self.lists.contains(list),
         };
         if wanted {
             self.waiting.push_back(announcement.encode(Some(&self.id)));

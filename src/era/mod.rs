@@ -16,14 +16,16 @@ mod first;
 mod legacy;
 mod listen;
 mod modern;
+mod state;
 
-pub use announce::announce_changes;
+pub use announce::{announce_changes, announce_edits};
 pub use calls::Attended;
 pub use encode::{Dress, Encoded, code, failure, success};
 pub use first::First;
 pub use legacy::{Answer, Legacy, Takes, encode_outcome};
 pub use listen::Listen;
 pub use modern::{Mirror, Modern};
+pub use state::StateSealer;
 
 use crate::protocol::{Meta, ProtocolVersion};
 

@@ -1,31 +1,29 @@
 //! The modern era's rules for a request (2026-07-28).
 
+use std::sync::Arc;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Dress, Era};
+use super::{Dress, Era, StateSealer};
 use crate::{
     auth::Principal,
-    dispatch::Call,
+    dispatch::{Call, Dispatcher},
     protocol::{ClientFacts, Fault, Meta, Method, ProtocolVersion, Request},
+    registry::Asking,
 };
 
-/// What a transport with headers carries beside the body
-/// (Streamable HTTP: Standard Request Headers).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Mirror<'a> {
-    /// `MCP-Protocol-Version`
-    pub version: Option<&'a str>,
-    /// `Mcp-Method`
-    pub method: Option<&'a str>,
-    /// `Mcp-Name`
-    pub name: Option<&'a str>,
-}
+/// What a transport with headers carries beside the body, by header name in
+/// lower case (Streamable HTTP: Request Metadata).
+#[derive(Clone, Copy)]
+pub struct Mirror<'a>(pub &'a dyn Fn(&str) -> Option<&'a str>);
 
 /// Accepts modern requests.
 #[derive(Debug, Clone)]
 pub struct Modern {
+    dispatcher: Arc<Dispatcher>,
+    sealer: StateSealer,
     max: ProtocolVersion,
     /// What replies carry.
     pub dress: Dress,
@@ -33,8 +31,9 @@ pub struct Modern {
 
 impl Modern {
     /// Accepts versions up to `max`.
-    pub fn new(server: &rmcp::model::Implementation, max: ProtocolVersion) -> Self {
-        Self { max, dress: Dress::new(Era::Modern, server, max) }
+    pub fn new(dispatcher: Arc<Dispatcher>, sealer: StateSealer, max: ProtocolVersion) -> Self {
+        let dress = Dress::new(Era::Modern, dispatcher.registry().info(), max);
+        Self { dispatcher, sealer, max, dress }
     }
 
     /// Checks a request: its metadata, then headers against body, then the
@@ -52,8 +51,8 @@ impl Modern {
         let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
         let capabilities =
             meta.client_capabilities.clone().ok_or_else(|| missing("clientCapabilities"))?;
-        if let Some(mirror) = mirror {
-            same("MCP-Protocol-Version", mirror.version, version)?;
+        if let Some(Mirror(header)) = mirror {
+            same("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
         let known = ProtocolVersion::parse(version).filter(|v| v.is_modern() && *v <= self.max);
         if known.is_none() {
@@ -62,19 +61,90 @@ impl Modern {
                 supported: ProtocolVersion::names_up_to(self.max),
             });
         }
-        if let Some(mirror) = mirror {
-            same("Mcp-Method", mirror.method, &request.method)?;
+        if let Some(Mirror(header)) = mirror {
+            same("Mcp-Method", header("mcp-method"), &request.method)?;
         }
         let method = Method::parse(&request.method).filter(|m| m.in_modern());
         let method = method.ok_or_else(|| Fault::MethodNotFound(request.method.clone()))?;
-        if let Some(mirror) = mirror
-            && let Some(name) = name_in_body(method, request)?
-        {
-            let header = mirror.name.map(decode).transpose()?;
-            same("Mcp-Name", header.as_deref(), &name)?;
+        if let Some(mirror) = mirror {
+            self.check_names(method, request, mirror)?;
         }
+        let asking = match method {
+            Method::CallTool | Method::GetPrompt | Method::ReadResource => {
+                let rounds = self.sealer.rounds(request, &principal.owner())?;
+                Asking::Rounds(Arc::new(rounds))
+            }
+            _ => Asking::No("This request cannot ask for input."),
+        };
         let client = ClientFacts { info: meta.client_info.clone(), capabilities };
-        Ok(Call { method, params: request.params.clone(), meta, principal, client, session: None })
+        Ok(Call {
+            method,
+            params: request.params.clone(),
+            log_level: meta.log_level,
+            meta,
+            principal,
+            client,
+            session: None,
+            asking,
+        })
+    }
+
+    /// `Mcp-Name`, and `Mcp-Param-*` of a tool's arguments that have them.
+    fn check_names(
+        &self,
+        method: Method,
+        request: &Request,
+        Mirror(header): Mirror<'_>,
+    ) -> Result<(), Fault> {
+        let Some(member) = method.named_by() else { return Ok(()) };
+        let Some(name) = name_in_body(member, request)? else { return Ok(()) };
+        let named = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
+        same("Mcp-Name", named.as_deref(), &name)?;
+        if method != Method::CallTool {
+            return Ok(());
+        }
+        let parameters = self.dispatcher.registry().header_parameters(&name);
+        if parameters.is_empty() {
+            return Ok(());
+        }
+        #[derive(Deserialize)]
+        struct Arguments {
+            #[serde(default)]
+            arguments: Value,
+        }
+        let Arguments { arguments } = request.params.parse()?;
+        for parameter in parameters {
+            let name = &parameter.header;
+            let told = header(name).map(|value| decode(name, value)).transpose()?;
+            match (parameter.value(&arguments), told) {
+                (None, None) => {}
+                (Some(value), Some(told)) if says_the_same(value, &told) => {}
+                (Some(_), None) => {
+                    return Err(Fault::HeaderMismatch(format!(
+                        "the {name} header is missing; it must mirror the argument in the body"
+                    )));
+                }
+                _ => {
+                    return Err(Fault::HeaderMismatch(format!(
+                        "the {name} header does not say what the argument in the body says"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Integers are compared as numbers (Streamable HTTP: Server Validation).
+fn says_the_same(value: &Value, header: &str) -> bool {
+    match value {
+        Value::String(text) => text == header,
+        Value::Bool(flag) => header == if *flag { "true" } else { "false" },
+        Value::Number(number) => {
+            number.to_string() == header
+                || header.parse::<f64>().is_ok_and(|told| number.as_f64() == Some(told))
+        }
+        _ => false,
     }
 }
 
@@ -98,7 +168,7 @@ fn same(header: &str, value: Option<&str>, body: &str) -> Result<(), Fault> {
 
 /// What the body says that `Mcp-Name` must mirror. What is not there, or is
 /// no string, is the method's own to complain of.
-fn name_in_body(method: Method, request: &Request) -> Result<Option<String>, Fault> {
+fn name_in_body(member: &str, request: &Request) -> Result<Option<String>, Fault> {
     #[derive(Deserialize)]
     struct Named<'a> {
         #[serde(default, borrow)]
@@ -106,7 +176,6 @@ fn name_in_body(method: Method, request: &Request) -> Result<Option<String>, Fau
         #[serde(default, borrow)]
         uri: Option<&'a RawValue>,
     }
-    let Some(member) = method.named_by() else { return Ok(None) };
     let named: Named<'_> = request.params.parse()?;
     let raw = if member == "name" { named.name } else { named.uri };
     let value = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
@@ -114,13 +183,13 @@ fn name_in_body(method: Method, request: &Request) -> Result<Option<String>, Fau
 }
 
 /// Decodes the Base64 sentinel (Streamable HTTP: Value Encoding).
-fn decode(value: &str) -> Result<String, Fault> {
+fn decode(header: &str, value: &str) -> Result<String, Fault> {
     let value = value.trim_matches([' ', '\t']);
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|v| v.strip_suffix("?=")) else {
         return Ok(value.to_owned());
     };
     let bytes = BASE64_STANDARD.decode(encoded).ok();
     bytes.and_then(|b| String::from_utf8(b).ok()).ok_or_else(|| {
-        Fault::HeaderMismatch("the Mcp-Name header is not valid Base64 of UTF-8".into())
+        Fault::HeaderMismatch(format!("the {header} header is not valid Base64 of UTF-8"))
     })
 }

@@ -63,16 +63,26 @@ pub(super) async fn post(
         Message::Notification { method, params } => {
             legacy::notification(&endpoint, &headers, &method, &params, &principal).await
         }
-        Message::Response { id } if by_header == Era::Modern => {
+        Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
             refusal::fault(Some(&id), &fault, by_header)
         }
-        Message::Response { .. } => legacy::response(&endpoint, &headers, &principal).await,
+        Message::Response { id, outcome } => {
+            legacy::response(&endpoint, &headers, &id, outcome, &principal).await
+        }
     }
 }
 
 /// Opens a stream of the legacy era, new or resumed.
-pub(super) async fn get(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
+pub(super) async fn get(
+    State(endpoint): State<Arc<Endpoint>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    // It comes here, too, and would take the stream from whoever follows it.
+    if method == Method::HEAD {
+        return other_method(method).await;
+    }
     if let Some(refusal) = refuse_modern(&Method::GET, &headers) {
         return refusal;
     }
@@ -112,9 +122,14 @@ fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
     Some(refusal.into_response())
 }
 
-/// A header's value, when it is there and is text.
+/// A header's value, when it is there. What is no text, or was given more than
+/// once, must not count as left out: it is given as something that is equal to
+/// nothing.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+    const NONSENSE: &str = "\u{fffd}";
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().unwrap_or(NONSENSE);
+    Some(if values.next().is_some() { NONSENSE } else { value })
 }
 
 /// Taken, with nothing to say.

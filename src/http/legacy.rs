@@ -6,8 +6,8 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use futures_util::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::Value;
 
 use super::{
     Endpoint,
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     auth::Principal,
     era::{Answer, Encoded, Era, Takes},
-    protocol::{Fault, Meta, Method, Params, Request},
+    protocol::{Fault, Meta, Method, Params, Request, RequestId},
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -112,20 +112,21 @@ pub(super) async fn notification(
     }
 }
 
-/// Takes the answer to a request of the server's. It sends none yet, so there
-/// is none that it could answer.
+/// Takes the answer to a request of the server's.
 pub(super) async fn response(
     endpoint: &Endpoint,
     headers: &HeaderMap,
+    id: &RequestId,
+    outcome: Result<Value, String>,
     principal: &Principal,
 ) -> Response {
-    let session = match header(headers, SESSION.as_str()) {
-        Some(id) => endpoint.legacy.session(id, principal).await.map(|_| ()),
-        None => Err(Fault::InvalidRequest(
-            "A response needs the Mcp-Session-Id of the request it answers.".into(),
-        )),
+    let taken = async {
+        check_version(headers)?;
+        let session = endpoint.legacy.session(session_of(headers)?, principal).await?;
+        endpoint.legacy.answered(&session, id, outcome);
+        Ok::<_, Fault>(())
     };
-    match session {
+    match taken.await {
         Ok(()) => accepted(),
         Err(fault) => refusal::fault(None, &fault, Era::Legacy),
     }
@@ -145,9 +146,9 @@ pub(super) async fn connect(
     };
     match connected.await {
         Ok((prime, deliveries)) => {
-            let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
-            let closing = endpoint.closing.clone();
-            let frames = frames.take_until(async move { closing.cancelled().await });
+            let retry = endpoint.options.retry;
+            let frames = sse::resumable(prime, deliveries, retry);
+            let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
             sse::response(frames, &endpoint.options)
         }
         Err(fault) => refusal::fault(None, &fault, Era::Legacy),

@@ -44,18 +44,14 @@ async fn answer(
     principal: Principal,
     takes: Takes,
 ) -> Result<Response, Fault> {
-    let mirror = Mirror {
-        version: header(headers, "mcp-protocol-version"),
-        method: header(headers, "mcp-method"),
-        name: header(headers, "mcp-name"),
-    };
-    let call = endpoint.modern.accept(&request, meta, Some(mirror), principal)?;
+    let lookup = |name: &str| header(headers, name);
+    let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), principal)?;
     if call.method == Method::Listen {
         if !takes.stream {
             return Ok(Refusal::NotAcceptable.into_response());
         }
-        let (store, closing) = (endpoint.dispatcher.store(), endpoint.closing.clone());
-        let listen = Listen::new(request.id, &call.params, &call.principal, store, closing)?;
+        let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
+        let listen = Listen::new(request.id, &call.params, &call.principal, dispatcher, closing)?;
         let frames = listen.messages().flat_map(|message| sse::message(Encoded::Whole(message)));
         return Ok(sse::response(frames, &endpoint.options));
     }

@@ -92,6 +92,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::InvalidRequest(_)
         | Fault::MissingMeta(_)
         | Fault::HeaderMismatch(_)
+        | Fault::MissingCapability { .. }
         | Fault::UnsupportedVersion { .. } => StatusCode::BAD_REQUEST,
         Fault::SessionNotFound | Fault::StreamNotFound(_) => StatusCode::NOT_FOUND,
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,

@@ -10,6 +10,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// Bounds on connections.
@@ -47,6 +48,9 @@ pub async fn serve(
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(30));
     let graceful = GracefulShutdown::new();
+    // Cancelled when this function is done, however that comes about.
+    let over = CancellationToken::new();
+    let _over = over.clone().drop_guard();
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -71,9 +75,15 @@ pub async fn serve(
             ));
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
         let connection = graceful.watch(connection);
+        let over = over.clone();
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error, "a connection ended badly");
+            tokio::select! {
+                ended = connection => {
+                    if let Err(error) = ended {
+                        tracing::debug!(error, "a connection ended badly");
+                    }
+                }
+                () = over.cancelled() => {}
             }
         });
     }

@@ -7,6 +7,7 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderName, HeaderValue, header};
+use tokio_util::sync::CancellationToken;
 
 use super::HttpOptions;
 use crate::{
@@ -57,6 +58,22 @@ pub(super) fn resumable(
     stream::iter(prime).chain(frames)
 }
 
+/// Ends a stream when the server stops, and says when to come back.
+pub(super) fn until_closing(
+    frames: impl Stream<Item = Frame> + Send,
+    closing: CancellationToken,
+    retry: Duration,
+) -> impl Stream<Item = Frame> + Send {
+    let goodbye = closing.clone();
+    let goodbye = stream::once(async move { goodbye.is_cancelled().then(|| Ok(come_back(retry))) });
+    let goodbye = goodbye.filter_map(std::future::ready);
+    frames.take_until(closing.cancelled_owned()).chain(goodbye)
+}
+
+fn come_back(retry: Duration) -> Bytes {
+    format!("retry: {}\n\n", retry.as_millis()).into()
+}
+
 fn frames_of(delivery: Result<Delivery, crate::session::SessionError>) -> Vec<Frame> {
     match delivery {
         Ok(Delivery::Event(event)) => vec![
@@ -64,9 +81,7 @@ fn frames_of(delivery: Result<Delivery, crate::session::SessionError>) -> Vec<Fr
             Ok(event.data),
             Ok(Bytes::from_static(b"\n\n")),
         ],
-        Ok(Delivery::Disconnect { retry }) => {
-            vec![Ok(Bytes::from(format!("retry: {}\n\n", retry.as_millis())))]
-        }
+        Ok(Delivery::Disconnect { retry }) => vec![Ok(come_back(retry))],
         // A gap must not look like the end: break the connection off. The
         // client's next attempt is told what happened.
         Err(error) => vec![Err(io::Error::other(error))],

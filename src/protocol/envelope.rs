@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{Fault, RequestId};
 
@@ -24,6 +24,8 @@ pub enum Message {
     Response {
         /// The id that the server's request carried.
         id: RequestId,
+        /// The result, or what the error says.
+        outcome: Result<Value, String>,
     },
 }
 
@@ -151,7 +153,7 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         }
         (Some(method), None) => Ok(Message::Notification { method: method.into_owned(), params }),
         (None, Some(id)) if wire.result.is_some() != wire.error.is_some() => {
-            Ok(Message::Response { id })
+            Ok(Message::Response { id, outcome: read_outcome(wire.result, wire.error) })
         }
         (None, id) => Err((
             Fault::InvalidRequest(
@@ -161,6 +163,19 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
             id,
         )),
     }
+}
+
+fn read_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> Result<Value, String> {
+    #[derive(Deserialize)]
+    struct Error {
+        message: String,
+    }
+    if let Some(error) = error {
+        let told = serde_json::from_str::<Error>(error.get()).map(|e| e.message);
+        return Err(told.unwrap_or_else(|_| "The client answered with an error.".into()));
+    }
+    let result = result.map_or("null", RawValue::get);
+    serde_json::from_str(result).map_err(|e| format!("The client's answer cannot be read: {e}"))
 }
 
 /// MCP narrows JSON-RPC: an id is a string or an integer, never null

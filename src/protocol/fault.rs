@@ -43,6 +43,12 @@ pub enum Fault {
     /// A header is missing or contradicts the body (-32020).
     #[error("Header mismatch: {0}")]
     HeaderMismatch(String),
+    /// The call needs something that the client does not declare (-32021).
+    #[error("The client does not declare a capability that this call needs: {required}")]
+    MissingCapability {
+        /// What it would have to declare.
+        required: Value,
+    },
     /// A protocol version that this server does not speak (-32022).
     #[error("Unsupported protocol version: {requested}")]
     UnsupportedVersion {

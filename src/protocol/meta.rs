@@ -3,7 +3,7 @@
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
 
-use super::{Fault, Params, ProgressToken};
+use super::{Fault, LogLevel, Params, ProgressToken};
 
 /// The key under which results name the server.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -25,6 +25,9 @@ pub struct Meta {
     /// What the caller can do; required in the modern era.
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
     pub client_capabilities: Option<ClientCapabilities>,
+    /// Which log messages the caller wants of this request.
+    #[serde(rename = "io.modelcontextprotocol/logLevel")]
+    pub log_level: Option<LogLevel>,
 }
 
 impl Meta {

@@ -13,6 +13,14 @@ pub enum Method {
     ListTools,
     /// `tools/call`
     CallTool,
+    /// `prompts/list`
+    ListPrompts,
+    /// `prompts/get`
+    GetPrompt,
+    /// `completion/complete`
+    Complete,
+    /// `logging/setLevel`
+    SetLevel,
     /// `resources/list`
     ListResources,
     /// `resources/templates/list`
@@ -28,12 +36,16 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 15] = [
         (Self::Initialize, "initialize"),
         (Self::Ping, "ping"),
         (Self::Discover, "server/discover"),
         (Self::ListTools, "tools/list"),
         (Self::CallTool, "tools/call"),
+        (Self::ListPrompts, "prompts/list"),
+        (Self::GetPrompt, "prompts/get"),
+        (Self::Complete, "completion/complete"),
+        (Self::SetLevel, "logging/setLevel"),
         (Self::ListResources, "resources/list"),
         (Self::ListResourceTemplates, "resources/templates/list"),
         (Self::ReadResource, "resources/read"),
@@ -60,14 +72,17 @@ impl Method {
 
     /// Whether 2026-07-28 has it.
     pub fn in_modern(self) -> bool {
-        !matches!(self, Self::Initialize | Self::Ping | Self::Subscribe | Self::Unsubscribe)
+        !matches!(
+            self,
+            Self::Initialize | Self::Ping | Self::SetLevel | Self::Subscribe | Self::Unsubscribe
+        )
     }
 
     /// The member of the parameters that the `Mcp-Name` header mirrors
     /// (2026-07-28, Streamable HTTP: Standard Request Headers).
     pub fn named_by(self) -> Option<&'static str> {
         match self {
-            Self::CallTool => Some("name"),
+            Self::CallTool | Self::GetPrompt => Some("name"),
             Self::ReadResource => Some("uri"),
             _ => None,
         }

@@ -4,6 +4,7 @@
 
 mod envelope;
 mod fault;
+mod log_level;
 mod meta;
 mod method;
 mod outgoing;
@@ -11,6 +12,7 @@ mod version;
 
 pub use envelope::{Message, Params, Request, parse};
 pub use fault::Fault;
+pub use log_level::LogLevel;
 pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{ProgressToken, RequestId, SUBSCRIPTION_ID};
+use super::{LogLevel, ProgressToken, RequestId, SUBSCRIPTION_ID};
 
 /// A message about a running call, on that call's own stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,24 @@ pub enum Outgoing {
         total: Option<f64>,
         /// For people.
         message: Option<String>,
+    },
+    /// `notifications/message`
+    Log {
+        /// How severe.
+        level: LogLevel,
+        /// Which part of the server speaks.
+        logger: Option<String>,
+        /// Any JSON.
+        data: Value,
+    },
+    /// A request of the server's (legacy era only).
+    Ask {
+        /// Names the question; the answer carries it.
+        id: RequestId,
+        /// Such as `elicitation/create`.
+        method: &'static str,
+        /// What is asked.
+        params: Value,
     },
     /// Not a message: closes the connection, not the stream, where the stream
     /// can be resumed (2025-11-25, transports: a server may close the
@@ -44,6 +62,20 @@ impl Outgoing {
                 }
                 Some(notification("notifications/progress", &params))
             }
+            Self::Log { level, logger, data } => {
+                let mut params = json!({ "level": level, "data": data });
+                if let Some(logger) = logger {
+                    params["logger"] = json!(logger);
+                }
+                Some(notification("notifications/message", &params))
+            }
+            Self::Ask { id, method, params } => {
+                let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+                if params.as_object().is_none_or(|p| !p.is_empty()) {
+                    message["params"] = params.clone();
+                }
+                Some(message.to_string().into())
+            }
             Self::Disconnect { .. } => None,
         }
     }
@@ -52,6 +84,10 @@ impl Outgoing {
 /// Something changed that clients may have asked to hear of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Announcement {
+    /// `notifications/tools/list_changed`
+    ToolListChanged,
+    /// `notifications/prompts/list_changed`
+    PromptListChanged,
     /// `notifications/resources/list_changed`
     ResourceListChanged,
     /// `notifications/resources/updated`
@@ -66,6 +102,8 @@ impl Announcement {
     /// `subscriptions/listen` request it answers to, in the modern era.
     pub fn encode(&self, subscription: Option<&RequestId>) -> Bytes {
         let (method, mut params) = match self {
+            Self::ToolListChanged => ("notifications/tools/list_changed", json!({})),
+            Self::PromptListChanged => ("notifications/prompts/list_changed", json!({})),
             Self::ResourceListChanged => ("notifications/resources/list_changed", json!({})),
             Self::ResourceUpdated { uri } => {
                 ("notifications/resources/updated", json!({ "uri": uri }))

@@ -1,10 +1,10 @@
 //! Puts a server's definition together and finds all its faults at once.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use rmcp::model::Implementation;
 
-use super::{Registry, Resource, Template, Tool, resource, template, tool};
+use super::{Catalog, Prompt, Registry, Resource, Template, Tool};
 
 /// How many items a page has where nobody says otherwise.
 const PAGE_SIZE: usize = 100;
@@ -16,9 +16,7 @@ pub struct Builder<S = ()> {
     instructions: Option<String>,
     page_size: usize,
     state: Arc<S>,
-    tools: Vec<tool::Registered>,
-    resources: Vec<resource::Registered>,
-    templates: Vec<template::Registered>,
+    catalog: Catalog,
     faults: Vec<String>,
 }
 
@@ -31,9 +29,7 @@ impl Builder {
             instructions: None,
             page_size: PAGE_SIZE,
             state: Arc::new(()),
-            tools: Vec::new(),
-            resources: Vec::new(),
-            templates: Vec::new(),
+            catalog: Catalog::default(),
             faults: Vec::new(),
         }
     }
@@ -45,9 +41,7 @@ impl Builder {
             instructions: self.instructions,
             page_size: self.page_size,
             state: Arc::new(state),
-            tools: self.tools,
-            resources: self.resources,
-            templates: self.templates,
+            catalog: self.catalog,
             faults: self.faults,
         }
     }
@@ -88,21 +82,33 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// Offers a tool.
     #[must_use]
     pub fn tool(mut self, tool: Tool<S>) -> Self {
-        self.tools.push(tool.register(&self.state, &mut self.faults));
+        let tool = tool.register(&self.state, &mut self.faults);
+        self.catalog.tools.add(tool, &mut self.faults);
+        self
+    }
+
+    /// Offers a prompt.
+    #[must_use]
+    pub fn prompt(mut self, prompt: Prompt<S>) -> Self {
+        let prompt = prompt.register(&self.state, &mut self.faults);
+        self.catalog.prompts.add(prompt, &mut self.faults);
         self
     }
 
     /// Offers a resource.
     #[must_use]
     pub fn resource(mut self, resource: Resource<S>) -> Self {
-        self.resources.push(resource.register(&self.state, &mut self.faults));
+        let resource = resource.register(&self.state, &mut self.faults);
+        self.catalog.resources.add(resource, &mut self.faults);
         self
     }
 
     /// Offers whatever resources match a URI template.
     #[must_use]
     pub fn template(mut self, template: Template<S>) -> Self {
-        self.templates.extend(template.register(&self.state, &mut self.faults));
+        if let Some(template) = template.register(&self.state, &mut self.faults) {
+            self.catalog.templates.add(template, &mut self.faults);
+        }
         self
     }
 
@@ -120,46 +126,11 @@ impl<S: Send + Sync + 'static> Builder<S> {
         if self.info.name.trim().is_empty() {
             self.faults.push("The server needs a name".into());
         }
-        let tool_index =
-            index(self.tools.iter().map(|t| &*t.listed.name), "Tool", &mut self.faults);
-        let resource_index =
-            index(self.resources.iter().map(|r| &*r.listed.uri), "Resource", &mut self.faults);
-        index(
-            self.templates.iter().map(|t| &*t.listed.uri_template),
-            "Resource template",
-            &mut self.faults,
-        );
         if !self.faults.is_empty() {
             return Err(BuildError { faults: self.faults });
         }
-        Ok(Registry {
-            info: self.info,
-            instructions: self.instructions,
-            page_size: self.page_size,
-            tool_list: self.tools.iter().map(|t| t.listed.clone()).collect(),
-            tools: self.tools,
-            tool_index,
-            resources: self.resources,
-            resource_index,
-            template_list: self.templates.iter().map(|t| t.listed.clone()).collect(),
-            templates: self.templates,
-        })
+        Ok(Registry::new(self.info, self.instructions, self.page_size, self.catalog))
     }
-}
-
-/// Where each name stands; every name given twice is a fault.
-fn index<'a>(
-    names: impl Iterator<Item = &'a str>,
-    what: &str,
-    faults: &mut Vec<String>,
-) -> HashMap<String, usize> {
-    let mut index = HashMap::new();
-    for (at, name) in names.enumerate() {
-        if index.insert(name.to_owned(), at).is_some() {
-            faults.push(format!("{what} {name:?} is registered twice"));
-        }
-    }
-    index
 }
 
 /// Everything that is wrong with a server's definition.

@@ -11,10 +11,10 @@ use rmcp::model::{self, ContentBlock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Registry, ToolError};
+use super::{Asking, Registry, ToolError};
 use crate::{
     auth::Principal,
-    protocol::{ClientFacts, Outgoing, ProgressToken},
+    protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
     random::Random,
     store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
 };
@@ -38,6 +38,10 @@ pub struct Scope {
     pub random: Random,
     /// Set when the caller wants to hear of progress.
     pub progress_token: Option<ProgressToken>,
+    /// Which log messages the caller wants; none without.
+    pub log_level: Option<LogLevel>,
+    /// How it can ask its client.
+    pub asking: Asking,
     /// Where messages about this call go.
     pub outbox: mpsc::Sender<Outgoing>,
     /// Cancelled when the call is.
@@ -119,6 +123,16 @@ impl<S> Context<S> {
         self.send(Outgoing::Progress { token, progress: done, total, message }).await;
     }
 
+    /// Sends the caller a log message about this call, if it wants messages of
+    /// that level (2025-11-25 and 2026-07-28, utilities: Logging). No secrets
+    /// and nothing internal belong in it.
+    pub async fn log(&self, level: LogLevel, data: impl Into<serde_json::Value>) {
+        let data = data.into();
+        if self.call.scope.log_level.is_some_and(|wanted| level >= wanted) {
+            self.send(Outgoing::Log { level, logger: None, data }).await;
+        }
+    }
+
     /// Closes the connection that this call is answered on, where it can be
     /// resumed, so that a long call holds none; the client comes back after
     /// `retry` (2025-11-25, transports: Sending Messages). Without effect
@@ -127,7 +141,15 @@ impl<S> Context<S> {
         self.send(Outgoing::Disconnect { retry }).await;
     }
 
-    async fn send(&self, message: Outgoing) {
+    pub(super) fn shared_state(&self) -> &Arc<S> {
+        &self.state
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.call.scope
+    }
+
+    pub(super) async fn send(&self, message: Outgoing) {
         // Nobody listening any more is no failure of the handler's.
         let _ = self.call.scope.outbox.send(message).await;
     }

@@ -1,5 +1,6 @@
 //! What a handler says when it cannot do what was asked.
 
+use super::BuildError;
 use crate::{protocol::Fault, store::StoreError};
 
 /// A tool's failure, in words for the model: what went wrong and what to do
@@ -28,6 +29,12 @@ impl ToolError {
     /// The words.
     pub fn message(&self) -> &str {
         &self.message
+    }
+}
+
+impl From<BuildError> for ToolError {
+    fn from(error: BuildError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What handlers may return.
 
 use bytes::Bytes;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, PromptMessage, Role};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -79,6 +79,43 @@ impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
             Ok(value) => value.into_tool_result(),
             Err(error) => error.into().into_tool_result(),
         }
+    }
+}
+
+/// What a prompt may return: text (one message of the user's), messages, a
+/// whole result, or a `Result` of those.
+pub trait IntoPromptResult {
+    /// As the protocol has it.
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError>;
+}
+
+impl IntoPromptResult for GetPromptResult {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoPromptResult for Vec<PromptMessage> {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        Ok(GetPromptResult::new(self))
+    }
+}
+
+impl IntoPromptResult for String {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        vec![PromptMessage::new_text(Role::User, self)].into_prompt_result()
+    }
+}
+
+impl IntoPromptResult for &str {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        self.to_owned().into_prompt_result()
+    }
+}
+
+impl<T: IntoPromptResult, E: Into<ToolError>> IntoPromptResult for Result<T, E> {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        self.map_err(Into::into)?.into_prompt_result()
     }
 }
 

@@ -50,23 +50,24 @@ impl Cursor {
 
 /// Some items of a listing.
 #[derive(Debug)]
-pub struct PageOf<'a, T> {
+pub struct PageOf<T> {
     /// The items.
-    pub items: &'a [T],
+    pub items: Vec<T>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }
 
-pub(super) fn page<'a, T>(
-    all: &'a [T],
+pub(super) fn page<T, U>(
+    all: &[T],
+    show: impl Fn(&T) -> U,
     list: &str,
     cursor: Option<&str>,
     size: usize,
-) -> Result<PageOf<'a, T>, Fault> {
+) -> Result<PageOf<U>, Fault> {
     let start = Cursor::decode(list, cursor)?.done.min(all.len());
-    let end = (start + size).min(all.len());
+    let end = start.saturating_add(size).min(all.len());
     let next = (end < all.len()).then(|| Cursor::new(list, end, None).encode());
-    Ok(PageOf { items: &all[start..end], next })
+    Ok(PageOf { items: all[start..end].iter().map(show).collect(), next })
 }
 
 #[cfg(test)]
@@ -79,8 +80,8 @@ mod tests {
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
-            let page = page(&all, "numbers", cursor.as_deref(), 3).expect("a page");
-            seen.extend_from_slice(page.items);
+            let page = page(&all, |n| *n, "numbers", cursor.as_deref(), 3).expect("a page");
+            seen.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {
                 break;

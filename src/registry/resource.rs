@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Context, IntoContent, ResourceError, Scope};
+use super::{Context, IntoContent, ResourceError, Scope, collection::Item};
 use crate::{
     protocol::Fault,
     store::{Content, ResourceUri},
@@ -110,6 +110,20 @@ impl<S: Send + Sync + 'static> Resource<S> {
 pub(super) struct Registered {
     pub(super) listed: model::Resource,
     read: Box<dyn Fn(Scope) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+}
+
+impl Item for Registered {
+    type Listed = model::Resource;
+    const WHAT: &'static str = "Resource";
+    const LIST: &'static str = "resources";
+
+    fn listed(&self) -> &model::Resource {
+        &self.listed
+    }
+
+    fn key(&self) -> &str {
+        &self.listed.uri
+    }
 }
 
 impl Registered {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jsonschema::error::ValidationErrorKind;
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -114,6 +115,29 @@ impl Validator {
         Ok(Self { validator, schema: Arc::new(schema) })
     }
 
+    /// Turns arguments that came as strings into what the schema wants:
+    /// numbers and booleans. What cannot be turned stays, to be complained of.
+    pub(super) fn read_strings(&self, arguments: &mut Value) {
+        let properties = self.schema.get("properties").and_then(Value::as_object);
+        let (Some(properties), Some(arguments)) = (properties, arguments.as_object_mut()) else {
+            return;
+        };
+        for (argument, value) in arguments {
+            let types = properties.get(argument).and_then(|schema| schema.get("type"));
+            let takes_text = match types {
+                None => true,
+                Some(Value::Array(types)) => types.iter().any(|t| t == "string"),
+                Some(one) => one == "string",
+            };
+            if !takes_text
+                && let Value::String(text) = &*value
+                && let Ok(read) = serde_json::from_str::<Value>(text)
+            {
+                *value = read;
+            }
+        }
+    }
+
     /// # Errors
     /// Names each argument that is wrong and says how, never with its value,
     /// which may be long or secret.
@@ -129,6 +153,12 @@ impl Validator {
                 let path = fault.instance_path().to_string();
                 let text = fault.masked_with("the value").to_string();
                 match path.trim_start_matches('/') {
+                    // Where a tool takes no arguments, the library names none.
+                    "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
+                        let names = arguments.as_object().into_iter().flat_map(|a| a.keys());
+                        let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
+                        format!("it takes none, {} given", names.join(", "))
+                    }
                     "" => text,
                     argument => format!("{}: {text}", argument.replace('/', ".")),
                 }

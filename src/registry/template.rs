@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Context, IntoContent, ResourceError, Scope, resource};
+use super::{
+    Completers, Completing, Context, IntoContent, ResourceError, Scope, collection::Item, resource,
+};
 use crate::{protocol::Fault, store::Content};
 
 /// What the variables of a template stand for in one URI, percent-decoded.
@@ -24,6 +26,7 @@ type Handler<S> =
 pub struct Template<S = ()> {
     listed: model::ResourceTemplate,
     handler: Handler<S>,
+    completers: Completers<S>,
 }
 
 impl<S: Send + Sync + 'static> Template<S> {
@@ -39,6 +42,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             handler: Box::new(move |context, variables| {
                 read(context, variables).map(R::into_content).boxed()
             }),
+            completers: Completers::default(),
         }
     }
 
@@ -63,6 +67,18 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
+    /// Suggests values of a variable while somebody types it. Without this,
+    /// the values that occur among the caller's own resources are suggested.
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, suggest: F) -> Self
+    where
+        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.add(variable, suggest);
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Option<Registered> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
             Ok(template) => template,
@@ -71,17 +87,35 @@ impl<S: Send + Sync + 'static> Template<S> {
                 return None;
             }
         };
+        let item = format!("Resource template {:?}", self.listed.uri_template);
+        self.completers.check(&item, template.variables(), faults);
+        let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        Some(Registered { listed: self.listed, template, read: Box::new(read) })
+        Some(Registered { listed: self.listed, template, completers, read: Box::new(read) })
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::ResourceTemplate,
     pub(super) template: UriTemplate,
+    pub(super) completers: super::complete::Registered,
     read: Box<dyn Fn(Scope, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+}
+
+impl Item for Registered {
+    type Listed = model::ResourceTemplate;
+    const WHAT: &'static str = "Resource template";
+    const LIST: &'static str = "templates";
+
+    fn listed(&self) -> &model::ResourceTemplate {
+        &self.listed
+    }
+
+    fn key(&self) -> &str {
+        &self.listed.uri_template
+    }
 }
 
 impl Registered {
@@ -164,6 +198,22 @@ impl UriTemplate {
             return Err("it has no variable: register it as a resource".into());
         }
         Ok(Self { parts })
+    }
+
+    /// The names of the variables, in their order.
+    pub fn variables(&self) -> impl Iterator<Item = &String> + Clone {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable(name) => Some(name),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// What stands before the first variable.
+    pub fn literal_prefix(&self) -> &str {
+        match self.parts.first() {
+            Some(Part::Literal(literal)) => literal,
+            _ => "",
+        }
     }
 
     /// What the variables stand for, if the URI follows the template.

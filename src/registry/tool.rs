@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Context, IntoToolResult, Scope, ToolError,
+    Context, HeaderParameter, IntoToolResult, Scope, ToolError,
+    collection::Item,
+    headers,
     schema::{self, Validator},
 };
 
@@ -121,6 +123,10 @@ impl<S: Send + Sync + 'static> Tool<S> {
                 "Tool {name:?}: it needs a description: a doc comment on its argument struct"
             ));
         }
+        let headers = headers::of(&self.schema).unwrap_or_else(|fault| {
+            faults.push(format!("Tool {name:?}: {fault}"));
+            Vec::new()
+        });
         let validator = Validator::new(self.schema)
             .map_err(|fault| faults.push(format!("Tool {name:?}: {fault}")))
             .ok();
@@ -134,21 +140,36 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, validator, run: Box::new(run) }
+        Registered { listed, headers, validator, run: Box::new(run) }
     }
 }
 
 /// 2025-11-25 and later, tools: Tool Names.
-fn is_tool_name(name: &str) -> bool {
+pub(super) fn is_tool_name(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::Tool,
+    pub(super) headers: Vec<HeaderParameter>,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
     run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
+}
+
+impl Item for Registered {
+    type Listed = model::Tool;
+    const WHAT: &'static str = "Tool";
+    const LIST: &'static str = "tools";
+
+    fn listed(&self) -> &model::Tool {
+        &self.listed
+    }
+
+    fn key(&self) -> &str {
+        &self.listed.name
+    }
 }
 
 impl Registered {

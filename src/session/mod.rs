@@ -22,10 +22,11 @@ pub use memory::{MemorySessions, SessionLimits};
 
 use crate::{
     auth::{Owner, Principal},
-    protocol::{Announcement, ClientFacts, ProtocolVersion},
+    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion},
 };
 
-/// What `initialize` agreed on. Does not change while the session lives.
+/// What is agreed on, as of one look-up. All but the log level stands while
+/// the session lives.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// 128 random bits in hexadecimal.
@@ -36,6 +37,8 @@ pub struct Session {
     pub version: ProtocolVersion,
     /// What the client said of itself.
     pub client: ClientFacts,
+    /// Which log messages it wants.
+    pub log_level: LogLevel,
 }
 
 /// What a follower is given, until the stream is closed or somebody else follows it.
@@ -76,6 +79,9 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
 
     /// Ends a session and its streams; says whether there was one.
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError>;
+
+    /// Says which log messages the client wants (`logging/setLevel`).
+    async fn set_log_level(&self, session: &Session, level: LogLevel) -> Result<(), SessionError>;
 
     /// Asks for updates of a resource (`resources/subscribe`).
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;

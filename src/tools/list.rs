@@ -53,7 +53,8 @@ async fn list<S>(
     let mut complete = !page.more;
     if args.after.is_none() {
         // The server's own are few and come with the first page.
-        for resource in ctx.registry().resources() {
+        let catalog = ctx.registry().catalog();
+        for resource in catalog.resources() {
             let shadowed = match ResourceUri::parse(&resource.uri) {
                 Ok(uri) => ctx.store().get(&owner, &uri).await.is_ok(),
                 Err(_) => false,
@@ -68,7 +69,7 @@ async fn list<S>(
                 complete &= push(&mut resources, without_nulls(shown), &mut used, budget);
             }
         }
-        for template in ctx.registry().all_templates() {
+        for template in catalog.templates() {
             if template.uri_template.starts_with(prefix) {
                 let shown = json!({
                     "uri_template": template.uri_template,

@@ -23,7 +23,7 @@ use super::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter};
 use crate::{
     auth::{Owner, Principal},
     clock::Clock,
-    protocol::{Announcement, ClientFacts, ProtocolVersion},
+    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion},
     random::Random,
 };
 
@@ -122,8 +122,8 @@ impl Sessions for MemorySessions {
         client: ClientFacts,
     ) -> Result<Arc<Session>, SessionError> {
         let inner = &self.inner;
-        let session =
-            Arc::new(Session { id: inner.random.id().into(), principal, version, client });
+        let (id, log_level) = (inner.random.id().into(), LogLevel::Info);
+        let session = Arc::new(Session { id, principal, version, client, log_level });
         let expires = inner.clock.now().saturating_add(inner.limits.idle);
         let most = inner.limits.sessions_per_principal;
         let inserted = inner.lock().insert(Arc::clone(&session), expires, most);
@@ -152,6 +152,13 @@ impl Sessions for MemorySessions {
         let Some(expired) = record.map(|r| r.is_expired(now)) else { return Ok(false) };
         table.remove(id);
         Ok(!expired)
+    }
+
+    async fn set_log_level(&self, session: &Session, level: LogLevel) -> Result<(), SessionError> {
+        self.inner.with_record(session, |record| {
+            let session = Session { log_level: level, ..(*record.session).clone() };
+            record.session = Arc::new(session);
+        })
     }
 
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {

@@ -63,7 +63,9 @@ impl Record {
 
     pub(super) fn wants(&self, announcement: &Announcement) -> bool {
         match announcement {
-            Announcement::ResourceListChanged => true,
+            Announcement::ToolListChanged
+            | Announcement::PromptListChanged
+            | Announcement::ResourceListChanged => true,
             Announcement::ResourceUpdated { uri } => {
                 self.subscriptions.as_ref().is_some_and(|s| s.contains(uri))
             }

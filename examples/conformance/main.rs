@@ -1,25 +1,29 @@
 //! The server that the official conformance suite asks questions of.
 
+mod asking;
+mod prompts;
+
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use larder::registry::{
-    Builder, Context, Registry, Resource, Template, Tool, ToolError, Variables,
+use larder::{
+    protocol::LogLevel,
+    registry::{Builder, Context, Registry, Resource, Template, Tool, ToolError, Variables},
 };
 use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 /// One red pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /// A moment of silence: 8 kHz, 8 bits, one channel.
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA==";
 
 /// A tool that takes no arguments; what it says stands where it is registered.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Nothing {}
+pub(crate) struct Nothing {}
 
-fn tool<F, Fut, R>(name: &'static str, description: &str, run: F) -> Tool
+pub(crate) fn tool<F, Fut, R>(name: &'static str, description: &str, run: F) -> Tool
 where
     F: Fn(Context) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = R> + Send + 'static,
@@ -74,10 +78,52 @@ fn streams(builder: Builder) -> Builder {
             sleep(Duration::from_millis(100)).await;
             "The client came back for this."
         }))
-        .tool(tool("test_streaming_elicitation", "Asks nobody who cannot answer", |_| async {
-            "There was nothing to ask."
+        .tool(tool("test_tool_with_logging", "Logs what it does", |ctx| async move {
+            for step in ["started", "processing data", "completed"] {
+                let text = match step {
+                    "processing data" => "Tool processing data".to_owned(),
+                    step => format!("Tool execution {step}"),
+                };
+                ctx.log(LogLevel::Info, text).await;
+                sleep(Duration::from_millis(50)).await;
+            }
+            "What was done stands in the log."
         }))
-        .tool(tool("test_logging_tool", "Logs nothing unasked", |_| async { "Done." }))
+        .tool(tool("test_logging_tool", "Logs nothing unasked", |ctx| async move {
+            ctx.log(LogLevel::Info, "Somebody asked.").await;
+            "Done."
+        }))
+}
+
+/// Has an argument that clients mirror into a header.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct TestCustomHeader {
+    /// Mirrored.
+    #[schemars(extend("x-mcp-header" = "Value"))]
+    value: String,
+}
+
+fn changes(builder: Builder) -> Builder {
+    builder
+        .tool(tool(
+            "test_trigger_tool_change",
+            "Changes the list of tools for a moment",
+            |ctx| async move {
+                ctx.add_tool(tool("test_passing_tool", "Goes again", |_| async {}))?;
+                ctx.remove_tool("test_passing_tool")?;
+                Ok::<_, ToolError>("The list of tools has changed, and changed back.")
+            },
+        ))
+        .tool(tool(
+            "test_trigger_prompt_change",
+            "Changes the list of prompts for a moment",
+            |ctx| async move {
+                ctx.add_prompt(prompts::passing())?;
+                ctx.remove_prompt("test_passing_prompt")?;
+                Ok::<_, ToolError>("The list of prompts has changed, and changed back.")
+            },
+        ))
+        .tool(Tool::new(|_: Context, args: TestCustomHeader| async move { args.value }))
 }
 
 fn schemas(builder: Builder) -> Builder {
@@ -147,6 +193,10 @@ fn main() -> std::process::ExitCode {
             .with(content)
             .with(streams)
             .with(schemas)
+            .with(changes)
+            .with(asking::questions)
+            .with(asking::rounds)
+            .with(prompts::prompts)
             .with(resources)
             .build()
     })

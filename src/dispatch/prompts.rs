@@ -1,0 +1,63 @@
+//! `prompts/list`, `prompts/get` and `completion/complete`.
+
+use std::collections::BTreeMap;
+
+use rmcp::model::{CompleteResult, JsonObject, ListPromptsResult, Reference};
+use serde::Deserialize;
+
+use super::{CacheHint, Dispatcher, Reply, cursor_of};
+use crate::{
+    protocol::{Fault, Method, Params},
+    registry::{Completing, Scope},
+};
+
+impl Dispatcher {
+    pub(super) fn list_prompts(&self, params: &Params) -> Result<Reply, Fault> {
+        if !self.registry.catalog().has_prompts() {
+            return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
+        }
+        let page = self.registry.prompts(cursor_of(params)?.as_deref())?;
+        let mut result = ListPromptsResult::with_all_items(page.items);
+        result.next_cursor = page.next;
+        Ok(Reply::Prompts(result, CacheHint::DEFINITION))
+    }
+
+    pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        #[derive(Deserialize)]
+        struct GetParams {
+            name: String,
+            #[serde(default)]
+            arguments: Option<JsonObject>,
+        }
+        let GetParams { name, arguments } = params.parse()?;
+        let arguments = arguments.unwrap_or_default();
+        Ok(Reply::GetPrompt(self.registry.get_prompt(&name, arguments, scope).await?))
+    }
+
+    pub(super) async fn complete(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        #[derive(Deserialize)]
+        struct Argument {
+            name: String,
+            value: String,
+        }
+        #[derive(Default, Deserialize)]
+        struct Known {
+            #[serde(default)]
+            arguments: BTreeMap<String, String>,
+        }
+        #[derive(Deserialize)]
+        struct CompleteParams {
+            r#ref: Reference,
+            argument: Argument,
+            #[serde(default)]
+            context: Known,
+        }
+        if !self.registry.catalog().has_completions() {
+            return Err(Fault::MethodNotFound(Method::Complete.as_str().into()));
+        }
+        let CompleteParams { r#ref: reference, argument, context } = params.parse()?;
+        let completing = Completing { value: argument.value, arguments: context.arguments };
+        let info = self.registry.complete(&reference, &argument.name, completing, scope).await?;
+        Ok(Reply::Complete(CompleteResult::new(info)))
+    }
+}

@@ -1,0 +1,133 @@
+//! Completion of arguments while somebody types them
+//! (2026-07-28, utilities: Completion).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rmcp::model::CompletionInfo;
+
+use super::{Context, Scope, UriTemplate};
+use crate::store::StoreError;
+
+/// How many values a response may have.
+const MOST: usize = 100;
+/// How many of the caller's own resources are looked at for values.
+const LOOKED_AT: usize = 1_000;
+
+/// What has been typed so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completing {
+    /// The beginning of the value.
+    pub value: String,
+    /// The other arguments, as far as they are known.
+    pub arguments: BTreeMap<String, String>,
+}
+
+type Suggest<S> =
+    Box<dyn Fn(Context<S>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+
+/// Who suggests values, by argument.
+pub(super) struct Completers<S> {
+    by_argument: BTreeMap<String, Suggest<S>>,
+}
+
+impl<S> Default for Completers<S> {
+    fn default() -> Self {
+        Self { by_argument: BTreeMap::new() }
+    }
+}
+
+impl<S: Send + Sync + 'static> Completers<S> {
+    pub(super) fn add<F, Fut>(&mut self, argument: impl Into<String>, suggest: F)
+    where
+        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        let suggest: Suggest<S> =
+            Box::new(move |context, completing| suggest(context, completing).boxed());
+        self.by_argument.insert(argument.into(), suggest);
+    }
+
+    pub(super) fn check<'a>(
+        &self,
+        item: &str,
+        mut arguments: impl Iterator<Item = &'a String> + Clone,
+        faults: &mut Vec<String>,
+    ) {
+        for argument in self.by_argument.keys() {
+            if !arguments.clone().any(|a| a == argument) {
+                let known: Vec<_> = arguments.by_ref().map(String::as_str).collect();
+                faults.push(format!(
+                    "{item}: it completes {argument:?}, which is none of its arguments ({})",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+
+    pub(super) fn register(self, state: &Arc<S>) -> Registered {
+        let by_argument = self.by_argument.into_iter().map(|(argument, suggest)| {
+            let state = Arc::clone(state);
+            let suggest: RegisteredSuggest = Box::new(move |scope, completing| {
+                suggest(Context::new(scope, Arc::clone(&state)), completing)
+            });
+            (argument, suggest)
+        });
+        Registered { by_argument: by_argument.collect() }
+    }
+}
+
+type RegisteredSuggest =
+    Box<dyn Fn(Scope, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+
+/// Completers with their state.
+pub(super) struct Registered {
+    by_argument: BTreeMap<String, RegisteredSuggest>,
+}
+
+impl Registered {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_argument.is_empty()
+    }
+
+    /// What the argument's own completer suggests, if it has one.
+    pub(super) async fn suggest(
+        &self,
+        argument: &str,
+        completing: Completing,
+        scope: Scope,
+    ) -> Option<Vec<String>> {
+        let suggest = self.by_argument.get(argument)?;
+        Some(suggest(scope, completing).await)
+    }
+}
+
+/// The values of a template's variable among the caller's own resources.
+pub(super) async fn from_resources(
+    template: &UriTemplate,
+    variable: &str,
+    typed: &str,
+    scope: &Scope,
+) -> Result<Vec<String>, StoreError> {
+    let (owner, prefix) = (scope.principal.owner(), template.literal_prefix());
+    let page = scope.store.list(&owner, prefix, None, LOOKED_AT).await?;
+    let mut values: Vec<_> = page
+        .entries
+        .iter()
+        .filter_map(|entry| template.matches(entry.uri.as_str())?.remove(variable))
+        .filter(|value| value.starts_with(typed))
+        .collect();
+    values.dedup();
+    Ok(values)
+}
+
+/// As many as a response may have, and how many there are.
+pub(super) fn bounded(mut values: Vec<String>) -> CompletionInfo {
+    let total = values.len();
+    values.truncate(MOST);
+    let mut info = CompletionInfo::default();
+    info.values = values;
+    info.total = u32::try_from(total).ok();
+    info.has_more = Some(total > MOST);
+    info
+}

@@ -1,0 +1,197 @@
+//! Prompts: typed arguments in, messages out.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rmcp::model::{self, GetPromptResult, JsonObject, PromptArgument};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{
+    Completers, Context, IntoPromptResult, Scope, ToolError,
+    collection::Item,
+    schema::{self, Validator},
+};
+use crate::protocol::Fault;
+
+type Outcome = Result<GetPromptResult, ToolError>;
+type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+/// A prompt: a handler, and what people are told of it.
+///
+/// As with [`Tool`](super::Tool), the argument struct's name, doc comment and
+/// fields give the prompt's name, description and arguments. Clients send
+/// arguments as strings; fields may be strings, numbers or booleans, and what
+/// does not fit is refused before the handler runs.
+///
+/// ```
+/// use larder::registry::{Context, Prompt, Registry};
+///
+/// /// Greets somebody by name.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greeting {
+///     /// Whom to greet.
+///     username: String,
+/// }
+///
+/// let greeting = Prompt::new(|_: Context, args: Greeting| async move {
+///     format!("Say hello to the user using their name: {}", args.username)
+/// });
+/// let registry = Registry::builder("greeter").prompt(greeting).build()?;
+/// assert_eq!(registry.prompts(None)?.items[0].name, "greeting");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Prompt<S = ()> {
+    listed: model::Prompt,
+    schema: JsonObject,
+    handler: Handler<S>,
+    completers: Completers<S>,
+}
+
+impl<S: Send + Sync + 'static> Prompt<S> {
+    /// A prompt that this handler writes.
+    pub fn new<A, F, Fut, R>(handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        F: Fn(Context<S>, A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoPromptResult + 'static,
+    {
+        let described = schema::describe::<A>();
+        let unit = described.is_unit;
+        let handler: Handler<S> = Box::new(move |context, arguments| {
+            let arguments = if unit { Value::Null } else { arguments };
+            match serde_json::from_value::<A>(arguments) {
+                Ok(arguments) => handler(context, arguments).map(R::into_prompt_result).boxed(),
+                Err(error) => {
+                    let refused = ToolError::new(format!("Invalid arguments: {error}"));
+                    std::future::ready(Err(refused)).boxed()
+                }
+            }
+        });
+        let listed = model::Prompt::new(described.name, described.description, None);
+        Self { listed, schema: described.schema, handler, completers: Completers::default() }
+    }
+
+    /// Another name than the struct's.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.listed.name = name.into();
+        self
+    }
+
+    /// A name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.listed.title = Some(title.into());
+        self
+    }
+
+    /// Another description than the struct's doc comment.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.listed.description = Some(description.into());
+        self
+    }
+
+    /// Suggests values of an argument while somebody types it; see
+    /// [`Template::complete`](super::Template::complete).
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
+    where
+        F: Fn(Context<S>, super::Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.add(argument, suggest);
+        self
+    }
+
+    pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
+        let mut listed = self.listed;
+        let name = listed.name.clone();
+        if !super::tool::is_tool_name(&name) {
+            faults.push(format!(
+                "Prompt {name:?}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ - ."
+            ));
+        }
+        let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
+        let properties = properties.unwrap_or_default();
+        let required: Vec<_> =
+            self.schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let arguments: Vec<_> = properties
+            .iter()
+            .map(|(argument, schema)| {
+                let mut listed = PromptArgument::new(argument);
+                listed.description =
+                    schema.get("description").and_then(Value::as_str).map(str::to_owned);
+                listed.required = Some(required.iter().any(|r| r == argument));
+                listed
+            })
+            .collect();
+        self.completers.check(&format!("Prompt {name:?}"), properties.keys(), faults);
+        listed.arguments = (!arguments.is_empty()).then_some(arguments);
+        let validator = Validator::new(self.schema)
+            .map_err(|fault| faults.push(format!("Prompt {name:?}: {fault}")))
+            .ok();
+        let completers = self.completers.register(state);
+        let (state, handler) = (Arc::clone(state), self.handler);
+        let run =
+            move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
+        Registered { listed, validator, completers, run: Box::new(run) }
+    }
+}
+
+pub(super) struct Registered {
+    pub(super) listed: model::Prompt,
+    pub(super) completers: super::complete::Registered,
+    /// Missing only in a definition that does not build.
+    validator: Option<Validator>,
+    run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, Outcome> + Send + Sync>,
+}
+
+impl Item for Registered {
+    type Listed = model::Prompt;
+    const WHAT: &'static str = "Prompt";
+    const LIST: &'static str = "prompts";
+
+    fn listed(&self) -> &model::Prompt {
+        &self.listed
+    }
+
+    fn key(&self) -> &str {
+        &self.listed.name
+    }
+}
+
+impl Registered {
+    pub(super) async fn get(
+        &self,
+        arguments: JsonObject,
+        scope: Scope,
+    ) -> Result<GetPromptResult, Fault> {
+        let name = &self.listed.name;
+        let mut arguments = Value::Object(arguments);
+        if let Some(validator) = &self.validator {
+            validator.read_strings(&mut arguments);
+            validator.check(&arguments).map_err(Fault::invalid_params)?;
+        }
+        let request_id = Arc::clone(&scope.request_id);
+        let run = AssertUnwindSafe(async { (self.run)(scope, arguments).await });
+        match run.catch_unwind().await {
+            Ok(Ok(mut result)) => {
+                if result.description.is_none() {
+                    result.description.clone_from(&self.listed.description);
+                }
+                Ok(result)
+            }
+            Ok(Err(error)) => Err(Fault::Internal(error.message().to_owned())),
+            Err(_) => {
+                tracing::error!(prompt = %name, %request_id, "the prompt's handler panicked");
+                Err(Fault::Internal(format!(
+                    "The prompt {name} failed with an internal error (request {request_id})."
+                )))
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The floors hold: what each module may use is below it.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Lowest first. A module uses only modules of lower floors.
+const FLOORS: [&[&str]; 12] = [
+    &["protocol", "clock", "random"],
+    &["auth"],
+    &["store", "session"],
+    &["registry"],
+    &["tools"],
+    &["dispatch"],
+    &["era"],
+    &["http", "stdio"],
+    &["config", "telemetry", "shutdown"],
+    &["app"],
+    &["cli"],
+    &["main"],
+];
+
+fn floor(module: &str) -> usize {
+    let floor = FLOORS.iter().position(|floor| floor.contains(&module));
+    floor.unwrap_or_else(|| panic!("{module} has no floor: give it one"))
+}
+
+/// The source files of the crate, without tests of their own.
+fn sources() -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, files);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(&root).unwrap().to_owned(), text)
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// What is compiled without tests: no comments, no strings, and nothing after
+/// the test module, which stands last.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let bytes: Vec<char> = text.chars().collect();
+    let mut code = String::new();
+    let mut at = 0;
+    let starts = |at: usize, with: &str| {
+        with.chars().enumerate().all(|(n, c)| bytes.get(at + n) == Some(&c))
+    };
+    while at < bytes.len() {
+        if starts(at, "//") {
+            while at < bytes.len() && bytes[at] != '\n' {
+                at += 1;
+            }
+        } else if starts(at, "r#\"") {
+            at += 3;
+            while at < bytes.len() && !starts(at, "\"#") {
+                at += 1;
+            }
+            at += 2;
+        } else if bytes[at] == '"' {
+            at += 1;
+            while at < bytes.len() && bytes[at] != '"' {
+                at += if bytes[at] == '\\' { 2 } else { 1 };
+            }
+            at += 1;
+        } else if starts(at, "'\"'") || starts(at, "'/'") {
+            at += 3;
+        } else {
+            code.push(bytes[at]);
+            at += 1;
+        }
+    }
+    code
+}
+
+/// The path of a file's module: `store::memory` for `store/memory/mod.rs`.
+fn module_path(file: &Path) -> Vec<String> {
+    let mut parts: Vec<_> =
+        file.with_extension("").iter().map(|p| p.to_str().unwrap().to_owned()).collect();
+    if matches!(parts.last().map(String::as_str), Some("mod" | "lib")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// The crate's own modules that a file's code names, by `crate::` or by so
+/// many `super::` that they lead to the root.
+fn used(code: &str, depth: usize) -> BTreeSet<String> {
+    let root = "super::".repeat(depth);
+    let mut used = BTreeSet::new();
+    for prefix in ["crate::", root.as_str()] {
+        if prefix.is_empty() {
+            continue;
+        }
+        for (at, _) in code.match_indices(prefix) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                continue;
+            }
+            used.extend(first_segments(&code[at + prefix.len()..]));
+        }
+    }
+    used.remove("super");
+    used
+}
+
+/// `a` of `a::b`, or `a` and `c` of `{a::b, c::{d, e}}`.
+fn first_segments(path: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let Some(list) = path.strip_prefix('{') else {
+        let name = name(path);
+        // Macros stand at the root wherever they are written.
+        let is_macro = path[name.len()..].starts_with('!');
+        return if is_macro { Vec::new() } else { vec![name] };
+    };
+    let mut depth = 0;
+    let mut items = vec![String::new()];
+    for c in list.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => items.push(String::new()),
+            _ => {}
+        }
+        items.last_mut().unwrap().push(c);
+    }
+    let names = items.iter().map(|item| name(item.trim_start_matches(','))).collect::<Vec<_>>();
+    names.into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+fn is_test(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "tests")
+}
+
+#[test]
+fn modules_use_only_what_is_below_them() {
+    let mut faults = Vec::new();
+    for (file, text) in sources() {
+        let path = module_path(&file);
+        let Some(module) = path.first().filter(|_| !is_test(&file)) else { continue };
+        for other in used(&code(&text), path.len()) {
+            if other != *module && floor(&other) >= floor(module) {
+                faults.push(format!("{}: {module} uses {other}", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn neither_store_nor_session_knows_of_callers_or_messages_it_need_not() {
+    let may_use: [(&str, &[&str]); 2] =
+        [("session", &["protocol", "clock", "random", "auth"]), ("store", &["clock", "auth"])];
+    for (file, text) in sources() {
+        let path = module_path(&file);
+        for (module, allowed) in may_use {
+            if path.first().is_some_and(|first| first == module) && !is_test(&file) {
+                for other in used(&code(&text), path.len()) {
+                    let fine = other == module || allowed.contains(&other.as_str());
+                    assert!(fine, "{} uses {other}", file.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_module_speaks_http_and_two_ask_the_machine() {
+    let only: [(&str, &[&str]); 5] = [
+        ("axum::", &["http", "app"]),
+        ("hyper", &["http"]),
+        ("SystemTime", &["clock"]),
+        ("Utc::now", &[]),
+        ("getrandom::", &["random"]),
+    ];
+    for (file, text) in sources() {
+        let path = module_path(&file);
+        let module = path.first().map_or("lib", String::as_str);
+        for (word, modules) in only {
+            let names_it = code(&text).contains(word);
+            assert!(!names_it || modules.contains(&module), "{} uses {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn no_file_is_long() {
+    for (file, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= 500, "{} has {lines} lines: split it", file.display());
+    }
+}
+
+#[test]
+fn paths_are_read_as_the_compiler_reads_them() {
+    let text = "use crate::{a::B, c::{d, e}, f};\nfn g() { super::super::h::i(); crate::j(); crate::m!(); }\n\
+        // crate::comment\nlet s = \"crate::string\";\npub(crate) use super::k;\n\
+        #[cfg(test)]\nmod tests {\n use crate::tested;\n}";
+    let expected = ["a", "c", "f", "h", "j"].map(str::to_owned);
+    assert_eq!(used(&code(text), 2), BTreeSet::from(expected));
+}

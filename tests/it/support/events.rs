@@ -1,0 +1,94 @@
+//! A stream of events, read as a client reads it.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+use eventsource_stream::{Event, EventStreamError, Eventsource};
+use futures_util::{Stream, StreamExt};
+use reqwest::{Response, header::HeaderMap};
+use serde_json::Value;
+
+use super::patiently;
+
+type Incoming = dyn Stream<Item = Result<Event, EventStreamError<reqwest::Error>>> + Send;
+
+/// Dropping it cuts the connection.
+pub(crate) struct Events {
+    pub(crate) headers: HeaderMap,
+    incoming: Pin<Box<Incoming>>,
+    raw: Arc<Mutex<String>>,
+}
+
+impl Events {
+    #[track_caller]
+    pub(crate) fn of(response: Response) -> Self {
+        let headers = response.headers().clone();
+        assert_eq!(response.status(), 200);
+        assert_eq!(headers["content-type"], "text/event-stream", "{headers:?}");
+        let raw = Arc::new(Mutex::new(String::new()));
+        let seen = Arc::clone(&raw);
+        let bytes = response.bytes_stream().inspect(move |bytes| {
+            if let Ok(bytes) = bytes {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+            }
+        });
+        Self { headers, incoming: Box::pin(bytes.eventsource()), raw }
+    }
+
+    /// The next event; nothing at the stream's end.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        let next = patiently("an event", self.incoming.next()).await;
+        next.map(|event| event.expect("a whole event"))
+    }
+
+    /// The next event, which is a message.
+    pub(crate) async fn message(&mut self) -> Value {
+        let event = self.next().await.expect("one more event");
+        serde_json::from_str(&event.data).unwrap_or_else(|e| panic!("{e}: {event:?}"))
+    }
+
+    /// All that still come until the stream ends.
+    pub(crate) async fn rest(mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        events
+    }
+
+    /// The messages among them.
+    pub(crate) async fn messages(self) -> Vec<Value> {
+        messages(&self.rest().await)
+    }
+
+    /// Waits for the end, which is near.
+    pub(crate) async fn end(&mut self) {
+        assert_eq!(self.next().await, None);
+    }
+
+    /// Waits for something that is no event, such as a comment.
+    pub(crate) async fn comes(&mut self, text: &str) {
+        let came = async {
+            while !self.raw().contains(text) {
+                // Gives way now and then: a comment ends no wait for an event.
+                let wait = std::time::Duration::from_millis(5);
+                let event = tokio::time::timeout(wait, self.incoming.next()).await;
+                assert!(event.is_err(), "an event came first: {event:?}");
+            }
+        };
+        patiently(text, came).await;
+    }
+
+    /// All that was received, as it was.
+    pub(crate) fn raw(&self) -> String {
+        self.raw.lock().unwrap().clone()
+    }
+}
+
+/// The messages that events carry; a priming event carries none.
+pub(crate) fn messages(events: &[Event]) -> Vec<Value> {
+    let data = events.iter().map(|event| &event.data).filter(|data| !data.is_empty());
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}

@@ -1,0 +1,32 @@
+//! A server with tools to test it by, and the clients that call it.
+
+mod answer;
+mod events;
+mod legacy;
+mod modern;
+mod raw;
+mod server;
+mod stage;
+mod tools;
+
+use std::time::Duration;
+
+pub(crate) use answer::Answer;
+pub(crate) use events::{Events, messages};
+pub(crate) use legacy::Legacy;
+pub(crate) use modern::Modern;
+pub(crate) use raw::{Raw, RawAnswer};
+pub(crate) use server::Server;
+pub(crate) use stage::{Beat, Stage};
+pub(crate) use tools::numbered_lines;
+
+/// Waits, but not for ever: a test that would hang says for what.
+pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
+    let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+    waited.unwrap_or_else(|_| panic!("waited too long for {what}"))
+}
+
+/// A client that goes straight to the server, whatever the environment says of proxies.
+pub(crate) fn http() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}

@@ -1,0 +1,83 @@
+//! A client that says exactly what the test says, byte for byte.
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::{Server, patiently};
+
+pub(crate) struct Raw {
+    stream: TcpStream,
+}
+
+/// What came until the server closed the connection.
+#[derive(Debug)]
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Raw {
+    pub(crate) async fn connect(server: &Server) -> Self {
+        Self { stream: TcpStream::connect(server.address).await.unwrap() }
+    }
+
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// A POST with headers as given, and an answer that ends with the connection.
+    pub(crate) async fn post(server: &Server, headers: &str, body: impl AsRef<[u8]>) -> RawAnswer {
+        Self::request(server, "POST /mcp HTTP/1.1", headers, body).await
+    }
+
+    pub(crate) async fn request(
+        server: &Server,
+        line: &str,
+        headers: &str,
+        body: impl AsRef<[u8]>,
+    ) -> RawAnswer {
+        let body = body.as_ref();
+        let headers = headers.lines().map(str::trim).collect::<Vec<_>>().join("\r\n");
+        let length = body.len();
+        let head =
+            format!("{line}\r\n{headers}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+        let mut raw = Self::connect(server).await;
+        raw.write([head.as_bytes(), body].concat()).await;
+        raw.answer().await
+    }
+
+    /// Everything until the connection ends.
+    pub(crate) async fn answer(mut self) -> RawAnswer {
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 8192];
+        // A reset after the answer is as good an end as any.
+        while let Ok(read) = patiently("an answer", self.stream.read(&mut buffer)).await {
+            if read == 0 {
+                break;
+            }
+            bytes.extend_from_slice(&buffer[..read]);
+        }
+        let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        RawAnswer { status, head, body: bytes[end + 4..].to_vec() }
+    }
+}
+
+impl RawAnswer {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    /// HTTP status, error code, and the id that the answer bears.
+    #[track_caller]
+    pub(crate) fn refusal(&self) -> (u16, i64, Option<Value>) {
+        let message = self.json();
+        (self.status, message["error"]["code"].as_i64().unwrap(), message.get("id").cloned())
+    }
+}

@@ -1,0 +1,93 @@
+//! Where the slow tools play: tests see how far they are, and let them go on.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use tokio::sync::{Semaphore, watch};
+
+use super::patiently;
+
+/// What a slow tool has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// It runs.
+    Started,
+    /// It said that so many steps are done.
+    Step(u32),
+    /// It ran to its end.
+    Finished,
+    /// It was dropped before its end.
+    Dropped,
+}
+
+/// What the slow tools of one server have come to, each under its own key.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    beats: watch::Sender<Vec<(String, Beat)>>,
+    gates: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { beats: watch::Sender::new(Vec::new()), gates: Mutex::default() })
+    }
+
+    /// Waits until that has happened.
+    pub(crate) async fn reached(&self, key: &str, beat: Beat) {
+        let mut beats = self.beats.subscribe();
+        let reached = beats.wait_for(|beats| beats.iter().any(|(k, b)| k == key && *b == beat));
+        patiently(&format!("{key} to reach {beat:?}"), reached).await.unwrap();
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn has(&self, key: &str, beat: Beat) -> bool {
+        self.beats.borrow().iter().any(|(k, b)| k == key && *b == beat)
+    }
+
+    /// Lets the tool of that key take so many steps.
+    pub(crate) fn release(&self, key: &str, steps: usize) {
+        self.gate(key).add_permits(steps);
+    }
+
+    /// Waits for the test's word.
+    pub(crate) async fn step(&self, key: &str) {
+        self.gate(key).acquire().await.unwrap().forget();
+    }
+
+    pub(crate) fn tell(&self, key: &str, beat: Beat) {
+        self.beats.send_modify(|beats| beats.push((key.to_owned(), beat)));
+    }
+
+    /// Tells what becomes of a tool.
+    pub(crate) fn enter(self: &Arc<Self>, key: &str) -> Player {
+        self.tell(key, Beat::Started);
+        Player { stage: Arc::clone(self), key: key.to_owned(), finished: false }
+    }
+
+    fn gate(&self, key: &str) -> Arc<Semaphore> {
+        let mut gates = self.gates.lock().unwrap();
+        Arc::clone(gates.entry(key.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(0))))
+    }
+}
+
+/// A tool on the stage.
+pub(crate) struct Player {
+    stage: Arc<Stage>,
+    key: String,
+    finished: bool,
+}
+
+impl Player {
+    pub(crate) fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let beat = if self.finished { Beat::Finished } else { Beat::Dropped };
+        self.stage.tell(&self.key, beat);
+    }
+}
