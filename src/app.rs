@@ -12,10 +12,11 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
     random::Random,
+    redis::{Redis, RedisError, RedisSettings, layout::Layout},
     registry::Registry,
     session::{MemorySessions, SessionLimits, Sessions},
     stdio::Stdio,
-    store::{MemoryLimits, Store, StoreLimits},
+    store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
 };
 
 /// A server: what it offers, over where its resources lie.
@@ -33,7 +34,7 @@ use crate::{
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
 /// let registry = Registry::builder("echo").tool(echo).build()?;
-/// let app = App::new(registry, Config::default())?;
+/// let app = App::open(registry, Config::default()).await?;
 /// // Mounted in a router of one's own; or run by itself, by app.serve(listener, stop).
 /// let router: axum::Router = axum::Router::new().merge(app.router());
 /// # Ok(()) }
@@ -50,12 +51,56 @@ pub struct App {
     maintenance: Vec<JoinHandle<()>>,
 }
 
+/// Why a server cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Redis cannot be used.
+    #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
+    Redis(#[from] RedisError),
+}
+
+impl OpenError {
+    /// Whether something has to be set or done before it can work, rather
+    /// than something being out of order.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Redis(error) => needs_action(error),
+        }
+    }
+}
+
+/// Whether the error itself says what to set or do.
+fn needs_action(error: &RedisError) -> bool {
+    matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
+}
+
 impl App {
     /// A server of that definition, configured like that. Needs a Tokio
     /// runtime: what expires is removed in the background while the value lives.
     ///
     /// # Errors
-    /// Names the setting that cannot be used.
+    /// Names the setting that cannot be used; or says why its store does not
+    /// answer, or what it needs first.
+    pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
+        config.check()?;
+        let (clock, random) = (Arc::new(SystemClock), Random::system());
+        let store = match config.redis() {
+            Some(settings) => on_redis(&settings, &config, clock.clone(), &random).await?,
+            None => in_memory(&config, clock.clone())?,
+        };
+        Ok(Self::over(store, registry, config, clock, random)?)
+    }
+
+    /// The same for a store that needs not be asked whether it is there.
+    ///
+    /// # Errors
+    /// Names the setting that cannot be used: `store.url` among them where
+    /// that needs [`App::open`].
     pub fn new(registry: Registry, config: Config) -> Result<Self, ConfigError> {
         Self::with(registry, config, Arc::new(SystemClock), Random::system())
     }
@@ -63,7 +108,7 @@ impl App {
     /// The same with a time and a randomness of one's own, for tests.
     ///
     /// # Errors
-    /// Names the setting that cannot be used.
+    /// As [`App::new`].
     pub fn with(
         registry: Registry,
         config: Config,
@@ -71,7 +116,17 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         config.check()?;
-        let store = open_store(&config, &clock)?;
+        let store = in_memory(&config, Arc::clone(&clock))?;
+        Self::over(store, registry, config, clock, random)
+    }
+
+    fn over(
+        store: Store,
+        registry: Registry,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Result<Self, ConfigError> {
         let sessions: Arc<dyn Sessions> = Arc::new(MemorySessions::new(
             Arc::clone(&clock),
             random.clone(),
@@ -208,29 +263,55 @@ impl Drop for App {
     }
 }
 
-fn open_store(config: &Config, clock: &Arc<dyn Clock>) -> Result<Store, ConfigError> {
-    let limits = StoreLimits {
+fn store_limits(config: &Config) -> StoreLimits {
+    StoreLimits {
         default_ttl: Duration::from_secs(config.store.default_ttl),
         max_ttl: Duration::from_secs(config.store.max_ttl),
-    };
-    match config.store.url.split(':').next() {
-        Some("memory") => {
-            let memory = MemoryLimits {
-                bytes: config.memory.bytes,
-                bytes_per_owner: config.memory.bytes_per_owner,
-                resources_per_owner: config.memory.resources_per_owner,
-            };
-            Ok(Store::memory(Arc::clone(clock), memory, limits))
-        }
-        _ => Err(ConfigError::new(
-            "store.url",
-            format!("{:?} is no store that this version has; use \"memory:\"", config.store.url),
-        )),
     }
 }
 
-/// The key that seals `requestState`: the same for all replicas where it is
-/// configured, this process's own otherwise.
+fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigError> {
+    let url = &config.store.url;
+    if url.split(':').next() != Some("memory") {
+        // A URL may hold a password, so only how it begins is repeated.
+        let scheme = url.split(':').next().unwrap_or_default();
+        let problem = if config.redis().is_some() {
+            "Redis has to be asked whether it is there: use App::open".to_owned()
+        } else {
+            format!(
+                "{scheme:?} is no store that this version has; use \"memory:\" or \"redis://…\""
+            )
+        };
+        return Err(ConfigError::new("store.url", problem));
+    }
+    let memory = MemoryLimits {
+        bytes: config.memory.bytes,
+        bytes_per_owner: config.memory.bytes_per_owner,
+        resources_per_owner: config.memory.resources_per_owner,
+    };
+    Ok(Store::memory(clock, memory, store_limits(config)))
+}
+
+async fn on_redis(
+    settings: &RedisSettings,
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Store, RedisError> {
+    let redis = Redis::open(settings).await?;
+    if config.redis.migrate {
+        for migration in Layout::current().migrate(&redis, random).await? {
+            tracing::info!(%migration, "migrated");
+        }
+    }
+    let limits = RedisLimits {
+        bytes_per_owner: config.redis.bytes_per_owner,
+        resources_per_owner: config.redis.resources_per_owner,
+    };
+    let backend = RedisBackend::open(redis, random.clone(), limits).await?;
+    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
+}
+
 fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
     let Some(file) = &config.server.state_key_file else {
         return Ok(format!("{}{}", random.id(), random.id()).into_bytes());

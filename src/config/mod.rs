@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::ProtocolVersion;
+use crate::{protocol::ProtocolVersion, redis::RedisSettings};
 
 /// Everything that can be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// Bounds of the memory store.
     pub memory: MemoryConfig,
+    /// How to deal with Redis.
+    pub redis: RedisConfig,
     /// Legacy sessions and their streams.
     pub sessions: SessionsConfig,
     /// Bounds on requests and answers.
@@ -28,6 +30,9 @@ pub struct Config {
     /// The tools of the service.
     pub tools: ToolsConfig,
 }
+
+/// Longer than anybody waits for an answer.
+const MAX_REDIS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `[server]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,7 +77,7 @@ impl Default for ServerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// `memory:`
+    /// `memory:`, or Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url).
     pub url: String,
     /// Seconds that a resource lives when nobody says otherwise.
     pub default_ttl: u64,
@@ -104,6 +109,36 @@ impl Default for MemoryConfig {
         let limits = crate::store::MemoryLimits::default();
         Self {
             bytes: limits.bytes,
+            bytes_per_owner: limits.bytes_per_owner,
+            resources_per_owner: limits.resources_per_owner,
+        }
+    }
+}
+
+/// `[redis]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedisConfig {
+    /// How many seconds connecting and the answer to one command may take.
+    pub timeout: f64,
+    /// What all keys and channels begin with.
+    pub prefix: String,
+    /// Whether migrations that are missing are run at the start.
+    pub migrate: bool,
+    /// Bytes of content of one owner.
+    pub bytes_per_owner: u64,
+    /// Resources of one owner.
+    pub resources_per_owner: u64,
+}
+
+impl Default for RedisConfig {
+    fn default() -> Self {
+        let settings = RedisSettings::new("");
+        let limits = crate::store::RedisLimits::default();
+        Self {
+            timeout: settings.timeout.as_secs_f64(),
+            prefix: settings.prefix,
+            migrate: false,
             bytes_per_owner: limits.bytes_per_owner,
             resources_per_owner: limits.resources_per_owner,
         }
@@ -252,6 +287,14 @@ impl Config {
         if self.store.default_ttl > self.store.max_ttl {
             return Err(ConfigError::new("store.default_ttl", "it is longer than store.max_ttl"));
         }
+        let timeout = Duration::try_from_secs_f64(self.redis.timeout);
+        if !timeout.is_ok_and(|timeout| !timeout.is_zero() && timeout <= MAX_REDIS_TIMEOUT) {
+            let problem = format!(
+                "it must be more than 0 and at most {} seconds",
+                MAX_REDIS_TIMEOUT.as_secs()
+            );
+            return Err(ConfigError::new("redis.timeout", problem));
+        }
         if self.tools.output_bytes < 2_000 {
             return Err(ConfigError::new("tools.output_bytes", "it must be at least 2000"));
         }
@@ -265,6 +308,15 @@ impl Config {
             ));
         }
         Ok(())
+    }
+
+    /// How to reach Redis, where `store.url` says that resources lie there.
+    pub fn redis(&self) -> Option<RedisSettings> {
+        RedisSettings::is_for(&self.store.url).then(|| RedisSettings {
+            timeout: Duration::from_secs_f64(self.redis.timeout),
+            prefix: self.redis.prefix.clone(),
+            ..RedisSettings::new(&self.store.url)
+        })
     }
 
     /// The newest protocol version to speak.
@@ -322,6 +374,9 @@ mod tests {
             ("[server]\nlisten = \"0.0.0.0:8000\"", "server.listen"),
             ("[store]\ndefault_ttl = 0", "store.default_ttl"),
             ("[store]\ndefault_ttl = -1", "store.default_ttl"),
+            ("[redis]\ntimeout = 0", "redis.timeout"),
+            ("[redis]\ntimeout = -1", "redis.timeout"),
+            ("[redis]\ntimeout = 1e99", "redis.timeout"),
             ("[tools]\noutput_bytes = 1", "tools.output_bytes"),
             ("[server", "TOML"),
         ] {

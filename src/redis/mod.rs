@@ -6,8 +6,6 @@
 //! The connection for commands is shared by everyone in the process, so no
 //! command that blocks may be sent over it.
 
-#![allow(dead_code, unused_imports, reason = "the store is built on top of it next")]
-
 mod connection;
 mod error;
 mod keys;
@@ -22,10 +20,10 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
-use ::redis::FromRedisValue;
-pub(crate) use ::redis::{Cmd, Pipeline, cmd, pipe};
+pub(crate) use ::redis::{Cmd, FromRedisValue, ParsingError, Pipeline, Value, cmd, pipe};
 pub use error::RedisError;
 pub use keys::{Keys, SHARDS, Shard};
+pub(crate) use keys::{escape, unescape};
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
 pub(crate) use subscriptions::{Heard, Listener};

@@ -75,7 +75,7 @@ impl Place {
         }
         let nodes = hosts.split(',').map(|host| {
             let url = format!("{scheme}://{user}{host}{path}");
-            let node = url.into_connection_info().map_err(|error| wrong(error.category()))?;
+            let node = url.into_connection_info().map_err(|error| wrong(&error.to_string()))?;
             let settings = node.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
             Ok::<_, RedisError>(node.set_redis_settings(settings))
         });

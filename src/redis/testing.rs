@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(20);
@@ -77,10 +80,10 @@ impl RedisServer {
         assert!(sent.expect("there is kill").success(), "it is running");
     }
 
-    /// Whether it takes connections before it ends.
+    /// Whether it answers before it ends.
     async fn answers(&mut self) -> bool {
-        let connected = async {
-            while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
+        let answered = async {
+            while !pong(self.port).await.unwrap_or(false) {
                 if self.child.try_wait().expect("it is our child").is_some() {
                     return false;
                 }
@@ -89,7 +92,7 @@ impl RedisServer {
             // Whoever answers there may be another.
             self.child.try_wait().expect("it is our child").is_none()
         };
-        tokio::time::timeout(START, connected).await.expect("redis-server starts in time")
+        tokio::time::timeout(START, answered).await.expect("redis-server starts in time")
     }
 }
 
@@ -97,6 +100,15 @@ impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Whether there is a Redis that has loaded what it had.
+async fn pong(port: u16) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(b"PING\r\n").await?;
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer == *b"+PONG")
 }
 
 fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {

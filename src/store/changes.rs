@@ -46,9 +46,12 @@ pub struct ChangeFeed(Arc<Hub>);
 
 #[derive(Debug)]
 struct Hub {
-    all: broadcast::Sender<Arc<Change>>,
-    owners: Mutex<HashMap<Owner, broadcast::Sender<Arc<Change>>>>,
+    all: Sender,
+    owners: Mutex<HashMap<Owner, Sender>>,
 }
+
+/// A change, or that some were missed.
+type Sender = broadcast::Sender<Option<Arc<Change>>>;
 
 impl ChangeFeed {
     /// A feed that nobody listens to yet.
@@ -63,14 +66,23 @@ impl ChangeFeed {
         {
             let mut owners = self.0.owners.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(sender) = owners.get(&change.owner)
-                && sender.send(Arc::clone(&change)).is_err()
+                && sender.send(Some(Arc::clone(&change))).is_err()
             {
                 // The last listener has gone: so does the channel.
                 owners.remove(&change.owner);
             }
         }
         // Nobody listening is no failure.
-        let _ = self.0.all.send(change);
+        let _ = self.0.all.send(Some(change));
+    }
+
+    /// Tells everybody that some changes were missed: the backend itself does
+    /// not know which. Never waits.
+    pub fn skip(&self) {
+        let mut owners = self.0.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|_, sender| sender.send(None).is_ok());
+        drop(owners);
+        let _ = self.0.all.send(None);
     }
 
     /// Hears what happens to one owner's resources from now on.
@@ -94,25 +106,26 @@ impl Default for ChangeFeed {
 
 /// A listener's end of the feed.
 #[derive(Debug)]
-pub struct Changes(broadcast::Receiver<Arc<Change>>);
+pub struct Changes(broadcast::Receiver<Option<Arc<Change>>>);
 
 impl Changes {
     /// The next change; `Err` says that some were missed, so that the
     /// listener can assume that anything changed; `Ok(None)` ends the feed.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, Missed> {
         match self.0.recv().await {
-            Ok(change) => Ok(Some(change)),
+            Ok(Some(change)) => Ok(Some(change)),
+            Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
             Err(broadcast::error::RecvError::Closed) => Ok(None),
-            Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
         }
     }
 
     /// A change that has already happened, if there is one.
     pub fn try_next(&mut self) -> Option<Arc<Change>> {
-        self.0.try_recv().ok()
+        self.0.try_recv().ok().flatten()
     }
 }
 
-/// The listener was too slow and some changes are lost to it.
+/// Some changes are lost to the listener: it was too slow, or the backend
+/// could not be heard for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed;

@@ -17,6 +17,7 @@ mod error;
 mod face;
 mod loose;
 mod memory;
+mod redis;
 mod uri;
 mod window;
 
@@ -27,5 +28,6 @@ pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use face::{Details, Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
+pub use redis::{RedisBackend, RedisLimits};
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};

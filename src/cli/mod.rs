@@ -1,12 +1,14 @@
 //! The command line: of the binary, and of servers built on the crate.
 
+mod migrate;
+
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 use tokio::net::TcpListener;
 
 use crate::{
-    app::App,
+    app::{App, OpenError},
     config::Config,
     registry::{BuildError, Registry},
     shutdown, telemetry,
@@ -30,7 +32,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the protocol over HTTP, or over standard input and output.
-    Serve(ServeArgs),
+    Serve {
+        #[command(flatten)]
+        args: ServeArgs,
+        /// Run the migrations that the store needs first (redis.migrate).
+        #[arg(long)]
+        migrate: bool,
+    },
+    /// Bring the layout of what the store holds up to this version, once.
+    Migrate(MigrateArgs),
 }
 
 /// What every server's command line takes.
@@ -39,7 +49,7 @@ pub struct ServeArgs {
     /// Address and port to listen on (server.listen); port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
-    /// Where resources lie (store.url), such as memory:.
+    /// Where resources lie (store.url): memory: or redis://….
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// A configuration file in TOML.
@@ -56,6 +66,19 @@ pub struct ServeArgs {
     pub insecure_no_auth: bool,
 }
 
+#[derive(Debug, Args)]
+struct MigrateArgs {
+    /// Where resources lie (store.url).
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// A configuration file in TOML.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Only say what there is.
+    #[arg(long)]
+    status: bool,
+}
+
 #[derive(Parser)]
 struct ServerCli {
     #[command(flatten)]
@@ -64,23 +87,34 @@ struct ServerCli {
 
 /// The binary's main.
 pub fn main() -> ExitCode {
-    let Cli { command: Command::Serve(args) } = Cli::parse();
-    run_with(args, |config| {
-        let options = ToolOptions { output_bytes: config.tools.output_bytes };
-        let mut builder = Registry::builder("larder")
+    match Cli::parse().command {
+        Command::Serve { args, migrate } => run_with(args, migrate, build),
+        Command::Migrate(args) => in_runtime(async move {
+            match migrate::run(&args).await {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => refuse(&error),
+            }
+        }),
+    }
+}
+
+/// The server that the binary is.
+fn build(config: &Config) -> Result<Registry, BuildError> {
+    let options = ToolOptions { output_bytes: config.tools.output_bytes };
+    let mut builder = Registry::builder("larder")
             .instructions(
                 "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
             )
             .with(tools::reading(options));
-        if config.tools.write {
-            builder = builder.with(tools::writing());
-        }
-        builder.build()
-    })
+    if config.tools.write {
+        builder = builder.with(tools::writing());
+    }
+    builder.build()
 }
 
 /// The main of a server of one's own: reads flags, configuration and
-/// environment, and serves until it is told to stop.
+/// environment, and serves until it is told to stop. Where its store needs
+/// migrations, it runs them first.
 ///
 /// ```no_run
 /// use larder::registry::{Context, Registry, Tool};
@@ -98,19 +132,24 @@ pub fn main() -> ExitCode {
 /// }
 /// ```
 pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitCode {
-    run_with(ServerCli::parse().args, build)
+    run_with(ServerCli::parse().args, true, build)
 }
 
 fn run_with(
     args: ServeArgs,
+    migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
+    in_runtime(serve(args, migrate, build))
+}
+
+fn in_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
     telemetry::init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &error),
     };
-    let code = runtime.block_on(serve(args, build));
+    let code = runtime.block_on(work);
     // A thread that reads standard input would hold the process until a line comes.
     runtime.shutdown_background();
     code
@@ -118,20 +157,22 @@ fn run_with(
 
 async fn serve(
     args: ServeArgs,
+    migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    let config = match configure(&args) {
+    let mut config = match configure(&args) {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
+    config.redis.migrate |= migrate;
     let registry = match build(&config) {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };
     let (listen, path) = (config.server.listen, config.server.path.clone());
-    let app = match App::new(registry, config) {
+    let app = match App::open(registry, config).await {
         Ok(app) => app,
-        Err(error) => return fail(USAGE, &error),
+        Err(error) => return refuse(&error),
     };
     let stop = match shutdown::signalled() {
         Ok(stop) => stop,
@@ -176,6 +217,10 @@ fn configure(args: &ServeArgs) -> Result<Config, crate::config::ConfigError> {
         config.server.listen = crate::config::ServerConfig::default().listen;
     }
     Ok(config)
+}
+
+fn refuse(error: &OpenError) -> ExitCode {
+    fail(if error.is_usage() { USAGE } else { 1 }, error)
 }
 
 fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {

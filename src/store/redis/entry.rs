@@ -1,0 +1,160 @@
+//! Entries as Redis holds them: a hash of a few fields.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    auth::Owner,
+    clock::Timestamp,
+    redis::{FromRedisValue, ParsingError, Shard, Value},
+    store::{Block, Entry, Kind, ResourceUri, StoreError},
+};
+
+/// In the order of [`Stored`].
+pub(super) const FIELDS: [&str; 8] =
+    ["meta", "blocks", "revision", "size", "created", "updated", "expires", "blob"];
+
+/// The length as u32 and the first line as u64; offsets follow from lengths.
+const BLOCK_BYTES: usize = 12;
+
+pub(super) fn key(shard: &Shard, owner: &Owner, uri: &str) -> String {
+    shard.key_with("entry", owner.as_str(), uri)
+}
+
+pub(super) fn blob_key(shard: &Shard, id: &str) -> String {
+    shard.key("blob", id)
+}
+
+/// What no script needs to know of an entry.
+#[derive(Serialize, Deserialize)]
+struct Meta<'a> {
+    name: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<Cow<'a, str>>,
+    mime_type: Cow<'a, str>,
+    kind: Kind,
+    lines: u64,
+    sha256: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'a, str>>,
+}
+
+/// The fields that do not change with the commit.
+pub(super) fn meta(entry: &Entry) -> String {
+    // All named, so that a new one is not forgotten here.
+    let Entry {
+        uri: _,
+        owner: _,
+        revision: _,
+        name,
+        title,
+        description,
+        mime_type,
+        kind,
+        size: _,
+        lines,
+        sha256,
+        created: _,
+        updated: _,
+        expires: _,
+        session,
+        blocks: _,
+    } = entry;
+    let meta = Meta {
+        name: name.into(),
+        title: title.as_deref().map(Cow::from),
+        description: description.as_deref().map(Cow::from),
+        mime_type: mime_type.into(),
+        kind: *kind,
+        lines: *lines,
+        sha256: sha256.into(),
+        session: session.as_deref().map(Cow::from),
+    };
+    serde_json::to_string(&meta).expect("strings and numbers are JSON")
+}
+
+pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(blocks.len() * BLOCK_BYTES);
+    for block in blocks {
+        let len = u32::try_from(block.len).expect("a block is no longer than a quarter of a MiB");
+        bytes.extend(len.to_le_bytes());
+        bytes.extend(block.first_line.to_le_bytes());
+    }
+    bytes
+}
+
+fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
+    let mut offset = 0;
+    let block = |bytes: &[u8]| {
+        let (len, first_line) = bytes.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        let len = u64::from(u32::from_le_bytes(*len));
+        let first_line = first_line.first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let block = Block { offset, len, first_line };
+        offset = block.end();
+        block
+    };
+    bytes.chunks_exact(BLOCK_BYTES).map(block).collect()
+}
+
+/// What is there under [`FIELDS`].
+#[derive(Debug)]
+pub(super) struct Stored(StoredFields);
+
+type StoredFields = (
+    Option<Vec<u8>>,
+    Option<Vec<u8>>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<String>,
+);
+
+impl FromRedisValue for Stored {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        StoredFields::from_redis_value(value).map(Self)
+    }
+}
+
+impl Stored {
+    /// The entry and the id of its content, if there is one.
+    pub(super) fn read(
+        self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Option<(Entry, String)>, StoreError> {
+        let (meta, blocks, revision, size, created, updated, expires, blob) = self.0;
+        let Some(blob) = blob else { return Ok(None) };
+        let corrupt = |source| StoreError::Corrupt { uri: uri.clone(), source };
+        let missing = || corrupt("a field is missing".into());
+        let time = |time: Option<u64>| time.map(Timestamp::from_millis).ok_or_else(missing);
+        let meta = meta.ok_or_else(missing)?;
+        let meta: Meta<'_> = serde_json::from_slice(&meta).map_err(|e| corrupt(e.into()))?;
+        let entry = Entry {
+            uri: uri.clone(),
+            owner: owner.clone(),
+            revision: revision.ok_or_else(missing)?,
+            name: meta.name.into_owned(),
+            title: meta.title.map(Cow::into_owned),
+            description: meta.description.map(Cow::into_owned),
+            mime_type: meta.mime_type.into_owned(),
+            kind: meta.kind,
+            size: size.ok_or_else(missing)?,
+            lines: meta.lines,
+            sha256: meta.sha256.into_owned(),
+            created: time(created)?,
+            updated: time(updated)?,
+            expires: time(expires)?,
+            session: meta.session.map(Arc::from),
+            blocks: read_blocks(&blocks.ok_or_else(missing)?),
+        };
+        if entry.blocks.last().map_or(0, Block::end) != entry.size {
+            return Err(corrupt("the blocks are not those of the content".into()));
+        }
+        Ok(Some((entry, blob)))
+    }
+}

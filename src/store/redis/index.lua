@@ -1,0 +1,99 @@
+-- What the other scripts share; it stands before each of them.
+-- migrations/0001_resources.lua says what the keys are.
+
+-- The time of the server, in milliseconds: one clock for all replicas, and the
+-- one by which keys expire.
+local function time()
+  local now = redis.call('TIME')
+  return tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+end
+
+-- Lua would write large numbers with an exponent.
+local function digits(number)
+  return string.format('%.0f', number)
+end
+
+-- The index of an owner. `env` has: shard, channel, linger, now.
+local function index_of(env, owner)
+  return {
+    env = env,
+    owner = owner,
+    names = env.shard .. 'names:' .. owner,
+    expiries = env.shard .. 'expiries:' .. owner,
+    sizes = env.shard .. 'sizes:' .. owner,
+    due = env.shard .. 'due',
+  }
+end
+
+local function entry_key(index, uri)
+  return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
+end
+
+-- Says what happened, and how long the resource lives from now on.
+local function tell(index, kind, uri, life)
+  local message = kind .. ' ' .. digits(life) .. ' ' .. index.owner .. ' ' .. uri
+  redis.call('PUBLISH', index.env.channel, message)
+end
+
+-- Takes a resource out of the index.
+local function forget(index, uri)
+  redis.call('ZREM', index.names, uri)
+  redis.call('ZREM', index.expiries, uri)
+  local size = tonumber(redis.call('HGET', index.sizes, uri) or '0')
+  redis.call('HDEL', index.sizes, uri)
+  redis.call('HINCRBY', index.sizes, '', digits(-size))
+end
+
+-- Takes out of the index what has expired, at most so many, and tells it: so
+-- each expiry is told once, by whoever comes first. Says how many.
+local function prune(index, most)
+  local gone = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now), 'LIMIT', 0, most)
+  for _, uri in ipairs(gone) do
+    redis.call('DEL', entry_key(index, uri))
+    forget(index, uri)
+    tell(index, 'expired', uri, 0)
+  end
+  return #gone
+end
+
+-- Puts the owner down for the expiry that is next, and lets the index outlive
+-- the last one by little.
+local function settle(index)
+  local first = redis.call('ZRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
+  if not first then
+    redis.call('ZREM', index.due, index.owner)
+    redis.call('DEL', index.names, index.sizes)
+    return
+  end
+  redis.call('ZADD', index.due, first, index.owner)
+  local last = redis.call('ZREVRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
+  local till = tonumber(last) + index.env.linger
+  for _, key in ipairs({ index.names, index.expiries, index.sizes }) do
+    redis.call('PEXPIREAT', key, digits(till))
+  end
+  if redis.call('PTTL', index.due) < till - index.env.now then
+    redis.call('PEXPIREAT', index.due, digits(till))
+  end
+end
+
+-- Leaves content to those who are reading it, for a little while.
+local function retire(index, blob, grace)
+  local key = index.env.shard .. 'blob:' .. blob
+  if redis.call('PTTL', key) > grace then
+    redis.call('PEXPIRE', key, digits(grace))
+  end
+end
+
+-- Nothing is touched that is laid out in another way.
+local layout = tonumber(redis.call('GET', KEYS[1]) or '0')
+if layout ~= tonumber(ARGV[1]) then
+  return { 'layout', layout }
+end
+local env = {
+  shard = ARGV[2],
+  channel = ARGV[3],
+  linger = tonumber(ARGV[4]),
+  now = time(),
+}
+-- How many are pruned before others get their turn.
+local batch = tonumber(ARGV[5])

@@ -1,0 +1,260 @@
+//! Resources in Redis, shared by all replicas on it.
+//!
+//! Redis itself removes what has expired, with no server running; what a
+//! server adds is that those who listen hear of it. `0001_resources.lua` in
+//! `migrations/` says which keys there are.
+
+mod agenda;
+mod entry;
+mod events;
+mod scripts;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::{agenda::Agenda, scripts::Scripts, upload::RedisUpload};
+use super::{
+    Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
+};
+use crate::{
+    auth::Owner,
+    random::Random,
+    redis::{Redis, RedisError, Shard, cmd, layout::Layout, pipe},
+};
+
+/// How many names are looked up at once while listing.
+const PAGE: usize = 256;
+
+/// How much one owner may keep.
+#[derive(Debug, Clone)]
+pub struct RedisLimits {
+    /// Bytes of content.
+    pub bytes_per_owner: u64,
+    /// Resources.
+    pub resources_per_owner: u64,
+}
+
+impl Default for RedisLimits {
+    /// As in memory.
+    fn default() -> Self {
+        let MemoryLimits { bytes_per_owner, resources_per_owner, .. } = MemoryLimits::default();
+        Self { bytes_per_owner, resources_per_owner }
+    }
+}
+
+/// Keeps resources in Redis.
+#[derive(Debug)]
+pub struct RedisBackend {
+    inner: Arc<Inner>,
+    _events: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    redis: Redis,
+    random: Random,
+    limits: RedisLimits,
+    layout: Layout,
+    scripts: Scripts,
+    feed: ChangeFeed,
+    agenda: Agenda,
+}
+
+impl RedisBackend {
+    /// Over a Redis whose layout is the present one. Needs a Tokio runtime:
+    /// changes by other replicas are heard in the background while the value
+    /// lives.
+    ///
+    /// # Errors
+    /// [`RedisError::Layout`] for another layout; or why Redis does not answer.
+    pub async fn open(
+        redis: Redis,
+        random: Random,
+        limits: RedisLimits,
+    ) -> Result<Self, RedisError> {
+        let layout = Layout::current();
+        layout.check(&redis).await?;
+        let changes = redis.listen(&redis.keys().channel(events::CHANNEL)).await?;
+        let inner = Arc::new(Inner {
+            scripts: Scripts::new(redis.keys(), &layout),
+            feed: ChangeFeed::new(),
+            agenda: Agenda::new(),
+            redis,
+            random,
+            limits,
+            layout,
+        });
+        let events = tokio::spawn(events::hear(changes, Arc::clone(&inner)));
+        Ok(Self { inner, _events: AbortOnDropHandle::new(events) })
+    }
+}
+
+impl Inner {
+    fn shard_of(&self, owner: &Owner) -> Shard {
+        self.redis.keys().shard_of(owner.as_str())
+    }
+
+    /// The resource and the id of its content.
+    async fn look_up(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Option<(Entry, String)>, StoreError> {
+        let mut get = cmd("HMGET");
+        get.arg(entry::key(&self.shard_of(owner), owner, uri.as_str())).arg(&entry::FIELDS);
+        let stored: entry::Stored = self.redis.query(&get).await.map_err(unavailable)?;
+        stored.read(owner, uri)
+    }
+
+    fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> Found {
+        let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
+        let blob = RedisBlob { inner: Arc::clone(self), key, uri: entry.uri.clone() };
+        Found { entry: Arc::new(entry), blob: Arc::new(blob) }
+    }
+
+    /// The owner's names after `min`, up to `max`, as Redis spells bounds.
+    async fn names(
+        &self,
+        owner: &Owner,
+        min: &[u8],
+        max: &[u8],
+        limit: usize,
+    ) -> Result<Vec<ResourceUri>, StoreError> {
+        let mut range = cmd("ZRANGEBYLEX");
+        range.arg(self.shard_of(owner).key("names", owner.as_str())).arg(min).arg(max);
+        range.arg("LIMIT").arg(0).arg(limit);
+        let names: Vec<String> = self.redis.query(&range).await.map_err(unavailable)?;
+        names.iter().map(|name| Ok(ResourceUri::parse(name)?)).collect()
+    }
+
+    /// Those of these names that live.
+    async fn entries(
+        &self,
+        owner: &Owner,
+        names: &[ResourceUri],
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+        let shard = self.shard_of(owner);
+        let mut gets = pipe();
+        for uri in names {
+            gets.cmd("HMGET").arg(entry::key(&shard, owner, uri.as_str())).arg(&entry::FIELDS);
+        }
+        let stored: Vec<entry::Stored> = self.redis.pipeline(&gets).await.map_err(unavailable)?;
+        let entries = names.iter().zip(stored).map(|(uri, stored)| stored.read(owner, uri));
+        let living = entries.filter_map(Result::transpose);
+        living.map(|living| living.map(|(entry, _)| Arc::new(entry))).collect()
+    }
+}
+
+#[async_trait]
+impl Backend for RedisBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn feed(&self) -> &ChangeFeed {
+        &self.inner.feed
+    }
+
+    async fn begin(&self, owner: &Owner) -> Result<Box<dyn Upload>, StoreError> {
+        Ok(Box::new(RedisUpload::new(Arc::clone(&self.inner), owner.clone())))
+    }
+
+    async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
+        let found = self.inner.look_up(owner, uri).await?;
+        Ok(found
+            .map_or(Lookup::Missing, |(entry, blob)| Lookup::Found(self.inner.found(entry, &blob))))
+    }
+
+    async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
+        self.inner.delete(owner, uri).await
+    }
+
+    async fn page(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+        let mut min = match after {
+            Some(after) if after >= prefix => [b"(", after.as_bytes()].concat(),
+            _ => [b"[", prefix.as_bytes()].concat(),
+        };
+        let max = beyond(prefix);
+        let mut page = Vec::new();
+        while page.len() < limit {
+            let wanted = (limit - page.len()).min(PAGE);
+            let names = self.inner.names(owner, &min, &max, wanted).await?;
+            let Some(last) = names.last() else { break };
+            min = [b"(", last.as_str().as_bytes()].concat();
+            page.extend(self.inner.entries(owner, &names).await?);
+            if names.len() < wanted {
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    async fn maintain(&self) {
+        self.inner.sweep_on_time().await;
+    }
+}
+
+const NAME: &str = "redis";
+
+/// The bound after everything that begins with `prefix`, as Redis spells it.
+fn beyond(prefix: &str) -> Vec<u8> {
+    // UTF-8 has no byte 0xFF, so adding one to the last byte never overflows.
+    let mut bound = [b"(", prefix.as_bytes()].concat();
+    match prefix.len() {
+        0 => b"+".to_vec(),
+        last => {
+            bound[last] += 1;
+            bound
+        }
+    }
+}
+
+/// The content of one revision. Its key is never used for another.
+struct RedisBlob {
+    inner: Arc<Inner>,
+    key: String,
+    uri: ResourceUri,
+}
+
+#[async_trait]
+impl Blob for RedisBlob {
+    async fn range(&self, range: std::ops::Range<u64>) -> Result<Bytes, StoreError> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let mut get = cmd("GETRANGE");
+        get.arg(&self.key).arg(range.start).arg(range.end - 1);
+        let bytes: Vec<u8> = self.inner.redis.query(&get).await.map_err(unavailable)?;
+        if bytes.len() as u64 != range.end - range.start {
+            // Its time was over, or it was replaced a while ago.
+            return Err(StoreError::NotFound { uri: self.uri.clone() });
+        }
+        Ok(bytes.into())
+    }
+}
+
+fn unavailable(error: RedisError) -> StoreError {
+    match error {
+        RedisError::Full(_) => StoreError::Full(
+            "The Redis store is full (maxmemory). Delete resources or wait until some expire."
+                .into(),
+        ),
+        error => StoreError::Unavailable { backend: NAME, source: error.into() },
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,96 @@
+//! Content on its way into Redis, under a key that expires if it never arrives.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Inner, entry, millis, unavailable};
+use crate::{
+    auth::Owner,
+    redis::{RedisError, cmd, pipe},
+    store::{Committed, Draft, StoreError, Upload},
+};
+
+/// How long the next block may take to come.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+pub(super) struct RedisUpload {
+    inner: Arc<Inner>,
+    owner: Owner,
+    /// Of the content; of no other ever.
+    id: String,
+    key: String,
+    size: u64,
+    /// The block that is being sent, while the next one is being made.
+    sending: Option<AbortOnDropHandle<Result<u64, RedisError>>>,
+    committed: bool,
+}
+
+impl RedisUpload {
+    pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
+        let id = inner.random.id();
+        let key = entry::blob_key(&inner.shard_of(&owner), &id);
+        Self { inner, owner, id, key, size: 0, sending: None, committed: false }
+    }
+
+    /// Until what was sent has arrived.
+    async fn arrived(&mut self) -> Result<(), StoreError> {
+        let Some(sending) = self.sending.take() else { return Ok(()) };
+        let lost = |source| StoreError::Unavailable { backend: super::NAME, source };
+        let there = sending.await.map_err(|error| lost(error.into()))?.map_err(unavailable)?;
+        if there != self.size {
+            return Err(lost("the content was lost on its way".into()));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Upload for RedisUpload {
+    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
+        self.arrived().await?;
+        self.size += block.len() as u64;
+        // The commit counts exactly; this is so that what can never fit does not fill Redis first.
+        if self.size > self.inner.limits.bytes_per_owner {
+            return Err(self.inner.too_many_bytes(0));
+        }
+        let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
+        self.sending = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut append = pipe();
+            // Together, or a lost connection might leave a key that never expires.
+            append.atomic().cmd("APPEND").arg(&key).arg(&block[..]);
+            append.cmd("PEXPIRE").arg(&key).arg(millis(PATIENCE)).ignore();
+            let (there,): (u64,) = inner.redis.pipeline(&append).await?;
+            Ok(there)
+        })));
+        Ok(())
+    }
+
+    async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        debug_assert_eq!(self.owner, draft.owner, "content stays with whom it was begun for");
+        self.arrived().await?;
+        let committed = self.inner.commit(draft, &self.id).await?;
+        self.committed = true;
+        Ok(committed)
+    }
+}
+
+impl Drop for RedisUpload {
+    fn drop(&mut self) {
+        // It would expire, but may be large. Where nothing runs any more, it does expire.
+        if !self.committed
+            && self.size > 0
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
+            runtime.spawn(async move {
+                if let Err(error) = inner.redis.query::<()>(cmd("UNLINK").arg(&key)).await {
+                    tracing::debug!(%error, "content that was given up is left to expire");
+                }
+            });
+        }
+    }
+}
