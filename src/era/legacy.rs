@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::StreamExt;
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +22,7 @@ use crate::{
         Request, RequestId,
     },
     registry::Asking,
-    session::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter},
+    session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter},
     store::ResourceUri,
 };
 
@@ -194,15 +195,19 @@ impl Legacy {
             First::Stream(first) => first,
             First::Cancelled => return Ok(Answer::Cancelled),
         };
-        let writer = match self.sessions.open(session).await {
-            Ok(writer) => writer,
+        let opened = async {
+            let writer = self.sessions.open(session, &request.id).await?;
+            let start = writer.start();
+            let deliveries = self.sessions.follow(session, &start).await?;
+            Ok::<_, SessionError>((writer, start, deliveries))
+        };
+        let (writer, start, deliveries) = match opened.await {
+            Ok(opened) => opened,
             Err(error) => {
                 attended.give_up();
                 return Err(error.into());
             }
         };
-        let start = writer.start();
-        let deliveries = self.sessions.follow(session, &start).await?;
         let this = Arc::clone(self);
         let id = request.id;
         self.tasks.spawn(async move { this.write_out(attended, first, writer, &id).await });
@@ -282,20 +287,54 @@ impl Legacy {
     }
 
     /// Takes a notification of the client's.
-    pub fn notified(&self, session: &Session, method: &str, params: &Params) {
-        if let Some(request) = Message::cancelled(method, params) {
-            self.calls.cancel(&session.id, &request);
+    ///
+    /// # Errors
+    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
+    pub async fn notified(
+        &self,
+        session: &Session,
+        method: &str,
+        params: &Params,
+    ) -> Result<(), Fault> {
+        if let Some(request) = Message::cancelled(method, params)
+            && !self.calls.cancel(&session.id, &request)
+        {
+            self.sessions.signal(session, Signal::Cancelled(request)).await?;
         }
+        Ok(())
     }
 
     /// Takes the client's answer to a question of a call's.
-    pub fn answered(
+    ///
+    /// # Errors
+    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
+    pub async fn answered(
         &self,
         session: &Session,
-        question: &RequestId,
+        question: RequestId,
         outcome: Result<Value, String>,
-    ) {
-        self.calls.answer(&session.id, question, outcome);
+    ) -> Result<(), Fault> {
+        if let Some(outcome) = self.calls.answer(&session.id, &question, outcome) {
+            self.sessions.signal(session, Signal::Answered { question, outcome }).await?;
+        }
+        Ok(())
+    }
+
+    /// Does here what other processes are told by the clients of the sessions
+    /// that this one serves, too.
+    pub async fn attend(self: Arc<Self>) {
+        let mut signals = self.sessions.signals();
+        while let Some((session, signal)) = signals.next().await {
+            match signal {
+                Signal::Cancelled(request) => {
+                    self.calls.cancel(&session, &request);
+                }
+                Signal::Answered { question, outcome } => {
+                    self.calls.answer(&session, &question, outcome);
+                }
+                Signal::Ended => self.calls.cancel_all(&session),
+            }
+        }
     }
 
     /// Connects to the session's own stream, or again to any of its streams.
@@ -393,6 +432,7 @@ impl From<SessionError> for Fault {
                 Self::StreamNotFound(error.to_string())
             }
             SessionError::TooMany(message) => Self::TooMany(message),
+            SessionError::Unavailable => Self::SessionsUnavailable(error.to_string()),
         }
     }
 }

@@ -102,7 +102,7 @@ pub(super) async fn notification(
         // Without a session there is nothing that it could concern.
         if let Some(id) = header(headers, SESSION.as_str()) {
             let session = endpoint.legacy.session(id, principal).await?;
-            endpoint.legacy.notified(&session, method, params);
+            endpoint.legacy.notified(&session, method, params).await?;
         }
         Ok::<_, Fault>(())
     };
@@ -123,7 +123,7 @@ pub(super) async fn response(
     let taken = async {
         check_version(headers)?;
         let session = endpoint.legacy.session(session_of(headers)?, principal).await?;
-        endpoint.legacy.answered(&session, id, outcome);
+        endpoint.legacy.answered(&session, id.clone(), outcome).await?;
         Ok::<_, Fault>(())
     };
     match taken.await {

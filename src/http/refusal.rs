@@ -97,6 +97,8 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::SessionNotFound | Fault::StreamNotFound(_) => StatusCode::NOT_FOUND,
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,
         Fault::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+        // A GET or DELETE has no other way to say it, and proxies know what it means.
+        Fault::SessionsUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
         | Fault::ResourceNotFound { .. }

@@ -65,6 +65,10 @@ pub enum Fault {
     /// The stream of a `Last-Event-ID` is gone, trimmed or not this session's (HTTP 404).
     #[error("{0}")]
     StreamNotFound(String),
+    /// Where sessions are kept cannot be reached now; trying again makes sense
+    /// (-32603, HTTP 503).
+    #[error("{0}")]
+    SessionsUnavailable(String),
     /// A bound of this server was reached (HTTP 429 where there is a status).
     #[error("{0}")]
     TooMany(String),
