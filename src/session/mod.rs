@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod limits;
 mod memory;
+mod redis;
 mod signal;
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
@@ -23,6 +24,7 @@ pub use error::SessionError;
 pub use event::{Event, EventId};
 pub use limits::SessionLimits;
 pub use memory::MemorySessions;
+pub use redis::RedisSessions;
 pub use signal::{Signal, Signalled, Signals};
 
 use crate::{
