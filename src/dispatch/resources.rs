@@ -1,13 +1,13 @@
 //! `resources/list` and `resources/read`: dynamic resources first, then those
 //! of the server's definition.
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
 use serde::Deserialize;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
-    auth::Principal,
+    auth::{Owner, Principal},
     protocol::{Fault, Params},
     registry::{Cursor, Scope},
     store::{Found, ResourceUri, StoreError},
@@ -29,16 +29,16 @@ impl Dispatcher {
         let catalog = self.registry.catalog();
         let mut defined = catalog.resources().skip(cursor.done);
         while resources.len() < size {
-            let Some(resource) = defined.next() else { break };
-            cursor.done += 1;
-            // A dynamic resource of the same URI stands in its place, further on.
-            let shadowed = match ResourceUri::parse(&resource.uri) {
-                Ok(uri) => self.store.get(&owner, &uri).await.is_ok(),
-                Err(_) => false,
-            };
-            if !shadowed {
-                resources.push(resource.clone());
+            let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();
+            if next.is_empty() {
+                break;
             }
+            cursor.done += next.len();
+            // All at once, since the store may be far away.
+            let shadowed = next.iter().map(|resource| self.is_shadowed(&owner, &resource.uri));
+            let shadowed = try_join_all(shadowed).await.map_err(|e| internal(&e))?;
+            let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
+            resources.extend(shown.map(|(resource, _)| resource.clone()));
         }
         let mut more = defined.next().is_some();
         if !more {
@@ -55,6 +55,17 @@ impl Dispatcher {
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = more.then(|| cursor.encode());
         Ok(Reply::Resources(result, CacheHint::OWN))
+    }
+
+    /// Whether a dynamic resource stands in that one's place, further on.
+    async fn is_shadowed(&self, owner: &Owner, uri: &str) -> Result<bool, StoreError> {
+        let Ok(uri) = ResourceUri::parse(uri) else { return Ok(false) };
+        match self.store.get(owner, &uri).await {
+            Ok(_) => Ok(true),
+            // The list of what is stored cannot be had either.
+            Err(down @ StoreError::Unavailable { .. }) => Err(down),
+            Err(_) => Ok(false),
+        }
     }
 
     pub(super) async fn read_resource(

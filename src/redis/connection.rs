@@ -14,7 +14,7 @@ use ::redis::{
     cluster_async::ClusterConnection,
 };
 
-use super::{Call, RedisError, settings::Place};
+use super::{Call, RedisError, error::ends_connection, settings::Place};
 
 pub(super) struct Commands {
     to: To,
@@ -181,11 +181,7 @@ impl Live {
     /// Has it replaced if this answer says that it is of no more use; so does
     /// one that may not write: another server has taken over.
     fn judge<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
-        if let Err(error) = &answer
-            && (error.is_unrecoverable_error()
-                || error.is_timeout()
-                || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly))
-        {
+        if answer.as_ref().is_err_and(ends_connection) {
             self.lost.store(true, Ordering::Relaxed);
         }
         answer

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::redis::{ErrorKind, ServerErrorKind};
+use ::redis::ErrorKind;
 
 /// Texts are for the log and for whoever starts the server, not for clients;
 /// no text holds a password.
@@ -33,22 +33,36 @@ pub enum RedisError {
     Layout(#[from] super::layout::LayoutError),
 }
 
+/// What a server says that cannot serve now, or not any more.
+const ABSENT: [&str; 6] = ["LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", READ_ONLY];
+
+/// What a server says that another one has taken over from.
+const READ_ONLY: &str = "READONLY";
+
 impl RedisError {
     pub(super) fn of(error: ::redis::RedisError, timeout: Duration) -> Self {
         match error.kind() {
             _ if error.is_timeout() => Self::Slow(timeout),
-            _ if error.code() == Some("OOM") => Self::Full(error),
+            _ if says(&error, &["OOM"]) => Self::Full(error),
+            _ if says(&error, &ABSENT) => Self::Unreachable(error),
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Unreachable(error),
             ErrorKind::UnexpectedReturnType | ErrorKind::Parse => Self::Unexpected(error),
-            ErrorKind::Io
-            | ErrorKind::ClusterConnectionNotFound
-            | ErrorKind::Server(
-                ServerErrorKind::BusyLoading
-                | ServerErrorKind::ClusterDown
-                | ServerErrorKind::MasterDown
-                | ServerErrorKind::ReadOnly
-                | ServerErrorKind::TryAgain,
-            ) => Self::Unreachable(error),
             _ => Self::Refused(error),
         }
     }
+}
+
+/// Whether the connection is of no more use after this error.
+pub(super) fn ends_connection(error: &::redis::RedisError) -> bool {
+    error.is_unrecoverable_error() || error.is_timeout() || says(error, &[READ_ONLY])
+}
+
+/// Whether an answer, or one of those in a pipeline, begins with such a word.
+fn says(error: &::redis::RedisError, words: &[&str]) -> bool {
+    let said = |code: &str| words.contains(&code);
+    error.code().is_some_and(said)
+        || error
+            .clone()
+            .into_server_errors()
+            .is_some_and(|errors| errors.iter().any(|(_, error)| said(error.code())))
 }

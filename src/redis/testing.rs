@@ -1,5 +1,10 @@
 //! A real `redis-server` of a test's own, on a free port, gone with it.
 
+#![allow(
+    dead_code,
+    reason = "tests inside and outside of the crate share it, and use different parts"
+)]
+
 use std::{
     net::TcpListener,
     process::{Child, Command, Stdio},
@@ -32,6 +37,15 @@ impl RedisServer {
         Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
     }
 
+    /// One that takes part in a cluster, once it is told in which.
+    pub(crate) async fn of_cluster() -> Self {
+        // By default the second port is so much higher that it may not exist.
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let bus = free.local_addr().expect("it has an address").port().to_string();
+        drop(free);
+        Self::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus]).await
+    }
+
     async fn start_with(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         loop {
@@ -48,8 +62,30 @@ impl RedisServer {
         }
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Of the options that it was started with.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let at = self.options.iter().position(|option| option == name)?;
+        self.options.get(at + 1).map(String::as_str)
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Tells it something, past whatever is tested.
+    pub(crate) async fn command(&self, words: &[&str]) {
+        let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+        let bulk: Vec<String> = words.iter().map(word).collect();
+        let command = format!("*{}\r\n{}", words.len(), bulk.concat());
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        stream.write_all(command.as_bytes()).await.expect("it takes commands");
+        let mut answer = [0; 1];
+        stream.read_exact(&mut answer).await.expect("it answers");
+        assert_ne!(answer, *b"-", "{words:?} is refused");
     }
 
     /// `kill -9`

@@ -19,6 +19,8 @@ mod listings;
 mod paging;
 mod process;
 mod readme;
+mod redis;
+mod redis_migrations;
 mod resources;
 mod sdk;
 mod shutdown;

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::support::{Answer, Events, http, patiently};
 
-fn larder(arguments: &[&str]) -> Command {
+pub(crate) fn larder(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
     command.args(arguments).kill_on_drop(true).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -30,7 +30,7 @@ pub(crate) async fn serving(arguments: &[&str]) -> (Child, String) {
     (child, url.to_owned())
 }
 
-async fn signal(child: &Child, signal: &str) {
+pub(crate) async fn signal(child: &Child, signal: &str) {
     let id = child.id().unwrap().to_string();
     let sent = Command::new("kill").args([signal, &id]).status().await.unwrap();
     assert!(sent.success());
@@ -42,7 +42,10 @@ fn post(url: &str, body: &Value) -> reqwest::RequestBuilder {
 }
 
 /// Exit code, and what was said on standard error.
-async fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+pub(crate) async fn refused(
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (Option<i32>, String) {
     let mut command = larder(arguments);
     command.envs(environment.iter().copied());
     let output = patiently("the process to end", command.output()).await.unwrap();

@@ -12,7 +12,7 @@ mod scripts;
 mod tests;
 mod upload;
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -146,8 +146,15 @@ impl Inner {
         }
         let stored: Vec<entry::Stored> = self.redis.pipeline(&gets).await.map_err(unavailable)?;
         let entries = names.iter().zip(stored).map(|(uri, stored)| stored.read(owner, uri));
-        let living = entries.filter_map(Result::transpose);
-        living.map(|living| living.map(|(entry, _)| Arc::new(entry))).collect()
+        // One that cannot be read is missing from the list, and the rest is there.
+        let readable = entries.filter_map(|entry| match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                tracing::error!(%error, source = error.source(), "left out of a listing");
+                None
+            }
+        });
+        Ok(readable.map(|(entry, _)| Arc::new(entry)).collect())
     }
 }
 

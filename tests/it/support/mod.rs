@@ -5,6 +5,8 @@ mod events;
 mod legacy;
 mod modern;
 mod raw;
+#[path = "../../../src/redis/testing.rs"]
+mod redis;
 mod server;
 mod stage;
 mod tools;
@@ -16,6 +18,7 @@ pub(crate) use events::{Events, messages};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
+pub(crate) use redis::RedisServer;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::numbered_lines;

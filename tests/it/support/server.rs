@@ -41,8 +41,13 @@ impl Server {
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
         let registry = tools::registry(&stage, setup.page_size);
-        let time = Arc::new(clock.clone());
-        let mut app = App::with(registry, setup.config, time, Random::system()).unwrap();
+        let mut app = if setup.config.redis().is_some() {
+            // Redis has a time of its own.
+            App::open(registry, setup.config).await.unwrap()
+        } else {
+            let time = Arc::new(clock.clone());
+            App::with(registry, setup.config, time, Random::system()).unwrap()
+        };
         // No test is to depend on how busy the machine is.
         app.http().promote_after = Duration::from_secs(3600);
         (setup.http)(app.http());

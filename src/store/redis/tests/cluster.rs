@@ -1,0 +1,87 @@
+//! The same over a cluster: every key of one owner lies on one node.
+
+use std::time::Duration;
+
+use super::{heard, lasting, maintained, patiently, read, replica, settings, uri};
+use crate::{
+    auth::Owner,
+    redis::{Redis, RedisSettings, cmd, testing::RedisServer},
+    store::{ChangeKind, Content, Details, StoreError, blocks::BLOCK_BYTES, contract::Setup},
+};
+
+/// Three nodes that know each other and share the slots.
+async fn cluster() -> Vec<RedisServer> {
+    let mut nodes = Vec::new();
+    let mut handles = Vec::new();
+    for _ in 0..3 {
+        let node = RedisServer::of_cluster().await;
+        handles.push(Redis::open(&settings(&node)).await.expect("it is there"));
+        nodes.push(node);
+    }
+    let tell = async |handle: &Redis, words: &[&str]| {
+        let mut command = cmd("CLUSTER");
+        handle.query::<String>(command.arg(words)).await.expect("it does as it is told")
+    };
+    let slots = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]];
+    for ((handle, [first, last]), epoch) in handles.iter().zip(slots).zip(["1", "2", "3"]) {
+        tell(handle, &["ADDSLOTSRANGE", first, last]).await;
+        tell(handle, &["SET-CONFIG-EPOCH", epoch]).await;
+    }
+    for node in &nodes[1..] {
+        let bus = node.option("--cluster-port").expect("it has one");
+        tell(&handles[0], &["MEET", "127.0.0.1", &node.port().to_string(), bus]).await;
+    }
+    for handle in &handles {
+        patiently(async {
+            loop {
+                let info = tell(handle, &["INFO"]).await;
+                if info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3") {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
+    }
+    nodes
+}
+
+#[tokio::test]
+async fn resources_and_their_changes_go_through_a_cluster() {
+    let nodes = cluster().await;
+    let url =
+        format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
+    let settings = RedisSettings { timeout: Duration::from_secs(5), ..RedisSettings::new(url) };
+    let setup = Setup { bytes_per_owner: 4 * BLOCK_BYTES as u64, ..Setup::default() };
+    let (a, b) = (replica(&settings, &setup).await, replica(&settings, &setup).await);
+    let _maintained = maintained(&a);
+    let large = vec![7; 3 * BLOCK_BYTES + 1];
+    // Enough owners for every node.
+    for owner in (0..12).map(|n| Owner::new(format!("owner {n}"))) {
+        let mut changes = b.feed().listen(&owner);
+        let content = Content::from(large.clone());
+        a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
+        assert!(read(&b, &owner, "x:1").await == large, "it is another");
+        b.update(&owner, uri("x:1"), "small".into(), None).await.expect("it is there");
+        a.create(&owner, uri("x:2"), "short-lived".into(), lasting(300)).await.expect("it fits");
+        let page = b.list(&owner, "x:", None, 10).await.expect("it lists");
+        assert_eq!(page.entries.len(), 2);
+        let full = b.create(&owner, uri("x:3"), large.repeat(2).into(), Details::default()).await;
+        assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+        assert!(b.delete(&owner, &uri("x:1")).await.expect("it can be deleted"));
+        for expected in [
+            (ChangeKind::Created, "x:1"),
+            (ChangeKind::Updated, "x:1"),
+            (ChangeKind::Created, "x:2"),
+            (ChangeKind::Deleted, "x:1"),
+            (ChangeKind::Expired, "x:2"),
+        ] {
+            assert_eq!(heard(&mut changes).await, (expected.0, expected.1.to_owned()));
+        }
+    }
+    for node in &nodes {
+        let handle = Redis::open(&super::settings(node)).await.expect("it is there");
+        let keys: Vec<String> = handle.query(cmd("KEYS").arg("*:blob:*")).await.expect("it lists");
+        assert!(!keys.is_empty(), "a node is left out");
+    }
+}

@@ -1,0 +1,132 @@
+//! What lies in Redis, and for how long.
+
+use std::time::Duration;
+
+use futures_util::stream;
+
+use super::{lasting, maintained, on, patiently, settings, uri};
+use crate::{
+    auth::Owner,
+    redis::{Redis, cmd, testing::RedisServer},
+    store::{Content, Details, StoreError, blocks::BLOCK_BYTES},
+};
+
+/// All keys but those that say which layout this is, with the milliseconds
+/// that they live.
+async fn keys(redis: &Redis) -> Vec<(String, i64)> {
+    let keys: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists them");
+    let mut lives = Vec::new();
+    for key in keys.into_iter().filter(|key| !key.ends_with(":layout")) {
+        let life: i64 = redis.query(cmd("PTTL").arg(&key)).await.expect("it answers");
+        lives.push((key, life));
+    }
+    lives
+}
+
+#[tokio::test]
+async fn redis_shows_the_life_that_is_left_and_nothing_after_it_with_no_server_running() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("a:{b}");
+    store.create(&owner, uri("x:1"), "text".into(), lasting(1500)).await.expect("it fits");
+    let of_the_resource = |(key, _): &&(String, i64)| {
+        key.contains(":blob:") || key.contains(":entry:a%3A%7Bb%7D:x:1")
+    };
+    let all = keys(&redis).await;
+    let own: Vec<_> = all.iter().filter(of_the_resource).collect();
+    assert_eq!(own.len(), 2, "{all:?}");
+    for (key, life) in own {
+        assert!((500..=1500).contains(life), "{key} lives {life}");
+    }
+    for (key, life) in &all {
+        assert!((500..=62_000).contains(life), "{key} lives {life}");
+        assert!(key.starts_with("larder:{") && key.matches('{').count() == 1, "{key}");
+    }
+    drop(store);
+    tokio::time::sleep(Duration::from_millis(1600)).await;
+    let all = keys(&redis).await;
+    assert!(!all.iter().any(|key| of_the_resource(&key)), "{all:?}");
+    assert!(all.iter().all(|(_, life)| (0..=60_000).contains(life)), "{all:?}");
+}
+
+#[tokio::test]
+async fn nothing_at_all_is_left_where_a_server_runs() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let _maintained = maintained(&store);
+    for n in 0..50 {
+        let owner = Owner::new(format!("owner {}", n % 5));
+        let name = uri(&format!("x:{n}"));
+        store.create(&owner, name, "text".into(), lasting(200 + n)).await.expect("it fits");
+    }
+    assert!(!keys(&redis).await.is_empty());
+    patiently(async {
+        while !keys(&redis).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deleting_leaves_only_what_someone_may_still_be_reading() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    store.create(&owner, uri("x:1"), "text".into(), Details::default()).await.expect("it fits");
+    store.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
+    let left = keys(&redis).await;
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].0.contains(":blob:") && (1..=60_000).contains(&left[0].1), "{left:?}");
+}
+
+#[tokio::test]
+async fn content_that_never_arrives_expires_and_what_is_given_up_goes_at_once() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    let halfway = async {
+        let pieces = stream::iter([Ok(vec![1; 3 * BLOCK_BYTES].into())]);
+        let content =
+            Content::byte_stream(futures_util::StreamExt::chain(pieces, stream::pending()));
+        store.create(&owner, uri("x:1"), content, Details::default()).await
+    };
+    let arriving = async {
+        loop {
+            let keys = keys(&redis).await;
+            if let [(key, life)] = &keys[..] {
+                assert!(key.contains(":blob:") && *life > 0, "{keys:?}");
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = halfway => panic!("the rest is missing"),
+        () = patiently(arriving) => {}
+    }
+    patiently(async { while !keys(&redis).await.is_empty() {} }).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_damage_to_that_resource_alone() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    for name in ["x:1", "x:2"] {
+        store.create(&owner, uri(name), "text".into(), Details::default()).await.expect("it fits");
+    }
+    let key = redis.keys().shard_of("alice").key_with("entry", "alice", "x:1");
+    redis.query::<()>(cmd("HSET").arg(key).arg("meta").arg("{")).await.expect("it can be set");
+    let damaged = store.get(&owner, &uri("x:1")).await.map(|found| found.entry);
+    assert!(matches!(damaged, Err(StoreError::Corrupt { .. })), "{damaged:?}");
+    assert_eq!(super::read(&store, &owner, "x:2").await, "text");
+    let page = store.list(&owner, "", None, 10).await.expect("the list still works");
+    assert_eq!(page.entries.iter().map(|e| e.uri.as_str()).collect::<Vec<_>>(), ["x:2"]);
+    store.create(&owner, uri("x:1"), "anew".into(), Details::default()).await.expect("it fits");
+    assert_eq!(super::read(&store, &owner, "x:1").await, "anew");
+}

@@ -1,0 +1,112 @@
+//! The contract; and what it does not say: what lies in Redis, what replicas
+//! see of each other, what happens when Redis goes.
+
+mod cluster;
+mod keys;
+mod outage;
+mod replicas;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{RedisBackend, RedisLimits};
+use crate::{
+    auth::Owner,
+    clock::SystemClock,
+    random::Random,
+    redis::{Redis, RedisSettings, layout::Layout, testing::RedisServer},
+    store::{
+        ChangeKind, Changes, Details, ResourceUri, Store,
+        contract::{Harness, Setup},
+    },
+};
+
+/// A server of its own, and on it as many installations as it has stores.
+struct OnRedis {
+    server: RedisServer,
+    installations: AtomicU32,
+}
+
+impl OnRedis {
+    async fn new() -> Self {
+        Self { server: RedisServer::start().await, installations: AtomicU32::new(0) }
+    }
+}
+
+fn settings(server: &RedisServer) -> RedisSettings {
+    RedisSettings { timeout: Duration::from_secs(1), ..RedisSettings::new(server.url()) }
+}
+
+/// One more replica of the installation with these settings.
+async fn replica(settings: &RedisSettings, setup: &Setup) -> Store {
+    let redis = Redis::open(settings).await.expect("it is there");
+    Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
+    let limits = RedisLimits {
+        bytes_per_owner: setup.bytes_per_owner,
+        resources_per_owner: setup.resources_per_owner,
+    };
+    let backend = RedisBackend::open(redis, Random::system(), limits).await.expect("it opens");
+    Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
+}
+
+/// A replica on a server of one's own.
+async fn on(server: &RedisServer) -> Store {
+    replica(&settings(server), &Setup::default()).await
+}
+
+fn uri(uri: &str) -> ResourceUri {
+    ResourceUri::parse(uri).expect("it is a URI")
+}
+
+fn lasting(millis: u64) -> Details {
+    Details { ttl: Some(Duration::from_millis(millis)), ..Details::default() }
+}
+
+async fn read(store: &Store, owner: &Owner, name: &str) -> Bytes {
+    let found = store.get(owner, &uri(name)).await.expect("it is there");
+    found.bytes().await.expect("it can be read")
+}
+
+/// Runs what a store does without being asked, for as long as it is held.
+fn maintained(store: &Store) -> AbortOnDropHandle<()> {
+    let store = store.clone();
+    AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
+}
+
+/// Waits, but not for ever.
+async fn patiently<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work).await.expect("it comes to an end")
+}
+
+async fn heard(changes: &mut Changes) -> (ChangeKind, String) {
+    let change = patiently(changes.next()).await.expect("none is missed").expect("it goes on");
+    (change.kind, change.uri.to_string())
+}
+
+#[async_trait]
+impl Harness for OnRedis {
+    async fn store(&self, setup: Setup) -> Store {
+        let installation = self.installations.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("larder-{installation}");
+        replica(&RedisSettings { prefix, ..settings(&self.server) }, &setup).await
+    }
+
+    async fn pass(&self, span: Duration) {
+        tokio::time::sleep(span).await;
+    }
+
+    fn tick(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+}
+
+crate::store_contract!(OnRedis::new().await);

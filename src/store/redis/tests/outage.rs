@@ -1,0 +1,132 @@
+//! Redis goes, comes back with or without what it had, or is slow.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{heard, maintained, on, patiently, read, settings, uri};
+use crate::{
+    auth::Owner,
+    redis::{Redis, cmd, layout, testing::RedisServer},
+    store::{ChangeKind, Details, Store, StoreError},
+};
+
+async fn create(store: &Store, owner: &Owner, name: &str) -> Result<(), StoreError> {
+    store.create(owner, uri(name), "text".into(), Details::default()).await.map(|_| ())
+}
+
+/// That whatever is asked fails, says why, and does so soon.
+async fn everything_fails_soon(store: &Store, owner: &Owner) {
+    let begin = Instant::now();
+    let failures = tokio::join!(
+        create(store, owner, "x:2"),
+        async { store.get(owner, &uri("x:1")).await.map(|_| ()) },
+        async { store.delete(owner, &uri("x:1")).await.map(|_| ()) },
+        async { store.list(owner, "", None, 10).await.map(|_| ()) },
+        async { store.update(owner, uri("x:1"), "new".into(), None).await.map(|_| ()) },
+    );
+    for failure in [failures.0, failures.1, failures.2, failures.3, failures.4] {
+        match failure {
+            Err(StoreError::Unavailable { backend: "redis", .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5), "it took {:?}", begin.elapsed());
+}
+
+/// Until it succeeds again.
+async fn recovered(store: &Store, owner: &Owner) {
+    patiently(async {
+        while create(store, owner, "x:recovered").await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn killed_and_back_with_its_data() {
+    let mut server = RedisServer::durable().await;
+    let store = on(&server).await;
+    let _maintained = maintained(&store);
+    let owner = Owner::new("alice");
+    create(&store, &owner, "x:1").await.expect("it fits");
+    let found = store.get(&owner, &uri("x:1")).await.expect("it is there");
+    server.kill();
+    everything_fails_soon(&store, &owner).await;
+    assert!(found.bytes().await.is_err(), "what was not read yet cannot be read");
+    server.restart().await;
+    recovered(&store, &owner).await;
+    assert_eq!(read(&store, &owner, "x:1").await, "text");
+    assert_eq!(found.bytes().await.expect("it is there again"), "text");
+}
+
+#[tokio::test]
+async fn killed_and_back_without_its_data() {
+    let mut server = RedisServer::start().await;
+    let store = on(&server).await;
+    let _maintained = maintained(&store);
+    let owner = Owner::new("alice");
+    create(&store, &owner, "x:1").await.expect("it fits");
+    let mut changes = store.feed().listen(&owner);
+    server.restart().await;
+    recovered(&store, &owner).await;
+    assert!(store.get(&owner, &uri("x:1")).await.is_err_and(|gone| gone.is_not_found()));
+    assert_eq!(read(&store, &owner, "x:recovered").await, "text");
+    // Who listens is told that something may have been missed, and hears again.
+    let missed = async { while changes.next().await.is_ok() {} };
+    patiently(missed).await;
+    create(&store, &owner, "x:2").await.expect("it fits");
+    while heard(&mut changes).await != (ChangeKind::Created, "x:2".into()) {}
+    // Another that starts now finds it as it needs it.
+    assert_eq!(read(&on(&server).await, &owner, "x:2").await, "text");
+}
+
+#[tokio::test]
+async fn paused_and_resumed() {
+    let server = RedisServer::start().await;
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    create(&store, &owner, "x:1").await.expect("it fits");
+    server.pause();
+    everything_fails_soon(&store, &owner).await;
+    server.resume();
+    recovered(&store, &owner).await;
+    assert_eq!(read(&store, &owner, "x:recovered").await, "text");
+}
+
+#[tokio::test]
+async fn out_of_memory_is_full_and_evicts_nothing() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    create(&store, &owner, "x:1").await.expect("it fits");
+    let mut limit = cmd("CONFIG");
+    redis.query::<()>(limit.arg("SET").arg("maxmemory").arg(1)).await.expect("it can be set");
+    let full = create(&store, &owner, "x:2").await;
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    assert_eq!(read(&store, &owner, "x:1").await, "text");
+}
+
+#[tokio::test]
+async fn a_layout_that_has_moved_on_is_not_touched() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    let shard = redis.keys().shard_of("alice");
+    redis.query::<()>(cmd("SET").arg(layout::key(&shard)).arg(2)).await.expect("it can be set");
+    for refused in
+        [create(&store, &owner, "x:1").await, store.delete(&owner, &uri("x:1")).await.map(|_| ())]
+    {
+        match refused {
+            Err(StoreError::Unavailable { source, .. }) => {
+                assert!(source.to_string().contains("newer"), "{source}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let size: u64 = redis.query(&cmd("DBSIZE")).await.expect("it answers");
+    assert!(size <= u64::from(crate::redis::SHARDS) + 1, "only content was written: {size}");
+}
