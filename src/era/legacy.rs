@@ -1,7 +1,13 @@
 //! The legacy era: sessions, streams that can be resumed, and single requests
 //! without a session.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::StreamExt;
 use rmcp::model::{ClientCapabilities, Implementation};
@@ -36,6 +42,8 @@ pub struct Legacy {
     max: ProtocolVersion,
     /// Whether what was created in a session goes when the client ends it.
     delete_resources: bool,
+    /// Calls are cancelled because the process ends.
+    stopping: AtomicBool,
     /// What replies carry.
     pub dress: Dress,
 }
@@ -66,7 +74,8 @@ impl Legacy {
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
+        let stopping = AtomicBool::new(false);
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, stopping, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -76,8 +85,9 @@ impl Legacy {
         self.tasks.reopen();
     }
 
-    /// Cancels whatever still runs.
+    /// Cancels whatever still runs, and tells whoever waits for it.
     pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
         self.calls.cancel_everywhere();
     }
 
@@ -366,6 +376,7 @@ impl Legacy {
                 Some(message) => Some(Step::Message(message)),
                 None => call.next().await,
             };
+            let is_last = !matches!(step, Some(Step::Message(_)));
             let written = match step {
                 Some(Step::Message(Outgoing::Disconnect { retry })) => {
                     writer.disconnect(retry).await
@@ -375,12 +386,23 @@ impl Legacy {
                     None => Ok(()),
                 },
                 Some(Step::Outcome(outcome)) => {
-                    writer.append(encode_outcome(id, outcome, &self.dress).await).await
+                    writer.finish(encode_outcome(id, outcome, &self.dress).await).await
                 }
+                None if self.stopping.load(Ordering::Relaxed) => {
+                    // Whoever comes back to another process must not wait for ever.
+                    let fault = Fault::Unavailable(
+                        "The server is stopping. Send the request again.".into(),
+                    );
+                    writer.finish(failure(Some(id), &fault, self.dress.era())).await
+                }
+                // Nothing is said of what the client has cancelled.
                 None => return,
             };
             if let Err(error) = written {
                 tracing::warn!(%error, "a call's stream cannot be written");
+                return call.give_up();
+            }
+            if is_last {
                 return;
             }
         }

@@ -150,6 +150,10 @@ pub trait StreamWriter: Send {
     /// Appends one JSON-RPC message.
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError>;
 
+    /// Appends the last message and closes the stream in one step, so that the
+    /// stream of a call that has ended never looks as if it had not.
+    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError>;
+
     /// Asks whoever follows to disconnect, once everything appended so far
     /// has been delivered.
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError>;

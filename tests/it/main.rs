@@ -21,6 +21,7 @@ mod process;
 mod readme;
 mod redis;
 mod redis_migrations;
+mod replicas;
 mod resources;
 mod sdk;
 mod shutdown;

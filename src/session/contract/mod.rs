@@ -91,6 +91,7 @@ macro_rules! session_contract {
                 a_trimmed_cursor_is_an_error_and_never_a_gap,
                 what_is_too_much_is_trimmed_but_never_the_newest,
                 what_is_too_old_is_trimmed_when_more_comes,
+                a_finished_stream_ends_with_its_last_message,
                 a_new_follower_cuts_the_old_one_off,
                 a_writer_can_send_the_connection_away_and_the_stream_goes_on,
                 running_streams_are_bounded_and_finished_ones_make_room;

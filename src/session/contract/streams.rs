@@ -111,6 +111,17 @@ pub async fn what_is_too_old_is_trimmed_when_more_comes(harness: &dyn Harness) {
     assert_eq!(texts(stage.follow(&after).await).await, ["3"]);
 }
 
+/// The end is seen together with the last message.
+pub async fn a_finished_stream_ends_with_its_last_message(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    let follower = stage.follow(&writer.start()).await;
+    append(&mut writer, "1").await;
+    writer.finish("result".into()).await.expect("it is appended");
+    assert_eq!(texts(follower).await, ["1", "result"]);
+    assert_eq!(texts(stage.follow(&writer.start()).await).await, ["1", "result"]);
+}
+
 /// A message goes to one connection (2025-11-25, transports: Multiple Connections).
 pub async fn a_new_follower_cuts_the_old_one_off(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;

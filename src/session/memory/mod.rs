@@ -231,6 +231,12 @@ impl StreamWriter for MemoryWriter {
         Ok(())
     }
 
+    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError> {
+        self.log.append(message);
+        self.log.close();
+        Ok(())
+    }
+
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError> {
         self.log.disconnect(retry);
         Ok(())

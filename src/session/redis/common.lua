@@ -44,6 +44,16 @@ local function wake(log)
   end
 end
 
+-- Closes a stream: it can be resumed for the replay time; whoever is reading
+-- then gets the linger time to finish.
+local function close(stream, replay, linger)
+  local log, till = key('log', session, stream), now + replay
+  redis.call('HSET', log, 'until', digits(till))
+  redis.call('PEXPIREAT', log, digits(till + linger))
+  redis.call('PEXPIREAT', key('stream', session, stream), digits(till + linger))
+  redis.call('ZADD', key('streams', session), digits(till), stream)
+end
+
 -- Appends a message, and drops the oldest while there are too many, too much,
 -- or too old ones: never the newest, which may be the result.
 local function push(id, stream, message, limits)

@@ -275,8 +275,16 @@ impl Sessions for RedisSessions {
             return Err(SessionError::too_many_streams(most));
         }
         let (inner, call) = (Arc::clone(inner), call.clone());
-        let (position, broken, hold) = (0, false, Some(hold));
-        Ok(Box::new(RedisWriter { inner, place, stream, call, position, broken, hold }))
+        Ok(Box::new(RedisWriter {
+            inner,
+            place,
+            stream,
+            call,
+            position: 0,
+            finished: false,
+            broken: false,
+            hold: Some(hold),
+        }))
     }
 
     async fn follow(&self, session: &Session, after: &EventId) -> Result<Deliveries, SessionError> {

@@ -24,6 +24,7 @@ pub(super) struct RedisWriter {
     pub(super) stream: Arc<str>,
     pub(super) call: RequestId,
     pub(super) position: u64,
+    pub(super) finished: bool,
     /// A message could not be written: whoever follows must not take the end
     /// for the end of the call.
     pub(super) broken: bool,
@@ -44,6 +45,26 @@ impl StreamWriter for RedisWriter {
     }
 
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError> {
+        self.write(&message, None).await
+    }
+
+    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError> {
+        let replay = self.inner.limits.replay;
+        self.write(&message, Some(millis(replay))).await?;
+        self.finished = true;
+        Ok(())
+    }
+
+    async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError> {
+        let call = self.place.stream(&self.inner.scripts.disconnect, &self.stream);
+        let done: Result<Vec<String>, _> = self.inner.redis.call(&call.arg(millis(retry))).await;
+        done.map(drop).map_err(|error| self.inner.unavailable(&error))
+    }
+}
+
+impl RedisWriter {
+    /// Appends; with a time for which it can be resumed, closes the stream, too.
+    async fn write(&mut self, message: &Bytes, replay: Option<u64>) -> Result<(), SessionError> {
         if self.broken {
             return Err(SessionError::Unavailable);
         }
@@ -51,7 +72,9 @@ impl StreamWriter for RedisWriter {
         let begin = Instant::now();
         loop {
             let call = self.place.stream(&inner.scripts.append, &self.stream);
-            let call = limited(call.arg(position).arg(&message[..]), &inner.limits);
+            let call = call.arg(position).arg(&message[..]);
+            let call = call.arg(replay.map_or_else(String::new, |replay| replay.to_string()));
+            let call = limited(call.arg(millis(LINGER)), &inner.limits);
             match inner.redis.call::<Vec<String>>(&call).await {
                 Ok(answer) if answer[0] == "ok" => {
                     self.position = position;
@@ -70,16 +93,13 @@ impl StreamWriter for RedisWriter {
             }
         }
     }
-
-    async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError> {
-        let call = self.place.stream(&self.inner.scripts.disconnect, &self.stream);
-        let done: Result<Vec<String>, _> = self.inner.redis.call(&call.arg(millis(retry))).await;
-        done.map(drop).map_err(|error| self.inner.unavailable(&error))
-    }
 }
 
 impl Drop for RedisWriter {
     fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
         // Without a runtime the process is ending; others will see that it has.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (inner, place, stream) =

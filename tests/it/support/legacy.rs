@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Events, Server, http, patiently};
 
+#[derive(Clone)]
 pub(crate) struct Legacy {
     http: Client,
     url: String,
@@ -22,8 +23,12 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        let (http, url) = (http(), server.url.clone());
-        let body = Self::initialize(version);
+        Self::begin(&server.url, &Self::initialize(version)).await
+    }
+
+    /// A session that begins at that address with that message.
+    pub(crate) async fn begin(url: &str, body: &Value) -> Self {
+        let (http, url) = (http(), url.to_owned());
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
@@ -34,6 +39,11 @@ impl Legacy {
         let taken = client.notify("notifications/initialized", json!({})).await;
         assert_eq!((taken.status, taken.body.len()), (202, 0));
         client
+    }
+
+    /// The same session at another address.
+    pub(crate) fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
     }
 
     pub(crate) fn initialize(version: &str) -> Value {
