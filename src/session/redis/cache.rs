@@ -18,8 +18,11 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Cache {
     ttl: Duration,
-    looked_up: Mutex<HashMap<Arc<str>, (Arc<Session>, Instant)>>,
+    looked_up: Mutex<LookedUp>,
 }
+
+/// By id, with when that was.
+type LookedUp = HashMap<Arc<str>, (Arc<Session>, Instant)>;
 
 impl Cache {
     pub(super) fn new(ttl: Duration) -> Self {
@@ -55,7 +58,7 @@ impl Cache {
         looked_up.shrink_to_fit();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, (Arc<Session>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, LookedUp> {
         self.looked_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -325,7 +325,7 @@ impl Sessions for RedisSessions {
 
     async fn maintain(&self) {
         // Redis removes what has expired.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

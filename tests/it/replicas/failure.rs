@@ -77,9 +77,9 @@ async fn without_redis_sessions_fail_fast_and_come_back() {
     let on_b = on_a.at(&b.url);
     for paused in [false, true] {
         if paused {
-            redis.pause()
+            redis.pause();
         } else {
-            redis.kill()
+            redis.kill();
         }
         // Whoever was here a moment ago is remembered for a moment.
         sleep(Duration::from_millis(1100)).await;
@@ -96,9 +96,9 @@ async fn without_redis_sessions_fail_fast_and_come_back() {
         }
         assert_eq!(greeted(&a).await["content"][0]["text"], "counted to 1");
         if paused {
-            redis.resume()
+            redis.resume();
         } else {
-            redis.restart().await
+            redis.restart().await;
         }
         for client in [&on_a, &on_b] {
             let back = async {

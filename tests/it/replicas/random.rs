@@ -14,7 +14,7 @@ const SESSIONS: usize = 10;
 const AT_ONCE: usize = 16;
 
 /// How far each counts.
-const TO: u64 = 6;
+const TO: u32 = 6;
 
 /// The same in every run: a linear congruential generator (Knuth's MMIX).
 struct Dice(u64);
@@ -44,7 +44,7 @@ async fn cut_and_resumed(client: &Legacy, replicas: &[Replica], id: u64) -> u64 
         },
     });
     let mut events = Events::of(next().post(&body).send().await.unwrap());
-    let (mut last, mut heard, mut cuts) = (String::new(), 0, 0);
+    let (mut last, mut heard, mut cuts) = (String::new(), 0_u32, 0);
     let mut until_cut = 1 + dice.below(4);
     loop {
         if until_cut == 0 {
@@ -69,7 +69,11 @@ async fn cut_and_resumed(client: &Legacy, replicas: &[Replica], id: u64) -> u64 
         }
         heard += 1;
         assert_eq!(message["params"]["progressToken"], id, "foreign: {message}");
-        assert_eq!(message["params"]["progress"].as_f64(), Some(heard as f64), "{id}: {message}");
+        assert_eq!(
+            message["params"]["progress"].as_f64(),
+            Some(f64::from(heard)),
+            "{id}: {message}"
+        );
     }
 }
 
