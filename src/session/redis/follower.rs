@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
-use super::{Inner, PATIENCE, RETRY, hub::Ear, keeper::Hold, scripts::Place, writer::last_words};
+use super::{Inner, RETRY, hub::Ear, keeper::Hold, scripts::Place, writer::last_words};
 use crate::{
     protocol::RequestId,
     redis::{RedisError, cmd, pipe},
@@ -18,6 +18,10 @@ const BATCH: usize = 256;
 /// How often to look whether the writer lives. One that is missed twice is
 /// gone; once may be a Redis that has just come back.
 const LOOK: Duration = Duration::from_millis(2500);
+
+/// How long a Redis that does not answer is put up with: longer than writers
+/// do, so that whoever comes back then finds out what became of the call.
+const PATIENCE: Duration = Duration::from_secs(super::PATIENCE.as_secs() + 2);
 
 /// How long the news that a session has ended may come after its streams are gone.
 const NEWS: Duration = Duration::from_millis(500);

@@ -64,8 +64,8 @@ const CACHED: Duration = Duration::from_secs(1);
 /// longer be resumed.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// How long writers and followers put up with a Redis that does not answer,
-/// and how long they wait before they try again.
+/// How long writers put up with a Redis that does not answer, and how long
+/// they wait before they try again.
 const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(200);
 
