@@ -17,6 +17,7 @@ use crate::{
     session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
     stdio::Stdio,
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
+    task::{MemoryTasks, TaskLimits, Tasks},
 };
 
 const ASK_REDIS: &str = "Redis has to be asked whether it is there: use App::open";
@@ -156,9 +157,12 @@ impl App {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
+        let tasks: Arc<dyn Tasks> =
+            Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
-        let dispatcher = Arc::new(Dispatcher::new(registry, store.clone(), random, limits));
+        let dispatcher =
+            Arc::new(Dispatcher::new(registry, store.clone(), Arc::clone(&tasks), random, limits));
         let max = config.max_version();
         let sealer = StateSealer::new(state_key, Arc::clone(&clock));
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
@@ -169,6 +173,7 @@ impl App {
             config.sessions.delete_resources,
         ));
         let maintenance = vec![
+            tokio::spawn(async move { tasks.maintain().await }),
             tokio::spawn({
                 let store = store.clone();
                 async move { store.maintain().await }

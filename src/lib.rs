@@ -30,8 +30,8 @@
 //! ```
 //!
 //! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`];
-//! [`registry`]; [`tools`]; [`dispatch`]; [`era`]; [`http`] and stdio;
+//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
+//! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
 pub mod app;
@@ -50,5 +50,7 @@ pub mod session;
 pub mod shutdown;
 mod stdio;
 pub mod store;
+pub mod task;
 pub mod telemetry;
 pub mod tools;
+pub mod workflow;

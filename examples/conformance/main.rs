@@ -2,6 +2,7 @@
 
 mod asking;
 mod prompts;
+mod tasks;
 
 use std::{sync::Arc, time::Duration};
 
@@ -197,6 +198,7 @@ fn main() -> std::process::ExitCode {
             .with(asking::questions)
             .with(asking::rounds)
             .with(prompts::prompts)
+            .with(tasks::tasks)
             .with(resources)
             .build()
     })

@@ -9,10 +9,11 @@ use tokio::net::TcpListener;
 
 use crate::{
     app::{App, OpenError},
-    config::Config,
+    config::{Config, Places},
     registry::{BuildError, Registry},
     shutdown, telemetry,
     tools::{self, ToolOptions},
+    workflow,
 };
 
 /// The process was asked for something that it cannot do.
@@ -88,7 +89,10 @@ struct ServerCli {
 /// The binary's main.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve { args, migrate } => run_with(args, migrate, build),
+        Command::Serve { args, migrate } => {
+            let places = args.config.as_deref().map(Places::of).unwrap_or_default();
+            run_with(args, migrate, move |config| build(config, &places))
+        }
         Command::Migrate(args) => in_runtime(async move {
             match migrate::run(&args).await {
                 Ok(()) => ExitCode::SUCCESS,
@@ -99,7 +103,7 @@ pub fn main() -> ExitCode {
 }
 
 /// The server that the binary is.
-fn build(config: &Config) -> Result<Registry, BuildError> {
+fn build(config: &Config, places: &Places) -> Result<Registry, BuildError> {
     let options = ToolOptions { output_bytes: config.tools.output_bytes };
     let mut builder = Registry::builder("larder")
             .instructions(
@@ -108,6 +112,10 @@ fn build(config: &Config) -> Result<Registry, BuildError> {
             .with(tools::reading(options));
     if config.tools.write {
         builder = builder.with(tools::writing());
+    }
+    for workflow in config.workflows.clone() {
+        let places = places.clone();
+        builder = builder.with(workflow::prompt_showing(workflow, move |p| places.show(p)));
     }
     builder.build()
 }

@@ -1,6 +1,8 @@
 //! The service's configuration: one TOML file, then the environment
 //! (`LARDER_SERVER__LISTEN`), then flags, each over the one before.
 
+mod workflows;
+
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -9,7 +11,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{protocol::ProtocolVersion, redis::RedisSettings};
+pub use self::workflows::Places;
+use crate::{protocol::ProtocolVersion, redis::RedisSettings, workflow::SequentialWorkflow};
 
 /// Everything that can be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The tools of the service.
     pub tools: ToolsConfig,
+    /// Prompts that run steps, one `[[workflows]]` each.
+    pub workflows: Vec<SequentialWorkflow>,
 }
 
 /// Longer than anybody waits for an answer.

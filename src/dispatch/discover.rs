@@ -6,7 +6,7 @@ use rmcp::model::{
 };
 
 use super::{CacheHint, Dispatcher, Reply};
-use crate::{protocol::ProtocolVersion, registry::Registry};
+use crate::{protocol::ProtocolVersion, registry::Registry, task::EXTENSION};
 
 impl Dispatcher {
     /// The versions are the era's to fill in.
@@ -18,7 +18,10 @@ impl Dispatcher {
 }
 
 pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> InitializeResult {
-    let mut result = InitializeResult::new(capabilities(registry))
+    let mut capabilities = capabilities(registry);
+    // Extensions are negotiated from request to request, which sessions do not know.
+    capabilities.extensions = None;
+    let mut result = InitializeResult::new(capabilities)
         .with_server_info(registry.info().clone())
         .with_protocol_version(wire_version(version));
     result.instructions = registry.instructions().map(str::to_owned);
@@ -44,6 +47,9 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
     }
     // Any handler may log.
     capabilities.logging = Some(JsonObject::new());
+    let mut extensions = model::ExtensionCapabilities::new();
+    extensions.insert(EXTENSION.to_owned(), JsonObject::new());
+    capabilities.extensions = Some(extensions);
     // Every tool may create resources, so there always are some to read.
     let mut resources = ResourcesCapability::default();
     resources.subscribe = Some(true);

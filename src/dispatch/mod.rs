@@ -6,6 +6,7 @@ mod prompts;
 mod reply;
 mod resources;
 mod running;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use reply::{CacheHint, ReadReply, Reply};
 pub(crate) use resources::fault;
@@ -23,8 +24,9 @@ use crate::{
     auth::Principal,
     protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
-    registry::{Asking, Registry, Scope},
+    registry::{Asking, Control, Paused, Registry, Scope},
     store::Store,
+    task::Tasks,
 };
 
 /// How many messages about one call may wait for a slow reader before the
@@ -71,14 +73,24 @@ pub struct Call {
 pub struct Dispatcher {
     registry: Arc<Registry>,
     store: Store,
+    tasks: Arc<dyn Tasks>,
+    /// Calls that run on as tasks.
+    running: TaskTracker,
     random: Random,
     limits: DispatchLimits,
 }
 
 impl Dispatcher {
     /// A dispatcher over what a server offers and where its resources lie.
-    pub fn new(registry: Registry, store: Store, random: Random, limits: DispatchLimits) -> Self {
-        Self { registry: Arc::new(registry), store, random, limits }
+    pub fn new(
+        registry: Registry,
+        store: Store,
+        tasks: Arc<dyn Tasks>,
+        random: Random,
+        limits: DispatchLimits,
+    ) -> Self {
+        let running = TaskTracker::new();
+        Self { registry: Arc::new(registry), store, tasks, running, random, limits }
     }
 
     /// What the server offers.
@@ -96,6 +108,8 @@ impl Dispatcher {
     pub fn start(self: &Arc<Self>, call: Call) -> Running {
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let cancellation = CancellationToken::new();
+        let control = Arc::new(Control::default());
+        let owner = call.principal.owner();
         let scope = Scope {
             request_id: self.random.id().into(),
             principal: call.principal,
@@ -107,20 +121,24 @@ impl Dispatcher {
             progress_token: call.meta.progress_token,
             log_level: call.log_level,
             asking: call.asking.clone(),
+            control: Arc::clone(&control),
             outbox,
             cancellation: cancellation.clone(),
         };
         let this = Arc::clone(self);
         let (method, params) = (call.method, call.params);
         let asking = call.asking;
+        let cancel_with_task = cancellation.clone();
         let outcome = async move {
-            let run = this.run(method, &params, scope);
-            match asking {
-                Asking::Rounds(rounds) => rounds
-                    .run(run)
-                    .await?
-                    .unwrap_or_else(|required| Ok(Reply::InputRequired(required))),
-                _ => run.await,
+            let dispatcher = Arc::clone(&this);
+            let mut run: tasks::Run =
+                Box::pin(async move { dispatcher.run(method, &params, scope).await });
+            match control.run(&asking, run.as_mut()).await? {
+                Ok(outcome) => outcome,
+                Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
+                Err(Paused::Task) => {
+                    this.run_on(run, asking, control, owner, cancel_with_task).await
+                }
             }
         };
         Running::new(Box::pin(outcome), messages, cancellation)
@@ -138,6 +156,9 @@ impl Dispatcher {
             Method::ListResources => self.list_resources(params, &scope.principal).await,
             Method::ListResourceTemplates => self.list_templates(params),
             Method::ReadResource => self.read_resource(params, scope).await,
+            Method::GetTask => self.get_task(params, &scope).await,
+            Method::UpdateTask => self.update_task(params, &scope).await,
+            Method::CancelTask => self.cancel_task(params, &scope).await,
             // These concern a session or a connection: the eras answer them.
             Method::Initialize
             | Method::SetLevel

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
 
-use crate::{registry::InputRequired, store::Kind};
+use crate::{registry::InputRequired, store::Kind, task::TaskView};
 
 /// What a call comes to.
 pub enum Reply {
@@ -24,6 +24,10 @@ pub enum Reply {
     GetPrompt(model::GetPromptResult),
     /// `completion/complete`
     Complete(model::CompleteResult),
+    /// The call goes on as a task.
+    TaskCreated(TaskView),
+    /// `tasks/get`
+    Task(TaskView),
     /// The client has to be asked first.
     InputRequired(InputRequired),
     /// `resources/list`

@@ -15,7 +15,7 @@ pub struct Running {
     outcome: Option<Result<Reply, Fault>>,
     messages: mpsc::Receiver<Outgoing>,
     /// Tells what the handler has handed to others.
-    _cancel_on_drop: DropGuard,
+    cancel_on_drop: Option<DropGuard>,
 }
 
 /// What a running call gives next.
@@ -34,7 +34,7 @@ impl Running {
         cancellation: CancellationToken,
     ) -> Self {
         let cancel = cancellation.drop_guard();
-        Self { future: Some(future), outcome: None, messages, _cancel_on_drop: cancel }
+        Self { future: Some(future), outcome: None, messages, cancel_on_drop: Some(cancel) }
     }
 
     /// The next message, or the outcome once all messages that were sent
@@ -46,6 +46,10 @@ impl Running {
                 biased;
                 outcome = future => {
                     self.future = None;
+                    if matches!(outcome, Ok(Reply::TaskCreated(_))) {
+                        // The handler runs on; what it has handed to others, too.
+                        self.cancel_on_drop.take().map(DropGuard::disarm);
+                    }
                     self.outcome = Some(outcome);
                 }
                 Some(message) = self.messages.recv() => return Some(Step::Message(message)),

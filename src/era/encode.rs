@@ -14,6 +14,7 @@ use crate::{
     dispatch::{CacheHint, ReadReply, Reply},
     protocol::{Fault, ProtocolVersion, RequestId, SERVER_INFO},
     store::Kind,
+    task::TaskView,
 };
 
 /// A message on its way out: one line of JSON, whole or still being read.
@@ -141,6 +142,8 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
             dress.meta(&mut result.meta);
             frame(id, result)
         }
+        Reply::TaskCreated(task) => frame(id, task_result(&task, "task", dress)),
+        Reply::Task(task) => frame(id, task_result(&task, "complete", dress)),
         Reply::InputRequired(required) => {
             let mut meta = None;
             dress.meta(&mut meta);
@@ -294,8 +297,26 @@ impl PieceWriter {
     }
 }
 
+fn task_result(task: &TaskView, result_type: &str, dress: &Dress) -> Value {
+    let mut meta = None;
+    dress.meta(&mut meta);
+    let mut result = task.to_json(|fault| error(fault, dress.era));
+    result["resultType"] = json!(result_type);
+    result["_meta"] = json!(meta);
+    result
+}
+
 /// The error response to a request, or to what could not be read as one.
 pub fn failure(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
+    let mut message = json!({ "jsonrpc": "2.0", "error": error(fault, era) });
+    // JSON-RPC 2.0 has a null id where none could be read; MCP leaves it out.
+    if let Some(id) = id {
+        message["id"] = json!(id);
+    }
+    message.to_string().into()
+}
+
+fn error(fault: &Fault, era: Era) -> Value {
     let mut error = json!({ "code": code(fault, era), "message": fault.to_string() });
     match fault {
         Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
@@ -308,12 +329,7 @@ pub fn failure(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
         }
         _ => {}
     }
-    let mut message = json!({ "jsonrpc": "2.0", "error": error });
-    // JSON-RPC 2.0 has a null id where none could be read; MCP leaves it out.
-    if let Some(id) = id {
-        message["id"] = json!(id);
-    }
-    message.to_string().into()
+    error
 }
 
 /// The error code (2026-07-28, basic: Error Codes).

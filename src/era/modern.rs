@@ -175,9 +175,15 @@ fn name_in_body(member: &str, request: &Request) -> Result<Option<String>, Fault
         name: Option<&'a RawValue>,
         #[serde(default, borrow)]
         uri: Option<&'a RawValue>,
+        #[serde(default, borrow, rename = "taskId")]
+        task_id: Option<&'a RawValue>,
     }
     let named: Named<'_> = request.params.parse()?;
-    let raw = if member == "name" { named.name } else { named.uri };
+    let raw = match member {
+        "name" => named.name,
+        "uri" => named.uri,
+        _ => named.task_id,
+    };
     let value = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     Ok(value.and_then(|v| v.as_str().map(str::to_owned)))
 }

@@ -33,10 +33,16 @@ pub enum Method {
     Unsubscribe,
     /// `subscriptions/listen`
     Listen,
+    /// `tasks/get`
+    GetTask,
+    /// `tasks/update`
+    UpdateTask,
+    /// `tasks/cancel`
+    CancelTask,
 }
 
 impl Method {
-    const ALL: [(Self, &'static str); 15] = [
+    const ALL: [(Self, &'static str); 18] = [
         (Self::Initialize, "initialize"),
         (Self::Ping, "ping"),
         (Self::Discover, "server/discover"),
@@ -52,6 +58,9 @@ impl Method {
         (Self::Subscribe, "resources/subscribe"),
         (Self::Unsubscribe, "resources/unsubscribe"),
         (Self::Listen, "subscriptions/listen"),
+        (Self::GetTask, "tasks/get"),
+        (Self::UpdateTask, "tasks/update"),
+        (Self::CancelTask, "tasks/cancel"),
     ];
 
     /// The method of that name. Names are case-sensitive.
@@ -67,7 +76,7 @@ impl Method {
     /// Whether 2025-11-25 and earlier have it. `server/discover` is answered
     /// there too, for people with curl.
     pub fn in_legacy(self) -> bool {
-        self != Self::Listen
+        !matches!(self, Self::Listen | Self::GetTask | Self::UpdateTask | Self::CancelTask)
     }
 
     /// Whether 2026-07-28 has it.
@@ -84,6 +93,7 @@ impl Method {
         match self {
             Self::CallTool | Self::GetPrompt => Some("name"),
             Self::ReadResource => Some("uri"),
+            Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
             _ => None,
         }
     }

@@ -13,7 +13,6 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
     time::Duration,
 };
 
@@ -29,6 +28,9 @@ use crate::protocol::{Fault, Outgoing, RequestId};
 
 /// How long a client in a session may take to answer.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How often a client is asked the same before its answers are given up.
+const ATTEMPTS: u32 = 3;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -165,7 +167,6 @@ pub struct Rounds {
 struct Asked {
     questions: BTreeMap<String, Value>,
     answers: BTreeMap<String, Value>,
-    fault: Option<Fault>,
 }
 
 /// What a call comes to when it cannot go on without its client.
@@ -187,32 +188,18 @@ impl Rounds {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a call until it ends, or waits for an answer that there is not.
-    ///
-    /// # Errors
-    /// The fault that a question met.
-    pub async fn run<T>(
-        &self,
-        call: impl Future<Output = T>,
-    ) -> Result<Result<T, InputRequired>, Fault> {
-        let mut call = std::pin::pin!(call);
-        std::future::poll_fn(|cx| {
-            if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
-                return Poll::Ready(Ok(Ok(outcome)));
-            }
-            self.waker.register(cx.waker());
-            let mut asked = self.lock();
-            if let Some(fault) = asked.fault.take() {
-                return Poll::Ready(Err(fault));
-            }
-            if asked.questions.is_empty() {
-                return Poll::Pending;
-            }
-            let questions = std::mem::take(&mut asked.questions);
-            let state = (self.seal)(&asked.answers);
-            Poll::Ready(Ok(Err(InputRequired { questions, state })))
-        })
-        .await
+    pub(super) fn register(&self, waker: &std::task::Waker) {
+        self.waker.register(waker);
+    }
+
+    /// What the client has to be asked, if anything.
+    pub(super) fn required(&self) -> Option<InputRequired> {
+        let mut asked = self.lock();
+        if asked.questions.is_empty() {
+            return None;
+        }
+        let questions = std::mem::take(&mut asked.questions);
+        Some(InputRequired { questions, state: (self.seal)(&asked.answers) })
     }
 
     /// The answer, if the client brought a good one; otherwise asks, and never
@@ -230,12 +217,6 @@ impl Rounds {
             return answer;
         }
         self.lock().questions.insert(key.to_owned(), question);
-        self.waker.wake();
-        std::future::pending().await
-    }
-
-    async fn fail(&self, fault: Fault) -> ! {
-        self.lock().fault = Some(fault);
         self.waker.wake();
         std::future::pending().await
     }
@@ -387,13 +368,16 @@ impl<S> Context<S> {
         needs: Needs,
         method: &'static str,
         params: Value,
-        read: impl FnOnce(Value) -> Result<T, String>,
+        read: impl Fn(Value) -> Result<T, String>,
     ) -> Result<T, AskError> {
         let able = needs.met_by(&self.client().capabilities);
         match &self.scope().asking {
             Asking::No(reason) => Err(AskError::Unsupported((*reason).to_owned())),
-            Asking::Rounds(rounds) if !able => {
-                rounds.fail(Fault::MissingCapability { required: needs.declaration() }).await
+            Asking::Rounds(_) if !able => {
+                self.fail(Fault::MissingCapability { required: needs.declaration() }).await
+            }
+            Asking::Rounds(_) if self.scope().control.task().is_some() => {
+                self.ask_in_task(key, json!({ "method": method, "params": params }), read).await
             }
             Asking::Rounds(rounds) => {
                 Ok(rounds.ask(key, json!({ "method": method, "params": params }), read).await)
@@ -414,6 +398,39 @@ impl<S> Context<S> {
                     Ok(Err(_)) => Err(AskError::Refused("The session has ended.".into())),
                     Err(_) => Err(AskError::TimedOut),
                 }
+            }
+        }
+    }
+}
+
+impl<S> Context<S> {
+    /// Asks by the task's state. A key is used once in a task's life (SEP-2663:
+    /// Task Update Requests), so asking again after an answer that is none
+    /// takes another one.
+    async fn ask_in_task<T>(
+        &self,
+        key: &str,
+        question: Value,
+        read: impl Fn(Value) -> Result<T, String>,
+    ) -> Result<T, AskError> {
+        let Some(task) = self.scope().control.task() else {
+            return Err(AskError::Unsupported("The call is no task.".into()));
+        };
+        let mut attempt = 1;
+        loop {
+            let key = if attempt == 1 { key.to_owned() } else { format!("{key}_{attempt}") };
+            let answered = task.tasks.ask(&task.id, &key, question.clone()).await;
+            let answer = answered.await.map_err(|_| {
+                AskError::Refused("The task ended before the client answered.".into())
+            })?;
+            match read(answer) {
+                Ok(answer) => return Ok(answer),
+                Err(fault) if attempt == ATTEMPTS => {
+                    return Err(AskError::Refused(format!(
+                        "The client's answer cannot be used: {fault}"
+                    )));
+                }
+                Err(_) => attempt += 1,
             }
         }
     }

@@ -17,8 +17,12 @@ pub struct Builder<S = ()> {
     page_size: usize,
     state: Arc<S>,
     catalog: Catalog,
+    checks: Vec<Check>,
     faults: Vec<String>,
 }
+
+/// Something that can be checked only when everything is registered.
+type Check = Box<dyn FnOnce(&Catalog, &mut Vec<String>) + Send>;
 
 impl Builder {
     /// A server of that name, with this crate's version until
@@ -30,6 +34,7 @@ impl Builder {
             page_size: PAGE_SIZE,
             state: Arc::new(()),
             catalog: Catalog::default(),
+            checks: Vec::new(),
             faults: Vec::new(),
         }
     }
@@ -42,6 +47,7 @@ impl Builder {
             page_size: self.page_size,
             state: Arc::new(state),
             catalog: self.catalog,
+            checks: self.checks,
             faults: self.faults,
         }
     }
@@ -118,6 +124,16 @@ impl<S: Send + Sync + 'static> Builder<S> {
         add(self)
     }
 
+    /// Has something checked against all that is registered in the end.
+    #[must_use]
+    pub fn check(
+        mut self,
+        check: impl FnOnce(&Catalog, &mut Vec<String>) + Send + 'static,
+    ) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -125,6 +141,9 @@ impl<S: Send + Sync + 'static> Builder<S> {
     pub fn build(mut self) -> Result<Registry, BuildError> {
         if self.info.name.trim().is_empty() {
             self.faults.push("The server needs a name".into());
+        }
+        for check in self.checks {
+            check(&self.catalog, &mut self.faults);
         }
         if !self.faults.is_empty() {
             return Err(BuildError { faults: self.faults });

@@ -219,9 +219,7 @@ impl Registry {
     /// Whether a resource or a template of this server's definition bears or
     /// covers that URI.
     pub fn is_static(&self, uri: &str) -> bool {
-        let catalog = self.catalog();
-        catalog.resources.get(uri).is_some()
-            || catalog.templates.iter().any(|t| t.template.matches(uri).is_some())
+        self.catalog().covers(uri)
     }
 
     /// Reads a static resource, or through the first template that matches.
@@ -261,6 +259,17 @@ impl Catalog {
     /// Whether anything can be completed.
     pub fn has_completions(&self) -> bool {
         !self.templates.is_empty() || self.prompts.iter().any(|p| !p.completers.is_empty())
+    }
+
+    /// The input schema of that tool, if there is one.
+    pub fn input_schema(&self, tool: &str) -> Option<Arc<model::JsonObject>> {
+        self.tools.get(tool).map(|tool| Arc::clone(&tool.listed.input_schema))
+    }
+
+    /// Whether a resource or a template bears or covers that URI.
+    pub fn covers(&self, uri: &str) -> bool {
+        self.resources.get(uri).is_some()
+            || self.templates.iter().any(|t| t.template.matches(uri).is_some())
     }
 
     /// The static resources, in the order of registration.

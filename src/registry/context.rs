@@ -11,7 +11,7 @@ use rmcp::model::{self, ContentBlock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asking, Registry, ToolError};
+use super::{Asking, Control, Registry, ToolError};
 use crate::{
     auth::Principal,
     protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
@@ -42,6 +42,8 @@ pub struct Scope {
     pub log_level: Option<LogLevel>,
     /// How it can ask its client.
     pub asking: Asking,
+    /// What it may ask of whoever runs it.
+    pub control: Arc<Control>,
     /// Where messages about this call go.
     pub outbox: mpsc::Sender<Outgoing>,
     /// Cancelled when the call is.
@@ -110,6 +112,10 @@ impl<S> Context<S> {
     /// while the caller is slow to read.
     pub async fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         let scope = &self.call.scope;
+        if let (Some(task), Some(message)) = (scope.control.task(), message) {
+            // A task has no stream; whoever polls it sees how it goes.
+            task.tasks.note(&task.id, message).await;
+        }
         let Some(token) = scope.progress_token.clone() else { return };
         {
             let mut last = self.call.progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +199,8 @@ impl<S> Context<S> {
     /// Gives a resource new content; name, description, type and expiry stay.
     ///
     /// # Errors
-    /// As [`Store::update`].
+    /// As [`Store::update`]; [`StoreError::ReadOnly`] for what is part of the
+    /// server's definition.
     pub fn update_resource(
         &self,
         uri: impl Into<String>,
@@ -206,10 +213,15 @@ impl<S> Context<S> {
     /// Removes a resource; says whether there was one.
     ///
     /// # Errors
-    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`].
+    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`];
+    /// [`StoreError::ReadOnly`] for what is part of the server's definition.
     pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
-        let scope = &self.call.scope;
-        scope.store.delete(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+        let (scope, uri) = (&self.call.scope, ResourceUri::parse(uri)?);
+        let deleted = scope.store.delete(&scope.principal.owner(), &uri).await?;
+        if !deleted && scope.registry.is_static(uri.as_str()) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        Ok(deleted)
     }
 
     /// One of the caller's resources: what it is, and its content by window,
@@ -340,7 +352,16 @@ impl<'a> IntoFuture for UpdateResource<'a> {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
             let owner = self.scope.principal.owner();
-            self.scope.store.update(&owner, uri, self.content, self.ttl).await
+            let updated =
+                self.scope.store.update(&owner, uri.clone(), self.content, self.ttl).await;
+            match updated {
+                Err(error)
+                    if error.is_not_found() && self.scope.registry.is_static(uri.as_str()) =>
+                {
+                    Err(StoreError::ReadOnly { uri })
+                }
+                updated => updated,
+            }
         })
     }
 }

@@ -95,6 +95,14 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
+    /// Other arguments than the struct's: the properties of an object schema
+    /// (JSON Schema 2020-12).
+    #[must_use]
+    pub fn input_schema(mut self, schema: JsonObject) -> Self {
+        self.schema = schema;
+        self
+    }
+
     /// Suggests values of an argument while somebody types it; see
     /// [`Template::complete`](super::Template::complete).
     #[must_use]

@@ -24,7 +24,7 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 ///     .resource(Resource::text("docs://welcome", "Hello."))
 ///     .resource(Resource::new("docs://time", |_: Context| async { "now" }).title("The time"))
 ///     .build()?;
-/// assert_eq!(registry.resources().len(), 2);
+/// assert_eq!(registry.catalog().resources().len(), 2);
 /// # Ok::<(), larder::registry::BuildError>(())
 /// ```
 pub struct Resource<S = ()> {

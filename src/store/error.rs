@@ -43,6 +43,14 @@ pub enum StoreError {
         /// The name.
         uri: ResourceUri,
     },
+    /// The name belongs to the server's own definition.
+    #[error(
+        "{uri} is part of this server and cannot be changed or deleted; only stored resources can."
+    )]
+    ReadOnly {
+        /// The name.
+        uri: ResourceUri,
+    },
     /// A quota or the store's capacity would be exceeded.
     #[error("{0}")]
     Full(String),

@@ -19,13 +19,6 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 }
 
 async fn delete<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
-    if ctx.delete_resource(uri).await? {
-        return Ok(format!("Deleted {uri}."));
-    }
-    if ctx.registry().is_static(uri) {
-        return Err(ToolError::new(format!(
-            "{uri} is part of this server and cannot be deleted; only stored resources can."
-        )));
-    }
-    Ok(format!("Deleted {uri}: it was gone already."))
+    let gone_already = if ctx.delete_resource(uri).await? { "" } else { ": it was gone already" };
+    Ok(format!("Deleted {uri}{gone_already}."))
 }

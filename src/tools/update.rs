@@ -33,14 +33,6 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 
 async fn update<S>(ctx: &Context<S>, args: UpdateResource) -> Result<CallToolResult, ToolError> {
     let content = create::content(args.text, args.blob, args.json)?;
-    let entry = match ctx.update_resource(&args.uri, content).await {
-        Err(error) if error.is_not_found() && ctx.registry().is_static(&args.uri) => {
-            return Err(ToolError::new(format!(
-                "{} is part of this server and cannot be changed; only stored resources can.",
-                args.uri
-            )));
-        }
-        updated => updated?,
-    };
+    let entry = ctx.update_resource(args.uri, content).await?;
     Ok(wording::stored(&entry, "Updated"))
 }

@@ -10,9 +10,9 @@ use std::{
 const FLOORS: [&[&str]; 12] = [
     &["protocol", "clock", "random"],
     &["auth", "redis"],
-    &["store", "session"],
+    &["store", "session", "task"],
     &["registry"],
-    &["tools"],
+    &["tools", "workflow"],
     &["dispatch"],
     &["era"],
     &["http", "stdio"],

@@ -20,8 +20,16 @@ pub(crate) fn larder(arguments: &[&str]) -> Command {
 
 /// A server that listens, and where.
 pub(crate) async fn serving(arguments: &[&str]) -> (Child, String) {
-    let all = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
-    let mut child = larder(&all).spawn().unwrap();
+    let arguments = [&["serve"], arguments].concat();
+    serving_with(env!("CARGO_BIN_EXE_larder"), &arguments).await
+}
+
+/// The same of any program that takes `--listen`.
+pub(crate) async fn serving_with(program: &str, arguments: &[&str]) -> (Child, String) {
+    let mut command = Command::new(program);
+    command.args(arguments).args(["--listen", "127.0.0.1:0"]);
+    command.kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = patiently("the first line", stderr.next_line()).await.unwrap().unwrap();
     let url = line.strip_prefix("larder listening on ").unwrap_or_else(|| panic!("{line}"));

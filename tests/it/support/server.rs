@@ -2,7 +2,10 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use larder::{app::App, clock::ManualClock, config::Config, http::HttpOptions, random::Random};
+use larder::{
+    app::App, clock::ManualClock, config::Config, http::HttpOptions, random::Random,
+    registry::Registry,
+};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use super::{Stage, patiently, tools};
@@ -21,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
+    /// What it offers; the fixture's tools where nobody says otherwise.
+    pub(crate) registry: Option<Registry>,
 }
 
 impl Server {
@@ -36,11 +41,21 @@ impl Server {
             .await
     }
 
+    /// A server of that definition.
+    pub(crate) async fn of(registry: Registry) -> Self {
+        Self::configured(|setup| setup.registry = Some(registry)).await
+    }
+
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
-        let mut setup = Setup { config: Config::default(), http: Box::new(|_| {}), page_size: 100 };
+        let mut setup = Setup {
+            config: Config::default(),
+            http: Box::new(|_| {}),
+            page_size: 100,
+            registry: None,
+        };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = tools::registry(&stage, setup.page_size);
+        let registry = setup.registry.unwrap_or_else(|| tools::registry(&stage, setup.page_size));
         let mut app = if setup.config.redis().is_some() {
             // Redis has a time of its own.
             App::open(registry, setup.config).await.unwrap()

@@ -1,0 +1,67 @@
+//! A hint for whoever is stuck in a game: the workflow looks up which game is
+//! on, reads that game's walkthrough, and gives the model both.
+
+use larder::{
+    registry::{Context, Registry, ResourceError, Template, Tool, Variables},
+    workflow::{self, dsl::*},
+};
+use serde_json::json;
+
+/// Says which game is on and how far the player is.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct GetMyProgress {
+    /// Another game than the one that is on.
+    #[serde(default)]
+    game_id: Option<String>,
+}
+
+async fn get_my_progress(_: Context, args: GetMyProgress) -> String {
+    let game = args.game_id.unwrap_or_else(|| "zork1".into());
+    json!({ "game_id": game, "room": "West of House", "score": 0, "moves": 3 }).to_string()
+}
+
+async fn walkthrough(_: Context, variables: Variables) -> Result<&'static str, ResourceError> {
+    match variables["game_id"].as_str() {
+        "zork1" => Ok(
+            "Open the small mailbox. Read the leaflet. Go around the house: a window at its back is ajar.",
+        ),
+        "planetfall" => Ok("Scrub the deck until the ship explodes. Then run for the escape pod."),
+        _ => Err(ResourceError::NotFound),
+    }
+}
+
+fn get_hint() -> SequentialWorkflow {
+    SequentialWorkflow::new("get_hint", "Get a hint for the current game")
+        .argument("game_id", "Another game than the one that is on", false)
+        .with_instructions("Give one small hint. Do not tell the solution.")
+        .step(
+            WorkflowStep::new("get_progress", ToolHandle::new("get_my_progress"))
+                .with_guidance("I'll check your current game progress first...")
+                .arg("game_id", prompt_arg("game_id"))
+                .bind("user_progress"),
+        )
+        .step(
+            WorkflowStep::new(
+                "read_walkthrough",
+                ResourceHandle::new("if://walkthrough/{game_id}"),
+            )
+            .with_guidance("Now I'll fetch the walkthrough for your current game...")
+            .with_template_binding("game_id", field("user_progress", "game_id"))
+            .bind("walkthrough"),
+        )
+        .finish()
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("interactive-fiction")
+            .with(workflow::prompt(get_hint()))
+            .tool(Tool::new(get_my_progress))
+            .template(
+                Template::new("if://walkthrough/{game_id}", "Walkthrough", walkthrough)
+                    .description("How a game is won")
+                    .mime_type("text/plain"),
+            )
+            .build()
+    })
+}

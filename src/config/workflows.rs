@@ -1,0 +1,64 @@
+//! Where the workflows of a configuration file stand in it, so that what is
+//! wrong with one can be found.
+
+use std::{collections::HashMap, path::Path};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::workflow::Problem;
+
+/// The lines at which workflows and their steps begin.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    file: String,
+    lines: HashMap<(String, Option<String>), usize>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    workflows: Vec<Workflow>,
+}
+
+#[derive(Deserialize)]
+struct Workflow {
+    name: Spanned<String>,
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    name: Spanned<String>,
+}
+
+impl Places {
+    /// Looks through the file. What cannot be read has no places: whoever
+    /// reads it in earnest says why.
+    pub fn of(path: &Path) -> Self {
+        let Ok(text) = std::fs::read_to_string(path) else { return Self::default() };
+        let Ok(file) = toml::from_str::<File>(&text) else { return Self::default() };
+        let line = |name: &Spanned<String>| 1 + text[..name.span().start].matches('\n').count();
+        let mut lines = HashMap::new();
+        for workflow in &file.workflows {
+            let name = workflow.name.get_ref();
+            lines.insert((name.clone(), None), line(&workflow.name));
+            for step in &workflow.steps {
+                let key = (name.clone(), Some(step.name.get_ref().clone()));
+                lines.insert(key, line(&step.name));
+            }
+        }
+        Self { file: path.display().to_string(), lines }
+    }
+
+    /// The problem, with the place where it stands.
+    pub fn show(&self, problem: &Problem) -> String {
+        let key = (problem.workflow.clone(), problem.step.clone());
+        let whole = (problem.workflow.clone(), None);
+        match self.lines.get(&key).or_else(|| self.lines.get(&whole)) {
+            Some(line) => format!("{}:{line}: {problem}", self.file),
+            None => problem.to_string(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `tasks/get`, `tasks/update`, `tasks/cancel`, and calls that run on as tasks.
+
+use std::{collections::BTreeMap, pin::Pin, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Dispatcher, Reply};
+use crate::{
+    auth::Owner,
+    protocol::{ClientFacts, Fault, Params},
+    registry::{Asking, Control, Paused, Scope, TaskHandle},
+    task::{EXTENSION, TaskState, TaskView},
+};
+
+/// A call under way.
+pub(super) type Run = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskParams {
+    task_id: String,
+    #[serde(default)]
+    input_responses: BTreeMap<String, Value>,
+}
+
+impl Dispatcher {
+    pub(super) async fn get_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
+        let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
+        let task = self.tasks.get(&scope.principal.owner(), &task_id).await;
+        Ok(Reply::Task(task.ok_or_else(|| unknown(&task_id))?))
+    }
+
+    pub(super) async fn update_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
+        let TaskParams { task_id, input_responses } = task_params(params, &scope.client)?;
+        let known = self.tasks.answer(&scope.principal.owner(), &task_id, input_responses).await;
+        if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
+    }
+
+    pub(super) async fn cancel_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
+        let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
+        let known = self.tasks.cancel(&scope.principal.owner(), &task_id).await;
+        if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
+    }
+
+    /// Answers a call with a task, and runs it on behind the answer.
+    pub(super) async fn run_on(
+        self: &Arc<Self>,
+        run: Run,
+        asking: Asking,
+        control: Arc<Control>,
+        owner: Owner,
+        cancellation: CancellationToken,
+    ) -> Result<Reply, Fault> {
+        let (view, cancelled) = self.tasks.create(&owner).await?;
+        let (id, tasks) = (Arc::clone(&view.id), Arc::clone(&self.tasks));
+        control.become_task(TaskHandle { id: Arc::clone(&id), tasks: Arc::clone(&tasks) });
+        self.running.spawn(async move {
+            let _cancel_what_it_handed_on = cancellation.drop_guard();
+            let state = tokio::select! {
+                biased;
+                // The store of tasks has noted it already.
+                () = cancelled.cancelled() => return,
+                state = outcome(run, &asking, &control) => state,
+            };
+            tasks.finish(&id, state).await;
+        });
+        Ok(Reply::TaskCreated(view))
+    }
+}
+
+async fn outcome(mut run: Run, asking: &Asking, control: &Control) -> TaskState {
+    let result = match control.run(asking, run.as_mut()).await {
+        Ok(Ok(Ok(Reply::CallTool(result)))) => serde_json::to_value(result),
+        Ok(Ok(Ok(_)) | Err(Paused::InputRequired(_) | Paused::Task)) => {
+            return TaskState::Failed(Fault::Internal("The task ended without a result.".into()));
+        }
+        Ok(Ok(Err(fault))) | Err(fault) => return TaskState::Failed(fault),
+    };
+    match result {
+        Ok(result) => TaskState::Completed(result),
+        Err(_) => TaskState::Failed(Fault::Internal("The result cannot be written.".into())),
+    }
+}
+
+fn task_params(params: &Params, client: &ClientFacts) -> Result<TaskParams, Fault> {
+    let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
+    if declared.get("extensions").and_then(|e| e.get(EXTENSION)).is_none() {
+        return Err(Fault::MissingCapability {
+            required: json!({ "extensions": { EXTENSION: {} } }),
+        });
+    }
+    params.parse()
+}
+
+fn unknown(id: &str) -> Fault {
+    let id: String = id.chars().take(80).collect();
+    Fault::invalid_params(format!("Unknown task: {id}. It may have expired."))
+}
+
+impl TaskView {
+    /// As the protocol shows it; the fault of a failed one in the words of `error`.
+    pub fn to_json(&self, error: impl FnOnce(&Fault) -> Value) -> Value {
+        let status = match &self.state {
+            TaskState::Working => "working",
+            TaskState::InputRequired(_) => "input_required",
+            TaskState::Completed(_) => "completed",
+            TaskState::Failed(_) => "failed",
+            TaskState::Cancelled => "cancelled",
+        };
+        let mut task = json!({
+            "taskId": &*self.id,
+            "status": status,
+            "createdAt": self.created.to_string(),
+            "lastUpdatedAt": self.updated.to_string(),
+            "ttlMs": self.ttl.as_millis(),
+            "pollIntervalMs": self.poll.as_millis(),
+        });
+        if let Some(message) = &self.message {
+            task["statusMessage"] = json!(message);
+        }
+        match &self.state {
+            TaskState::InputRequired(questions) => task["inputRequests"] = json!(questions),
+            TaskState::Completed(result) => task["result"] = result.clone(),
+            TaskState::Failed(fault) => task["error"] = error(fault),
+            TaskState::Working | TaskState::Cancelled => {}
+        }
+        task
+    }
+}

@@ -1,0 +1,8 @@
+//! What a definition of workflows usually needs:
+//! `use larder::workflow::dsl::*`.
+
+pub use super::{
+    ArgumentKind, Condition, DataSource, OnError, ResourceHandle, SequentialWorkflow, ToolHandle,
+    WorkflowStep, constant, equals, exists, field, from_step, not_equals, one_of, prompt_arg,
+    read_resource, read_resources, template,
+};

@@ -1,0 +1,288 @@
+//! URIs with variables: `docs://{page_id}` (RFC 6570, level 1) and
+//! `files:///{+path}` (level 2, for a path of several segments).
+//!
+//! Values are percent-encoded, put in once and never looked at again, and
+//! cannot leave the literal text before them.
+
+use std::{collections::BTreeMap, fmt};
+
+/// A URI with variables.
+///
+/// ```
+/// use larder::workflow::Pattern;
+///
+/// let pattern = Pattern::parse("docs://{page}").unwrap();
+/// let uri = pattern.expand(|_| Ok::<_, ()>("a/b?c#d".into())).unwrap();
+/// assert_eq!(uri.unwrap(), "docs://a%2Fb%3Fc%23d");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Variable { name: String, keeps_slashes: bool },
+}
+
+/// Why text is no pattern, or a value cannot stand in one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// The braces do not make variables.
+    #[error("{0}")]
+    Malformed(String),
+    /// The value would lead somewhere else.
+    #[error("the value {value:?} of {{{name}}} {problem}")]
+    Value {
+        /// The variable.
+        name: String,
+        /// What it should have stood for, its beginning.
+        value: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// [`PatternError::Malformed`].
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let malformed = |message: String| Err(PatternError::Malformed(message));
+        if let Some(at) = text.find("${") {
+            let inner = text[at + 2..].split('}').next().unwrap_or_default();
+            let variable = inner.rsplit('.').next().unwrap_or(inner);
+            let (step, path) = inner.split_once('.').unwrap_or((inner, ""));
+            return malformed(format!(
+                "${{{inner}}} is not how values get into a URI: write {{{variable}}} and .with_template_binding({variable:?}, field({step:?}, {path:?}))"
+            ));
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find(['{', '}']) {
+            if rest.as_bytes()[open] == b'}' {
+                return malformed("a } stands without a {".into());
+            }
+            if open > 0 {
+                parts.push(Part::Literal(rest[..open].to_owned()));
+            }
+            let Some(close) = rest[open..].find('}') else {
+                return malformed("a { stands without a }".into());
+            };
+            let inner = &rest[open + 1..open + close];
+            let (name, keeps_slashes) = match inner.strip_prefix('+') {
+                Some(name) => (name, true),
+                None => match inner.strip_suffix('*') {
+                    Some(name) => (name, true),
+                    None => (inner, false),
+                },
+            };
+            let is_name = !name.is_empty()
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            if !is_name {
+                return malformed(format!("{{{inner}}} is no variable"));
+            }
+            parts.push(Part::Variable { name: name.to_owned(), keeps_slashes });
+            rest = &rest[open + close + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        let begins_well = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
+        if !begins_well {
+            return malformed("it must begin with a scheme, such as docs://".into());
+        }
+        Ok(Self { parts })
+    }
+
+    /// The names of its variables, in their order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable { name, .. } => Some(name.as_str()),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// The URI, when there are no variables in it.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.parts[..] {
+            [Part::Literal(literal)] => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// Puts values in: each once, encoded, and nothing in it looked at again.
+    ///
+    /// # Errors
+    /// What `value` says; inside, what is wrong with a value.
+    pub fn expand<E>(
+        &self,
+        mut value: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<Result<String, PatternError>, E> {
+        let mut uri = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => uri.push_str(literal),
+                Part::Variable { name, keeps_slashes } => {
+                    let value = value(name)?;
+                    if let Some(problem) = problem(&value, *keeps_slashes) {
+                        let value = value.chars().take(80).collect();
+                        let name = name.clone();
+                        return Ok(Err(PatternError::Value { name, value, problem }));
+                    }
+                    encode(&value, *keeps_slashes, &mut uri);
+                }
+            }
+        }
+        Ok(Ok(uri))
+    }
+
+    /// The same from a map; a variable without a value stands for nothing.
+    ///
+    /// # Errors
+    /// What is wrong with a value.
+    pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<String, PatternError> {
+        let value = |name: &str| {
+            Ok::<_, std::convert::Infallible>(values.get(name).cloned().unwrap_or_default())
+        };
+        match self.expand(value) {
+            Ok(filled) => filled,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => f.write_str(literal)?,
+                Part::Variable { name, keeps_slashes: false } => write!(f, "{{{name}}}")?,
+                Part::Variable { name, keeps_slashes: true } => write!(f, "{{+{name}}}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Encoding keeps a value within its segment; what encoding cannot keep there
+/// is refused: dots that a reader would resolve, and nothing at all.
+fn problem(value: &str, keeps_slashes: bool) -> Option<&'static str> {
+    if value.is_empty() {
+        return Some("is empty");
+    }
+    if value.contains('\0') {
+        return Some("holds a NUL");
+    }
+    let is_dots = |segment: &str| segment == "." || segment == "..";
+    if !keeps_slashes {
+        return is_dots(value).then_some("is a path of its own");
+    }
+    if value.starts_with('/') {
+        return Some("begins with a slash");
+    }
+    if value.contains('\\') {
+        return Some("holds a backslash");
+    }
+    value.split('/').any(is_dots).then_some("leads out of its place with dots")
+}
+
+/// Leaves only unreserved characters as they are (RFC 3986, 2.3).
+fn encode(value: &str, keeps_slashes: bool, uri: &mut String) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric()
+            || b"-._~".contains(&byte)
+            || (keeps_slashes && byte == b'/')
+        {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::registry::UriTemplate;
+
+    fn filled(pattern: &str, value: &str) -> Result<String, PatternError> {
+        let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);
+        Pattern::parse(pattern).unwrap().fill(&values)
+    }
+
+    #[test]
+    fn values_are_encoded_and_cannot_leave_their_place() {
+        assert_eq!(filled("d://{v}", "a/b?c#d").unwrap(), "d://a%2Fb%3Fc%23d");
+        assert_eq!(filled("d://{v}", "../../secret").unwrap(), "d://..%2F..%2Fsecret");
+        assert_eq!(filled("d://x/{v}", "x://evil").unwrap(), "d://x/x%3A%2F%2Fevil");
+        assert_eq!(filled("d://{v}", "{v}").unwrap(), "d://%7Bv%7D");
+        assert_eq!(filled("d:///{+v}", "a b/ü").unwrap(), "d:///a%20b/%C3%BC");
+        assert_eq!(filled("d:///{v*}", "a/b").unwrap(), "d:///a/b");
+        for (pattern, value) in [
+            ("d://{v}", ".."),
+            ("d://{v}", "."),
+            ("d://{v}", ""),
+            ("d://{v}", "a\0"),
+            ("d:///{+v}", "../x"),
+            ("d:///{+v}", "a/../x"),
+            ("d:///{+v}", "/etc"),
+            ("d:///{+v}", "a\\..\\b"),
+        ] {
+            assert!(filled(pattern, value).is_err(), "{pattern} {value}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_never_looked_at_again() {
+        let pattern = Pattern::parse("d://{a}/{b}").unwrap();
+        let values = BTreeMap::from([("a".into(), "{b}".into()), ("b".into(), "X".into())]);
+        for _ in 0..100 {
+            assert_eq!(pattern.fill(&values).unwrap(), "d://%7Bb%7D/X");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_says_why() {
+        for text in ["d://{", "d://}", "d://{}", "d://{a b}", "{a}", "no-scheme/{a}"] {
+            assert!(Pattern::parse(text).is_err(), "{text}");
+        }
+        let advice = Pattern::parse("if://${progress.game_id}").unwrap_err().to_string();
+        assert!(advice.contains("{game_id}"), "{advice}");
+        assert!(advice.contains(r#"field("progress", "game_id")"#), "{advice}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out_again(value in "\\PC{1,40}") {
+            prop_assume!(problem(&value, false).is_none());
+            let uri = filled("d://x/{v}/y", &value).unwrap();
+            prop_assert_eq!(&uri, &filled("d://x/{v}/y", &value).unwrap());
+            prop_assert!(uri.starts_with("d://x/") && uri.ends_with("/y"));
+            prop_assert!(crate::store::ResourceUri::parse(&uri).is_ok());
+            // Handlers that use a value as a file name are not given a path.
+            if !value.contains(['/', '\\']) {
+                let template = UriTemplate::parse("d://x/{v}/y").unwrap();
+                prop_assert_eq!(&template.matches(&uri).unwrap()["v"], &value);
+            }
+        }
+
+        #[test]
+        fn no_value_leaves_the_literal_prefix(value in any::<String>()) {
+            for pattern in ["d://x/{v}", "d://x/{+v}"] {
+                if let Ok(uri) = filled(pattern, &value) {
+                    prop_assert!(uri.starts_with("d://x/"));
+                    let rest = &uri["d://x/".len()..];
+                    prop_assert!(!rest.split('/').any(|s| s == ".." || s == "."));
+                    prop_assert!(!rest.contains(['?', '#', ':']));
+                }
+            }
+        }
+    }
+}

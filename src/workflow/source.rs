@@ -1,0 +1,405 @@
+//! Where a value comes from: an argument, an earlier step, the definition.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a value comes from, and what is done to it on the way.
+///
+/// In a configuration file: `{ prompt_arg = "topic" }`,
+/// `{ step = "user", field = "address.0.city" }`, `{ constant = 5 }`,
+/// `{ template = "Look for {what}", bindings = { what = { prompt_arg = "x" } } }`,
+/// each with `transform = ["trim", "lowercase"]` and `default = …` if need be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct DataSource {
+    pub(super) origin: Origin,
+    pub(super) transforms: Vec<Transform>,
+    pub(super) default: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Origin {
+    PromptArg(String),
+    Step { binding: String, field: Option<String> },
+    Constant(Value),
+    Template { text: String, bindings: BTreeMap<String, DataSource> },
+}
+
+/// What may be done to text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transform {
+    /// To lower case.
+    Lowercase,
+    /// To upper case.
+    Uppercase,
+    /// Without white space around it.
+    Trim,
+}
+
+/// The value of a prompt's argument.
+pub fn prompt_arg(name: impl Into<String>) -> DataSource {
+    Origin::PromptArg(name.into()).into()
+}
+
+/// All that a step bound.
+pub fn from_step(binding: impl Into<String>) -> DataSource {
+    Origin::Step { binding: binding.into(), field: None }.into()
+}
+
+/// A field of what a step bound: `api.endpoint_name`, `items.0.id`.
+pub fn field(binding: impl Into<String>, path: impl Into<String>) -> DataSource {
+    Origin::Step { binding: binding.into(), field: Some(path.into()) }.into()
+}
+
+/// A value that does not change. Braces in it are just braces.
+pub fn constant(value: impl Into<Value>) -> DataSource {
+    Origin::Constant(value.into()).into()
+}
+
+/// Text with variables in it, put in once.
+///
+/// ```
+/// use larder::workflow::dsl::*;
+///
+/// let greeting = template("Hello {name}", [("name", prompt_arg("user"))]);
+/// ```
+pub fn template<N: Into<String>>(
+    text: impl Into<String>,
+    bindings: impl IntoIterator<Item = (N, DataSource)>,
+) -> DataSource {
+    let bindings = bindings.into_iter().map(|(name, source)| (name.into(), source)).collect();
+    Origin::Template { text: text.into(), bindings }.into()
+}
+
+impl From<Origin> for DataSource {
+    fn from(origin: Origin) -> Self {
+        Self { origin, transforms: Vec::new(), default: None }
+    }
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// An optional argument was not given.
+    #[error("the argument {0:?} was not given")]
+    NoArgument(String),
+    /// A step that would have bound it was skipped.
+    #[error("{0:?} was not bound: its step was skipped")]
+    NotBound(String),
+    /// The step's output has no such field.
+    #[error("{binding:?} has no field {path:?}: {problem}")]
+    NoField {
+        /// What was looked into.
+        binding: String,
+        /// For what.
+        path: String,
+        /// Where the path ended.
+        problem: String,
+    },
+    /// Text was wanted.
+    #[error("{0} is no text")]
+    NoText(String),
+}
+
+/// What a run has found so far.
+#[derive(Debug, Default)]
+pub(super) struct Bindings {
+    pub(super) arguments: serde_json::Map<String, Value>,
+    pub(super) steps: HashMap<String, Value>,
+}
+
+impl DataSource {
+    /// In lower case.
+    #[must_use]
+    pub fn to_lowercase(self) -> Self {
+        self.transformed(Transform::Lowercase)
+    }
+
+    /// In upper case.
+    #[must_use]
+    pub fn to_uppercase(self) -> Self {
+        self.transformed(Transform::Uppercase)
+    }
+
+    /// Without white space around it.
+    #[must_use]
+    pub fn trim(self) -> Self {
+        self.transformed(Transform::Trim)
+    }
+
+    /// What stands in when there is no value.
+    #[must_use]
+    pub fn or(mut self, default: impl Into<Value>) -> Self {
+        self.default = Some(default.into());
+        self
+    }
+
+    fn transformed(mut self, transform: Transform) -> Self {
+        self.transforms.push(transform);
+        self
+    }
+
+    /// The sources inside it, itself among them.
+    pub(super) fn each(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        if let Origin::Template { bindings, .. } = &self.origin {
+            all.extend(bindings.values().flat_map(Self::each));
+        }
+        all
+    }
+
+    /// The value now.
+    pub(super) fn value(&self, bindings: &Bindings) -> Result<Value, SourceError> {
+        let value = match self.original(bindings) {
+            Ok(value) => value,
+            Err(error) => self.default.clone().ok_or(error)?,
+        };
+        if self.transforms.is_empty() {
+            return Ok(value);
+        }
+        let mut text = text_of(&value)?.into_owned();
+        for transform in &self.transforms {
+            text = match transform {
+                Transform::Lowercase => text.to_lowercase(),
+                Transform::Uppercase => text.to_uppercase(),
+                Transform::Trim => text.trim().to_owned(),
+            };
+        }
+        Ok(text.into())
+    }
+
+    /// The value as text, for a place where only text can stand.
+    pub(super) fn text(&self, bindings: &Bindings) -> Result<String, SourceError> {
+        Ok(text_of(&self.value(bindings)?)?.into_owned())
+    }
+
+    fn original(&self, bindings: &Bindings) -> Result<Value, SourceError> {
+        match &self.origin {
+            Origin::Constant(value) => Ok(value.clone()),
+            Origin::PromptArg(name) => {
+                let value = bindings.arguments.get(name).filter(|v| !v.is_null());
+                value.cloned().ok_or_else(|| SourceError::NoArgument(name.clone()))
+            }
+            Origin::Step { binding, field } => {
+                let bound = bindings.steps.get(binding);
+                let bound = bound.ok_or_else(|| SourceError::NotBound(binding.clone()))?;
+                match field {
+                    None => Ok(bound.clone()),
+                    Some(path) => look_up(bound, binding, path).cloned(),
+                }
+            }
+            Origin::Template { text, bindings: variables } => {
+                let mut filled = String::new();
+                for piece in pieces(text) {
+                    match piece {
+                        Piece::Text(text) => filled.push_str(text),
+                        Piece::Variable(name) => match variables.get(name) {
+                            Some(source) => filled.push_str(&source.text(bindings)?),
+                            None => filled.push_str(&format!("{{{name}}}")),
+                        },
+                    }
+                }
+                Ok(filled.into())
+            }
+        }
+    }
+}
+
+fn look_up<'a>(value: &'a Value, binding: &str, path: &str) -> Result<&'a Value, SourceError> {
+    let mut here = value;
+    for key in path.split('.') {
+        let missing = |problem: String| SourceError::NoField {
+            binding: binding.to_owned(),
+            path: path.to_owned(),
+            problem,
+        };
+        here = match here {
+            Value::Array(items) => {
+                let index: usize = key.parse().map_err(|_| {
+                    missing(format!("{key:?} is no index into a list of {}", items.len()))
+                })?;
+                items.get(index).ok_or_else(|| {
+                    missing(format!("{index} is out of range in a list of {}", items.len()))
+                })?
+            }
+            Value::Object(members) => members.get(key).ok_or_else(|| {
+                let keys: Vec<_> = members.keys().take(10).map(String::as_str).collect();
+                missing(format!("{key:?} is none of {}", keys.join(", ")))
+            })?,
+            _ => return Err(missing(format!("what {key:?} is looked for in has no fields"))),
+        };
+    }
+    Ok(here)
+}
+
+/// Strings as they are, numbers and booleans as JSON writes them; nothing else is text.
+fn text_of(value: &Value) -> Result<Cow<'_, str>, SourceError> {
+    match value {
+        Value::String(text) => Ok(Cow::Borrowed(text)),
+        Value::Number(number) => Ok(Cow::Owned(number.to_string())),
+        Value::Bool(flag) => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),
+        Value::Null => Err(SourceError::NoText("null".into())),
+        Value::Array(items) => Err(SourceError::NoText(format!("a list of {}", items.len()))),
+        Value::Object(_) => Err(SourceError::NoText("an object".into())),
+    }
+}
+
+/// A piece of text with `{variables}` in it.
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    Variable(&'a str),
+}
+
+/// Takes text apart; braces around anything but a name are just text.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut start, mut from) = (0, 0);
+    while let Some(open) = text[from..].find('{').map(|at| at + from) {
+        let name = text[open + 1..].split('}').next().unwrap_or_default();
+        let closed = text[open + 1 + name.len()..].starts_with('}');
+        let is_name = !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if closed && is_name {
+            pieces.push(Piece::Text(&text[start..open]));
+            pieces.push(Piece::Variable(name));
+            start = open + name.len() + 2;
+            from = start;
+        } else {
+            from = open + 1;
+        }
+    }
+    pieces.push(Piece::Text(&text[start..]));
+    pieces
+}
+
+/// As it stands in files.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_arg: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constant: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    bindings: BTreeMap<String, DataSource>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    transform: Vec<Transform>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+}
+
+impl From<DataSource> for Wire {
+    fn from(source: DataSource) -> Self {
+        let rest =
+            Self { transform: source.transforms, default: source.default, ..Self::default() };
+        match source.origin {
+            Origin::PromptArg(name) => Self { prompt_arg: Some(name), ..rest },
+            Origin::Step { binding, field } => Self { step: Some(binding), field, ..rest },
+            Origin::Constant(value) => Self { constant: Some(value), ..rest },
+            Origin::Template { text, bindings } => Self { template: Some(text), bindings, ..rest },
+        }
+    }
+}
+
+impl TryFrom<Wire> for DataSource {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Self, String> {
+        let Wire { prompt_arg, step, field, constant, template, bindings, transform, default } =
+            wire;
+        if field.is_some() && step.is_none() {
+            return Err("a field needs a step to be a field of".into());
+        }
+        if !bindings.is_empty() && template.is_none() {
+            return Err("bindings need a template to be put in".into());
+        }
+        let origin = match (prompt_arg, step, constant, template) {
+            (Some(name), None, None, None) => Origin::PromptArg(name),
+            (None, Some(binding), None, None) => Origin::Step { binding, field },
+            (None, None, Some(value), None) => Origin::Constant(value),
+            (None, None, None, Some(text)) => Origin::Template { text, bindings },
+            _ => return Err("a source is one of prompt_arg, step, constant and template".into()),
+        };
+        Ok(Self { origin, transforms: transform, default })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn bindings() -> Bindings {
+        let arguments = json!({ "topic": " Foo ", "evil": "'; DROP {topic}" });
+        let Value::Object(arguments) = arguments else { unreachable!() };
+        let user = json!({ "id": 123, "api": { "endpoint_name": "v1" }, "items": [{ "id": "a" }], "none": null });
+        Bindings { arguments, steps: HashMap::from([("user".into(), user)]) }
+    }
+
+    #[test]
+    fn each_origin_gives_its_value_with_its_type() {
+        let b = bindings();
+        assert_eq!(prompt_arg("topic").value(&b).unwrap(), " Foo ");
+        assert_eq!(field("user", "id").value(&b).unwrap(), 123);
+        assert_eq!(field("user", "id").text(&b).unwrap(), "123");
+        assert_eq!(field("user", "api.endpoint_name").text(&b).unwrap(), "v1");
+        assert_eq!(field("user", "items.0.id").text(&b).unwrap(), "a");
+        assert_eq!(from_step("user").value(&b).unwrap()["id"], 123);
+        assert_eq!(constant("{topic}").text(&b).unwrap(), "{topic}");
+        assert_eq!(prompt_arg("topic").trim().to_lowercase().text(&b).unwrap(), "foo");
+        assert_eq!(prompt_arg("none").or(5).text(&b).unwrap(), "5");
+    }
+
+    #[test]
+    fn what_is_not_there_says_where_the_path_ended() {
+        let b = bindings();
+        let problem = |source: DataSource| source.text(&b).unwrap_err().to_string();
+        assert!(problem(field("user", "items.3.id")).contains("out of range in a list of 1"));
+        assert!(problem(field("user", "items.x")).contains("no index"));
+        assert!(problem(field("user", "api.nope")).contains("endpoint_name"));
+        assert!(problem(field("user", "none")).contains("null is no text"));
+        assert!(problem(from_step("user")).contains("an object is no text"));
+        assert!(problem(prompt_arg("nope")).contains("was not given"));
+    }
+
+    #[test]
+    fn values_are_put_into_text_once() {
+        let b = bindings();
+        let text =
+            template("{a}, {b} and {c d}", [("a", prompt_arg("evil")), ("b", constant("{a}"))]);
+        assert_eq!(text.text(&b).unwrap(), "'; DROP {topic}, {a} and {c d}");
+    }
+
+    #[test]
+    fn a_source_is_written_and_read_again() {
+        for source in [
+            prompt_arg("a").trim().or("x"),
+            field("s", "a.b").to_uppercase(),
+            from_step("s"),
+            constant(json!({ "a": [1] })),
+            template("{x}", [("x", field("s", "y"))]),
+        ] {
+            let text = serde_json::to_string(&source).unwrap();
+            assert_eq!(serde_json::from_str::<DataSource>(&text).unwrap(), source, "{text}");
+        }
+        for wrong in ["{}", r#"{"field":"a"}"#, r#"{"step":"a","constant":1}"#, r#"{"stepp":"a"}"#]
+        {
+            assert!(serde_json::from_str::<DataSource>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

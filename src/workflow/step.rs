@@ -1,0 +1,322 @@
+//! A step: a tool to call, resources to read, or both.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::DataSource;
+
+/// A tool, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolHandle(String);
+
+impl ToolHandle {
+    /// The tool of that name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+}
+
+/// A resource, by a URI that may have variables in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ResourceHandle {
+    /// `docs://{page_id}`
+    Uri(String),
+    /// A whole URI that another step has made.
+    From {
+        /// Where it comes from.
+        uri: DataSource,
+    },
+}
+
+impl ResourceHandle {
+    /// The resource at that URI.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self::Uri(uri.into())
+    }
+
+    /// The resource whose URI this gives, such as one that a tool has put by.
+    pub fn from_source(uri: DataSource) -> Self {
+        Self::From { uri }
+    }
+}
+
+/// What a step works with first.
+pub enum Handle {
+    /// A tool.
+    Tool(ToolHandle),
+    /// A resource.
+    Resource(ResourceHandle),
+}
+
+impl From<ToolHandle> for Handle {
+    fn from(tool: ToolHandle) -> Self {
+        Self::Tool(tool)
+    }
+}
+
+impl From<ResourceHandle> for Handle {
+    fn from(resource: ResourceHandle) -> Self {
+        Self::Resource(resource)
+    }
+}
+
+/// When a step runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// The value is this one.
+    Equals(Value),
+    /// It is another one, or none.
+    NotEquals(Value),
+    /// It is one of these.
+    OneOf(Vec<Value>),
+    /// There is one.
+    Exists(bool),
+}
+
+/// The value is this one.
+pub fn equals(value: impl Into<Value>) -> Condition {
+    Condition::Equals(value.into())
+}
+
+/// The value is another one, or none.
+pub fn not_equals(value: impl Into<Value>) -> Condition {
+    Condition::NotEquals(value.into())
+}
+
+/// The value is one of these.
+pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> Condition {
+    Condition::OneOf(values.into_iter().map(Into::into).collect())
+}
+
+/// There is a value.
+pub fn exists() -> Condition {
+    Condition::Exists(true)
+}
+
+impl Condition {
+    pub(super) fn holds(&self, value: Option<&Value>) -> bool {
+        match self {
+            Self::Equals(wanted) => value == Some(wanted),
+            Self::NotEquals(unwanted) => value != Some(unwanted),
+            Self::OneOf(wanted) => value.is_some_and(|value| wanted.contains(value)),
+            Self::Exists(wanted) => value.is_some_and(|v| !v.is_null()) == *wanted,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct When {
+    pub(super) source: DataSource,
+    pub(super) is: Condition,
+}
+
+/// What to do when one of many cannot be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// The step fails.
+    #[default]
+    Stop,
+    /// That one is left out, and said so.
+    Skip,
+}
+
+/// How many a step reads at most where nobody says otherwise.
+const MOST: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ForEach {
+    pub(super) limit: usize,
+    pub(super) on_error: OnError,
+}
+
+impl Default for ForEach {
+    fn default() -> Self {
+        Self { limit: MOST, on_error: OnError::Stop }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Retry {
+    pub(super) attempts: u32,
+    pub(super) delay_ms: u64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 3, delay_ms: 200 }
+    }
+}
+
+/// One step of a workflow. Within it, guidance is spoken first, then resources
+/// are read, then the tool is called.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowStep {
+    pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tool: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) arguments: BTreeMap<String, DataSource>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) resources: Vec<ResourceHandle>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) template_bindings: BTreeMap<String, DataSource>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) guidance: Option<String>,
+    #[serde(default, rename = "bind", skip_serializing_if = "Option::is_none")]
+    pub(super) binding: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) when: Option<When>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) for_each: Option<ForEach>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) retry: Option<Retry>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) handoff: bool,
+}
+
+impl WorkflowStep {
+    /// A step that calls a tool ([`ToolHandle`]) or reads a resource
+    /// ([`ResourceHandle`]).
+    pub fn new(name: impl Into<String>, handle: impl Into<Handle>) -> Self {
+        let mut step = Self { name: name.into(), ..Self::default() };
+        match handle.into() {
+            Handle::Tool(ToolHandle(tool)) => step.tool = Some(tool),
+            Handle::Resource(resource) => step.resources.push(resource),
+        }
+        step
+    }
+
+    /// A step that the model does itself: the workflow ends here, with this
+    /// guidance and what is left to do.
+    pub fn handoff(name: impl Into<String>, guidance: impl Into<String>) -> Self {
+        let (name, guidance) = (name.into(), Some(guidance.into()));
+        Self { name, guidance, handoff: true, ..Self::default() }
+    }
+
+    /// Another name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// An argument of the tool.
+    #[must_use]
+    pub fn arg(mut self, name: impl Into<String>, source: DataSource) -> Self {
+        self.arguments.insert(name.into(), source);
+        self
+    }
+
+    /// Another resource to read.
+    #[must_use]
+    pub fn with_resource(mut self, uri: impl Into<String>) -> Self {
+        self.resources.push(ResourceHandle::new(uri));
+        self
+    }
+
+    /// A resource whose whole URI an earlier step gave.
+    #[must_use]
+    pub fn with_resource_from(mut self, uri: DataSource) -> Self {
+        self.resources.push(ResourceHandle::from_source(uri));
+        self
+    }
+
+    /// What a variable in the resources' URIs stands for.
+    ///
+    /// A plain string is no source, so that nobody has to wonder what it
+    /// means:
+    ///
+    /// ```compile_fail
+    /// use larder::workflow::dsl::*;
+    /// read_resource("docs://{page}").with_template_binding("page", "front");
+    /// ```
+    #[must_use]
+    pub fn with_template_binding(
+        mut self,
+        variable: impl Into<String>,
+        source: DataSource,
+    ) -> Self {
+        self.template_bindings.insert(variable.into(), source);
+        self
+    }
+
+    /// What the assistant says before the step; `{argument}` stands for an
+    /// argument of the prompt's.
+    #[must_use]
+    pub fn with_guidance(mut self, guidance: impl Into<String>) -> Self {
+        self.guidance = Some(guidance.into());
+        self
+    }
+
+    /// Names what the step gives, for later steps: the tool's result, or else
+    /// what was read, as JSON where it is JSON.
+    #[must_use]
+    pub fn bind(mut self, binding: impl Into<String>) -> Self {
+        self.binding = Some(binding.into());
+        self
+    }
+
+    /// Runs the step only if the condition holds.
+    #[must_use]
+    pub fn when(mut self, source: DataSource, is: Condition) -> Self {
+        self.when = Some(When { source, is });
+        self
+    }
+
+    /// Reads the resource once for each item of the list that its one
+    /// variable is bound to; 20 at most.
+    #[must_use]
+    pub fn for_each(self) -> Self {
+        self.for_each_up_to(MOST, OnError::Stop)
+    }
+
+    /// The same with a limit of one's own, and with what to do when one
+    /// cannot be read.
+    #[must_use]
+    pub fn for_each_up_to(mut self, limit: usize, on_error: OnError) -> Self {
+        self.for_each = Some(ForEach { limit, on_error });
+        self
+    }
+
+    /// Tries the tool again when it fails: three times in all, waiting longer
+    /// each time.
+    #[must_use]
+    pub fn retryable(self) -> Self {
+        let Retry { attempts, delay_ms } = Retry::default();
+        self.retryable_with(attempts, Duration::from_millis(delay_ms))
+    }
+
+    /// The same with an own number of attempts, and with the first delay.
+    #[must_use]
+    pub fn retryable_with(mut self, attempts: u32, delay: Duration) -> Self {
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        self.retry = Some(Retry { attempts, delay_ms });
+        self
+    }
+
+    /// All sources in it, each with the place where it stands.
+    pub(super) fn sources(&self) -> Vec<(String, &DataSource)> {
+        let arguments = self.arguments.iter().map(|(n, s)| (format!("the argument {n:?}"), s));
+        let variables =
+            self.template_bindings.iter().map(|(n, s)| (format!("the variable {n:?}"), s));
+        let whole = self.resources.iter().filter_map(|resource| match resource {
+            ResourceHandle::From { uri } => Some(("a resource".to_owned(), uri)),
+            ResourceHandle::Uri(_) => None,
+        });
+        let when = self.when.iter().map(|when| ("the condition".to_owned(), &when.source));
+        let all = arguments.chain(variables).chain(whole).chain(when);
+        all.flat_map(|(place, source)| {
+            source.each().into_iter().map(move |inner| (place.clone(), inner))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,188 @@
+//! What is wrong with a workflow is found when the server is built.
+
+use larder::{
+    registry::{Builder, Context, Registry, Resource, Template, Tool, Variables},
+    workflow::{self, dsl::*},
+};
+
+/// Finds something.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Find {
+    /// What.
+    #[allow(dead_code, reason = "only its schema matters here")]
+    query: String,
+}
+
+fn offers(builder: Builder) -> Builder {
+    builder
+        .tool(Tool::new(|_: Context, _: Find| async { "{}" }))
+        .resource(Resource::text("docs://static-page", "A page."))
+        .template(Template::new("docs://{page}", "Page", |_, _: Variables| async { "A page." }))
+}
+
+fn find(name: &str) -> WorkflowStep {
+    WorkflowStep::new(name, ToolHandle::new("find")).arg("query", constant("x"))
+}
+
+fn faults(workflow: SequentialWorkflow) -> Vec<String> {
+    let built = Registry::builder("w").with(workflow::prompt(workflow)).with(offers).build();
+    built.err().map(|e| e.faults).unwrap_or_default()
+}
+
+/// The one fault of a workflow with these steps.
+fn fault(steps: impl IntoIterator<Item = WorkflowStep>) -> String {
+    let workflow = SequentialWorkflow::new("w", "A workflow").argument("known", "Known", false);
+    let mut found = faults(steps.into_iter().fold(workflow, SequentialWorkflow::step));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+fn says(fault: &str, words: &[&str]) {
+    for word in words {
+        assert!(fault.contains(word), "{word:?} is not in {fault:?}");
+    }
+}
+
+#[test]
+fn a_sound_workflow_builds_whatever_comes_first() {
+    let sound = || {
+        SequentialWorkflow::new("w", "A workflow")
+            .argument("page", "Which page", true)
+            .step(find("find").bind("found"))
+            .step(read_resource("docs://static-page"))
+            .step(read_resource("docs://{page}").with_template_binding("page", prompt_arg("page")))
+            .finish()
+    };
+    assert!(faults(sound()).is_empty());
+    let last = Registry::builder("w").with(offers).with(workflow::prompt(sound())).build();
+    assert!(last.is_ok());
+}
+
+#[test]
+fn a_variable_that_stands_for_nothing_is_named() {
+    let fault = fault([read_resource("docs://{page}").named("read")]);
+    says(&fault, &["\"w\"", "\"read\"", "{page}", "docs://{page}", "with_template_binding"]);
+}
+
+#[test]
+fn a_binding_that_no_step_makes_is_named() {
+    let read = read_resource("docs://{page}").named("read");
+    let fault = fault([
+        find("find").bind("found"),
+        read.with_template_binding("page", field("lost", "id")),
+    ]);
+    says(&fault, &["\"read\"", "\"lost\"", "\"page\"", "bound before: found"]);
+}
+
+#[test]
+fn an_argument_that_is_not_declared_is_named() {
+    let read = read_resource("docs://{page}").with_template_binding("page", prompt_arg("other"));
+    says(&fault([read]), &["\"other\"", "not declared", "known"]);
+}
+
+#[test]
+fn a_step_cannot_use_what_it_or_a_later_one_binds() {
+    let later =
+        fault([find("first").arg("query", from_step("found")), find("second").bind("found")]);
+    says(&later, &["\"first\"", "\"found\"", "\"second\""]);
+    let own = fault([find("own").arg("query", from_step("own")).bind("own")]);
+    says(&own, &["before the step \"own\" binds it"]);
+}
+
+#[test]
+fn names_that_stand_twice_are_faults() {
+    says(&fault([find("same"), find("same")]), &["two steps", "\"same\""]);
+    says(&fault([find("a").bind("x"), find("b").bind("x")]), &["two steps bind", "\"x\""]);
+}
+
+#[test]
+fn a_variable_in_no_uri_is_a_fault() {
+    let read = read_resource("docs://static-page").with_template_binding("page", constant("x"));
+    says(&fault([read]), &["\"page\"", "none of its URIs"]);
+}
+
+#[test]
+fn tools_arguments_and_resources_must_be_there() {
+    let unknown = WorkflowStep::new("s", ToolHandle::new("lose"));
+    says(&fault([unknown]), &["no tool \"lose\""]);
+    let missing = WorkflowStep::new("s", ToolHandle::new("find"));
+    says(&fault([missing]), &["\"find\"", "needs the argument \"query\""]);
+    says(&fault([find("s").arg("colour", constant(1))]), &["no argument \"colour\"", "query"]);
+    says(&fault([read_resource("other://page")]), &["no resource \"other://page\""]);
+}
+
+#[test]
+fn another_syntax_for_variables_is_answered_with_ours() {
+    let fault = fault([read_resource("docs://${found.id}").named("read")]);
+    says(&fault, &["{id}", "with_template_binding(\"id\", field(\"found\", \"id\"))"]);
+}
+
+#[test]
+fn what_a_skipped_step_would_bind_needs_a_default() {
+    let maybe = find("maybe").when(prompt_arg("known"), equals("yes")).bind("found");
+    let uses = find("uses").arg("query", from_step("found"));
+    says(&fault([maybe.clone(), uses]), &["may be skipped", ".or("]);
+    let with_default = find("uses").arg("query", from_step("found").or("nothing"));
+    let same = find("same").when(prompt_arg("known"), equals("yes"));
+    let same = same.arg("query", from_step("found"));
+    let sound = SequentialWorkflow::new("w", "A workflow")
+        .argument("known", "Known", false)
+        .step(maybe)
+        .step(with_default)
+        .step(same);
+    assert!(faults(sound).is_empty());
+}
+
+#[test]
+fn steps_must_make_sense() {
+    let fault_of = |step: WorkflowStep| fault([step]);
+    says(&fault_of(find("s").for_each()), &["for_each"]);
+    says(&fault_of(read_resource("docs://static-page").for_each()), &["one variable"]);
+    says(&fault_of(read_resource("docs://static-page").retryable()), &["tried again"]);
+    let argument = read_resource("docs://static-page").arg("a", constant(1));
+    says(&fault_of(argument), &["no tool to give them to"]);
+    let text = find("s").arg("query", template("{a}", [("b", constant(1))]));
+    let both = faults(SequentialWorkflow::new("w", "A workflow").step(text));
+    assert_eq!(both.len(), 2, "{both:#?}");
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let workflow = SequentialWorkflow::new("bad name", "A workflow")
+        .step(WorkflowStep::new("one", ToolHandle::new("lose")))
+        .step(read_resource("docs://{page}"))
+        .step(find("three").arg("query", from_step("nothing")));
+    let found = faults(workflow);
+    assert_eq!(found.len(), 4, "{found:#?}");
+}
+
+#[test]
+fn a_workflow_is_written_and_read_again() {
+    let workflow = SequentialWorkflow::new("w", "A workflow")
+        .typed_argument("n", ArgumentKind::Integer, "How many", true)
+        .with_instructions("Be brief.")
+        .step(find("find").bind("found").retryable().with_guidance("Looking for {n}"))
+        .step(
+            read_resources("docs://{page}")
+                .with_template_binding("page", field("found", "pages").trim().to_lowercase())
+                .for_each_up_to(3, OnError::Skip)
+                .when(from_step("found"), not_equals("no")),
+        )
+        .step(WorkflowStep::handoff("rest", "The rest is yours."))
+        .finish();
+    let text = serde_json::to_string(&workflow).unwrap();
+    assert_eq!(serde_json::from_str::<SequentialWorkflow>(&text).unwrap(), workflow);
+    assert!(!text.contains("\"template_bindings\":{}"), "{text}");
+    let toml = r#"
+        name = "w"
+        description = "A workflow"
+        [[steps]]
+        name = "read"
+        resources = ["docs://{page}", { uri = { step = "found", field = "uri" } }]
+        template_bindings = { page = { prompt_arg = "page", transform = ["lowercase"] } }
+        when = { source = { prompt_arg = "page" }, is = { exists = true } }
+    "#;
+    let read: SequentialWorkflow = toml::from_str(toml).unwrap();
+    let again = serde_json::to_string(&read).unwrap();
+    assert_eq!(serde_json::from_str::<SequentialWorkflow>(&again).unwrap(), read);
+}
