@@ -52,6 +52,7 @@ impl Redis {
         let place = Place::parse(&settings.url)?;
         let commands = Commands::new(&place, settings.timeout)?;
         commands.query::<()>(&cmd("PING")).await?;
+        warn_of_eviction(&commands, &place).await;
         let subscriptions = Subscriptions::new(&place, settings.timeout)?;
         Ok(Self(Arc::new(Inner { commands, subscriptions, keys, place })))
     }
@@ -92,6 +93,20 @@ impl Redis {
     /// listeners share one connection.
     pub(crate) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
         self.0.subscriptions.listen(channel).await
+    }
+}
+
+/// Larder refuses what does not fit; a Redis that makes room by itself would
+/// lose what somebody was told is there.
+async fn warn_of_eviction(commands: &Commands, place: &Place) {
+    // Where asking is not allowed, or the answer is another, there is nothing to say.
+    let memory = commands.query::<String>(cmd("INFO").arg("memory")).await.unwrap_or_default();
+    let value = |name: &str| memory.lines().find_map(|line| line.strip_prefix(name));
+    if let (Some(limit), Some(policy)) = (value("maxmemory:"), value("maxmemory_policy:"))
+        && limit != "0"
+        && policy != "noeviction"
+    {
+        tracing::warn!(%place, policy, "this Redis drops what it holds when it is full; set its maxmemory-policy to noeviction");
     }
 }
 

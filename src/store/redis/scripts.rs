@@ -143,7 +143,13 @@ impl Inner {
                     let change = finish(&mut entry, &answer);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
-                "bytes" => return Err(self.too_many_bytes(answer.number(0))),
+                "bytes" => {
+                    return Err(StoreError::Full(format!(
+                        "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
+                        self.limits.bytes_per_owner,
+                        answer.number(0)
+                    )));
+                }
                 "count" => {
                     return Err(StoreError::Full(format!(
                         "You have {} resources, the most there may be. Delete some with delete_resource, or wait until some expire.",
@@ -159,13 +165,6 @@ impl Inner {
                 }
             }
         }
-    }
-
-    pub(super) fn too_many_bytes(&self, used: u64) -> StoreError {
-        StoreError::Full(format!(
-            "Your resources would exceed {} bytes; {used} are used. Delete some with delete_resource, or store less.",
-            self.limits.bytes_per_owner
-        ))
     }
 
     /// Tells what has expired in a shard; says when there is more to tell, if

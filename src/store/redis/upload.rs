@@ -26,14 +26,15 @@ pub(super) struct RedisUpload {
     size: u64,
     /// The block that is being sent, while the next one is being made.
     sending: Option<AbortOnDropHandle<Result<u64, RedisError>>>,
-    committed: bool,
+    /// Whether what lies there may be removed when this is dropped.
+    mine: bool,
 }
 
 impl RedisUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
         let id = inner.random.id();
         let key = entry::blob_key(&inner.shard_of(&owner), &id);
-        Self { inner, owner, id, key, size: 0, sending: None, committed: false }
+        Self { inner, owner, id, key, size: 0, sending: None, mine: true }
     }
 
     /// Until what was sent has arrived.
@@ -55,7 +56,10 @@ impl Upload for RedisUpload {
         self.size += block.len() as u64;
         // The commit counts exactly; this is so that what can never fit does not fill Redis first.
         if self.size > self.inner.limits.bytes_per_owner {
-            return Err(self.inner.too_many_bytes(0));
+            return Err(StoreError::Full(format!(
+                "The content has more bytes than all your resources may have together ({}). Store less.",
+                self.inner.limits.bytes_per_owner
+            )));
         }
         let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
         self.sending = Some(AbortOnDropHandle::new(tokio::spawn(async move {
@@ -72,16 +76,19 @@ impl Upload for RedisUpload {
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "content stays with whom it was begun for");
         self.arrived().await?;
-        let committed = self.inner.commit(draft, &self.id).await?;
-        self.committed = true;
-        Ok(committed)
+        // From here on it may be somebody's resource, also where no answer comes:
+        // what is refused is removed there, and what never arrives expires.
+        self.mine = false;
+        let committed = self.inner.commit(draft, &self.id).await;
+        self.mine = matches!(committed, Err(StoreError::NotFound { .. }));
+        committed
     }
 }
 
 impl Drop for RedisUpload {
     fn drop(&mut self) {
         // It would expire, but may be large. Where nothing runs any more, it does expire.
-        if !self.committed
+        if self.mine
             && self.size > 0
             && let Ok(runtime) = Handle::try_current()
         {

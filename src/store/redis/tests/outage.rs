@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::{heard, maintained, on, patiently, read, settings, uri};
 use crate::{
     auth::Owner,
     redis::{Redis, cmd, layout, testing::RedisServer},
-    store::{ChangeKind, Details, Store, StoreError},
+    store::{ChangeKind, Content, Details, Store, StoreError, blocks::BLOCK_BYTES},
 };
 
 async fn create(store: &Store, owner: &Owner, name: &str) -> Result<(), StoreError> {
@@ -93,6 +95,44 @@ async fn paused_and_resumed() {
     server.resume();
     recovered(&store, &owner).await;
     assert_eq!(read(&store, &owner, "x:recovered").await, "text");
+}
+
+async fn blobs(redis: &Redis) -> usize {
+    let blobs: Vec<String> = redis.query(cmd("KEYS").arg("*:blob:*")).await.expect("it lists");
+    blobs.len()
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    // So that the script is known, and what is sent once is all that is needed.
+    create(&store, &owner, "x:0").await.expect("it fits");
+    store.delete(&owner, &uri("x:0")).await.expect("it can be deleted");
+    let before = blobs(&redis).await;
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let pieces = stream::iter([Ok(vec![b'x'; BLOCK_BYTES].into())]);
+    let pieces = pieces.chain(stream::once(async {
+        ended.await.map_err(std::io::Error::other)?;
+        Ok(Bytes::new())
+    }));
+    let content = Content::byte_stream(pieces);
+    let creating = store.create(&owner, uri("x:1"), content, Details::default());
+    let pausing = async {
+        patiently(async { while blobs(&redis).await == before {} }).await;
+        // So that the content is known to be there, and the commit is all that is left.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.pause();
+        end.send(()).expect("the rest is awaited");
+    };
+    let (created, ()) = tokio::join!(creating, pausing);
+    assert!(matches!(created, Err(StoreError::Unavailable { .. })), "{created:?}");
+    server.resume();
+    recovered(&store, &owner).await;
+    // Redis has done meanwhile what it was asked for before.
+    assert_eq!(read(&store, &owner, "x:1").await.len(), BLOCK_BYTES);
 }
 
 #[tokio::test]
