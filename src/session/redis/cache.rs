@@ -58,6 +58,11 @@ impl Cache {
         looked_up.shrink_to_fit();
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, LookedUp> {
         self.looked_up.lock().unwrap_or_else(PoisonError::into_inner)
     }

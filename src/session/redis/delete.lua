@@ -10,4 +10,5 @@ for _, stream in ipairs(streams) do
 end
 redis.call('UNLINK', KEYS[1], key('subscriptions', session), key('streams', session))
 redis.call('ZREM', sessions, session)
-return { 'ok', redis.call('PUBLISH', ARGV[4], ARGV[5]) }
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return { 'ok' }

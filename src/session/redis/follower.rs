@@ -218,10 +218,10 @@ impl Following {
         if *writer == *self.inner.replica {
             return;
         }
-        match self.inner.is_alive(writer).await {
-            Ok(true) => self.missed = false,
-            Ok(false) if !self.missed => self.missed = true,
-            Ok(false) => {
+        match self.inner.alive().await {
+            Ok(alive) if alive.iter().any(|replica| replica == writer) => self.missed = false,
+            Ok(_) if !self.missed => self.missed = true,
+            Ok(_) => {
                 let Ok(call) = serde_json::from_str::<RequestId>(call) else { return };
                 let words = last_words(&call);
                 // It is tried again where it fails.

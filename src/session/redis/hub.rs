@@ -257,11 +257,12 @@ impl Hub {
 }
 
 impl Acknowledgements<'_> {
-    /// Waits until as many have heard as were told, this one not counted; for
-    /// a moment at most: one that hangs must not hold up the others.
-    pub(super) async fn of(mut self, told: usize) {
+    /// Waits until these replicas have heard; for a moment at most: one that
+    /// hangs must not hold up the others.
+    pub(super) async fn by(mut self, replicas: &[String]) {
+        let others = replicas.iter().filter(|replica| ***replica != *self.hub.replica).count();
         let all = async {
-            for _ in 1..told {
+            for _ in 0..others {
                 self.come.recv().await;
             }
         };

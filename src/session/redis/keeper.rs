@@ -10,7 +10,7 @@ use std::{
 use futures_util::{StreamExt, stream};
 
 use super::{Inner, LINGER, scripts::Place, scripts::millis};
-use crate::redis::cmd;
+use crate::redis::RedisError;
 
 /// How often a replica says that it lives, and how long that holds.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -35,6 +35,11 @@ pub(super) struct Hold {
 }
 
 impl Held {
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.sessions).len() + lock(&self.streams).len()
+    }
+
     /// Keeps the session, and the stream where one is written.
     pub(super) fn hold(self: &Arc<Self>, place: &Place, stream: Option<&Arc<str>>) -> Hold {
         let uses = &mut lock(&self.sessions);
@@ -63,21 +68,20 @@ impl Drop for Hold {
 }
 
 impl Inner {
-    fn heartbeat(&self, replica: &str) -> String {
-        self.redis.keys().single(&format!("alive:{replica}"))
+    /// Which replicas have said of late that they live.
+    pub(super) async fn alive(&self) -> Result<Vec<String>, RedisError> {
+        self.replicas(Duration::ZERO).await
     }
 
-    /// Whether that replica has said of late that it lives.
-    pub(super) async fn is_alive(&self, replica: &str) -> Result<bool, crate::redis::RedisError> {
-        self.redis.query(cmd("EXISTS").arg(self.heartbeat(replica))).await
+    async fn replicas(&self, holds: Duration) -> Result<Vec<String>, RedisError> {
+        let call = self.scripts.replicas.on(&[self.redis.keys().single("replicas")]);
+        self.redis.call(&call.arg(&*self.replica).arg(millis(holds))).await
     }
 
     /// Says that this replica lives, until dropped.
     pub(super) async fn beat(&self) {
         loop {
-            let mut beat = cmd("SET");
-            beat.arg(self.heartbeat(&self.replica)).arg(1).arg("PX").arg(millis(HOLDS));
-            if let Err(error) = self.redis.query::<()>(&beat).await {
+            if let Err(error) = self.replicas(HOLDS).await {
                 tracing::warn!(%error, "this replica cannot say that it lives");
             }
             self.cache.prune();
@@ -114,7 +118,7 @@ impl Inner {
     }
 
     #[allow(clippy::unused_self, reason = "reads as the step that it is")]
-    fn renewed(&self, renewal: Result<Vec<String>, crate::redis::RedisError>) {
+    fn renewed(&self, renewal: Result<Vec<String>, RedisError>) {
         if let Err(error) = renewal {
             tracing::debug!(%error, "what is in use cannot be renewed");
         }

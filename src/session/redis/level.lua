@@ -3,4 +3,5 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'none' }
 end
 redis.call('HSET', KEYS[1], 'level', ARGV[4])
-return { 'ok', redis.call('PUBLISH', ARGV[5], ARGV[6]) }
+redis.call('PUBLISH', ARGV[5], ARGV[6])
+return { 'ok' }

@@ -20,7 +20,8 @@
 //! owners                           zset    owners with sessions in this shard, by their last expiry
 //! ```
 //!
-//! Besides, `alive:<replica>` is set again and again while a replica lives.
+//! Besides, `replicas` is a zset of those that live, by the time at which that
+//! is no longer sure; each puts its own off again and again.
 //! A stream that is open is kept by its writer's replica, in the same way; so
 //! nothing of a replica that died stays for long.
 
@@ -223,9 +224,9 @@ impl Sessions for RedisSessions {
         let (notice, heard) = inner.hub.urgent_notice(&id, Some(Signal::Ended));
         let call = place.session(&inner.scripts.delete).arg(inner.hub.common_channel()).arg(notice);
         match inner.call(call).await {
-            Ok(answer) => {
+            Ok(_) => {
                 inner.cache.remove(&id);
-                heard.of(answer[1].parse().unwrap_or(0)).await;
+                heard.by(&inner.alive().await.unwrap_or_default()).await;
                 Ok(true)
             }
             Err(SessionError::NotFound) => Ok(false),
@@ -237,9 +238,9 @@ impl Sessions for RedisSessions {
         let inner = &self.inner;
         let (notice, heard) = inner.hub.urgent_notice(&session.id, None);
         let call = inner.place(session).session(&inner.scripts.level).arg(record::level(level));
-        let answer = inner.call(call.arg(inner.hub.common_channel()).arg(notice)).await?;
+        inner.call(call.arg(inner.hub.common_channel()).arg(notice)).await?;
         inner.cache.remove(&session.id);
-        heard.of(answer[1].parse().unwrap_or(0)).await;
+        heard.by(&inner.alive().await.unwrap_or_default()).await;
         Ok(())
     }
 

@@ -22,6 +22,7 @@ pub(super) struct Scripts {
     pub(super) level: Script,
     pub(super) look: Script,
     pub(super) open: Script,
+    pub(super) replicas: Script,
     pub(super) seen: Script,
     pub(super) subscribe: Script,
 }
@@ -42,6 +43,7 @@ impl Scripts {
             level: script(include_str!("level.lua")),
             look: script(include_str!("look.lua")),
             open: script(include_str!("open.lua")),
+            replicas: Script::new(include_str!("replicas.lua")),
             seen: script(include_str!("seen.lua")),
             subscribe: script(include_str!("subscribe.lua")),
         }
