@@ -2,14 +2,17 @@
 
 CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
+OIDC := tests/oidc
+INTEROP := tests/interop
+INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance help
+.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop help
 
 build: ## Build the release binary
 	cargo build --release --locked
 
-test: redis-server ## Run every test
+test: redis-server $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -49,6 +52,21 @@ conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official 
 
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json
 	cd $(CONFORMANCE) && npm ci
+
+$(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
+	cd $(OIDC) && npm ci
+
+interop: $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt ## Let the official clients tour the servers
+	$(INTEROP)/run $(ARGS)
+
+$(INTEROP)/node_modules/.package-lock.json: $(INTEROP)/package.json $(INTEROP)/package-lock.json
+	cd $(INTEROP) && npm ci
+
+# The copy says what is installed, and that all of it is.
+$(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
+	python3 -m venv --clear $(INTEROP_VENV)
+	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	cp $< $@
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -6,11 +6,12 @@ use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    auth::{AuthOptionsError, Authenticator, Limits},
     clock::{Clock, SystemClock},
-    config::{Config, ConfigError},
+    config::{AuthMode, Config, ConfigError, PublicUrl},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    http::{self, AllowedHosts, Endpoint, HttpOptions, ServeLimits},
+    http::{self, AllowedHosts, Endpoint, HttpOptions, Protected, ServeLimits},
     random::Random,
     redis::{Redis, RedisError, layout::Layout},
     registry::Registry,
@@ -52,6 +53,8 @@ pub struct App {
     dispatcher: Arc<Dispatcher>,
     legacy: Arc<Legacy>,
     modern: Modern,
+    authenticator: Arc<Authenticator>,
+    protected: Option<Protected>,
     closing: CancellationToken,
     http: HttpOptions,
     maintenance: Vec<JoinHandle<()>>,
@@ -160,9 +163,24 @@ impl App {
         let tasks: Arc<dyn Tasks> =
             Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
+        let public_url = config.public_url()?;
+        let options = config.auth.options(public_url.as_ref())?;
+        let authenticator = Arc::new(Authenticator::new(options, Arc::clone(&clock))?);
+        let mut registry = registry;
+        registry.protect(config.auth.access()?).map_err(|idle| {
+            let names = idle.join(", ");
+            ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
+        })?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
-        let dispatcher =
-            Arc::new(Dispatcher::new(registry, store.clone(), Arc::clone(&tasks), random, limits));
+        let principals = Limits::new(config.limits.principals(), Arc::clone(&clock));
+        let dispatcher = Arc::new(Dispatcher::new(
+            registry,
+            store.clone(),
+            Arc::clone(&tasks),
+            random,
+            limits,
+            principals,
+        ));
         let max = config.max_version();
         let sealer = StateSealer::new(state_key, Arc::clone(&clock));
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
@@ -186,9 +204,22 @@ impl App {
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
         ];
-        let http = http_options(&config);
+        let protected = protected(&config, public_url.as_ref(), &authenticator)?;
+        let http = http_options(&config, public_url.as_ref());
         let closing = CancellationToken::new();
-        Ok(Self { config, clock, store, dispatcher, legacy, modern, closing, http, maintenance })
+        Ok(Self {
+            config,
+            clock,
+            store,
+            dispatcher,
+            legacy,
+            modern,
+            authenticator,
+            protected,
+            closing,
+            http,
+            maintenance,
+        })
     }
 
     /// How the endpoint behaves, to be changed before it is used.
@@ -206,6 +237,11 @@ impl App {
         &self.clock
     }
 
+    /// Who finds out who calls.
+    pub fn authenticator(&self) -> &Arc<Authenticator> {
+        &self.authenticator
+    }
+
     /// The endpoint, to be mounted in a router of one's own.
     pub fn router(&self) -> axum::Router {
         http::router(Arc::new(Endpoint {
@@ -213,6 +249,9 @@ impl App {
             dispatcher: Arc::clone(&self.dispatcher),
             legacy: Arc::clone(&self.legacy),
             modern: self.modern.clone(),
+            clock: Arc::clone(&self.clock),
+            authenticator: Arc::clone(&self.authenticator),
+            protected: self.protected.clone(),
             closing: self.closing.clone(),
         }))
     }
@@ -245,8 +284,10 @@ impl App {
         // Calls without a connection have what is left of the same grace period.
         let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
         let left = limits.grace.saturating_sub(used);
-        let drained = tokio::time::timeout(left, self.legacy.drain()).await.is_ok();
+        let drain = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
+        let drained = tokio::time::timeout(left, drain).await.is_ok();
         self.legacy.stop();
+        self.dispatcher.stop();
         // Whoever waits for them elsewhere is told that they are over.
         let _ = tokio::time::timeout(LAST_WORDS, self.legacy.drain()).await;
         Ok(finished && drained)
@@ -361,12 +402,32 @@ fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
     Ok(key.trim_ascii().to_vec())
 }
 
-fn http_options(config: &Config) -> HttpOptions {
+/// What clients are told of where to get tokens, where there is such a place.
+fn protected(
+    config: &Config,
+    public_url: Option<&PublicUrl>,
+    authenticator: &Authenticator,
+) -> Result<Option<Protected>, ConfigError> {
+    let (AuthMode::OAuth, Some(url)) = (config.auth.mode, public_url) else { return Ok(None) };
+    let scopes = config.auth.required_scopes()?;
+    let name = config.auth.resource_name.as_deref();
+    let (path, issuers) = (&config.server.path, authenticator.issuers());
+    Ok(Protected::new(url.as_str(), path, issuers, &scopes, name))
+}
+
+impl From<AuthOptionsError> for ConfigError {
+    fn from(error: AuthOptionsError) -> Self {
+        Self::new(&error.setting, error.problem)
+    }
+}
+
+fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions {
     let server = &config.server;
     let mut hosts = AllowedHosts::default();
     if !server.listen.ip().is_unspecified() {
         hosts = hosts.host(&server.listen.to_string());
     }
+    hosts = public_url.iter().fold(hosts, |hosts, url| hosts.host(url.authority()));
     hosts = server.allowed_hosts.iter().fold(hosts, |hosts, host| hosts.host(host));
     hosts = server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin));
     HttpOptions {

@@ -54,3 +54,22 @@ pub mod task;
 pub mod telemetry;
 pub mod tools;
 pub mod workflow;
+
+/// The code in the guides, which is compiled and run like any example here.
+#[cfg(doctest)]
+mod guides {
+    macro_rules! guides {
+        ($($name:ident: $file:literal)*) => {
+            $(#[doc = include_str!(concat!("../docs/", $file))] struct $name;)*
+        };
+    }
+    guides! {
+        GettingStarted: "getting-started.md"
+        Tools: "tools.md"
+        Prompts: "prompts.md"
+        Resources: "resources.md"
+        DynamicResources: "dynamic-resources.md"
+        AskingTheClient: "asking-the-client.md"
+        Guidance: "guidance.md"
+    }
+}

@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    auth::Principal,
+    auth::{Identity, Principal},
     dispatch::{Dispatcher, Step},
     era::{Dress, Era, Legacy, Listen, Modern, encode_outcome, failure},
     protocol::{Fault, Message, Meta, Method, Params, Request, RequestId, parse},
@@ -173,12 +173,12 @@ impl Connection {
 
     fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
         let stdio = &self.stdio;
-        let call = stdio.modern.accept(request, meta, None, Principal::Local)?;
+        let call = stdio.modern.accept(request, meta, None, Identity::local())?;
         let (id, output) = (request.id.clone(), self.output.clone());
         if call.method == Method::Listen {
             let closing = stdio.closing.clone();
             let listen =
-                Listen::new(id.clone(), &call.params, &call.principal, &stdio.dispatcher, closing)?;
+                Listen::new(id.clone(), &call.params, &call.identity, &stdio.dispatcher, closing)?;
             self.spawn(&self.streams, id, async move {
                 let mut messages = std::pin::pin!(listen.messages());
                 while let Some(message) = messages.next().await {
@@ -189,7 +189,7 @@ impl Connection {
             });
             return Ok(());
         }
-        let mut running = stdio.dispatcher.start(call);
+        let mut running = stdio.dispatcher.start(call)?;
         let dress = stdio.modern.dress.clone();
         self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = running.next().await {
@@ -207,12 +207,12 @@ impl Connection {
         let method = method.ok_or_else(|| Fault::MethodNotFound(request.method.clone()))?;
         let Some(session) = self.session.clone() else {
             let encoded = if method == Method::Initialize {
-                let (session, encoded) = legacy.initialize(request, Principal::Local).await?;
+                let (session, encoded) = legacy.initialize(request, &Identity::local()).await?;
                 self.follow(&session).await?;
                 self.session = Some(session);
                 encoded
             } else {
-                legacy.answer_once(request, meta, Principal::Local).await?
+                legacy.answer_once(request, meta, Identity::local()).await?
             };
             let message = encoded.whole().await.map_err(|e| Fault::Internal(e.to_string()))?;
             // Nobody reading is noticed by the reader of our input.
@@ -220,12 +220,14 @@ impl Connection {
             return Ok(());
         };
         let (id, output, dress) = (request.id.clone(), self.output.clone(), legacy.dress.clone());
-        if let Some(reply) = legacy.in_session(&session, method, &request.params).await? {
+        if let Some(reply) =
+            legacy.in_session(&session, method, &request.params, &Identity::local()).await?
+        {
             let message = encode_outcome(&id, Ok(reply), &dress).await;
             let _ = self.output.send(message).await;
             return Ok(());
         }
-        let mut call = legacy.start(&session, method, request, meta, true);
+        let mut call = legacy.start(&session, method, request, meta, Identity::local(), true)?;
         self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = call.next().await {
                 if send(&output, step, &id, &dress).await.is_none() {

@@ -1,46 +1,36 @@
-//! Who calls. Without authentication everyone is [`Principal::Local`].
+//! Who calls, what they may do, and how much: from a bearer token to an
+//! [`Identity`], by the rules for an OAuth resource server (2025-11-25 and
+//! 2026-07-28, authorization; OAuth 2.1; RFC 6750, 8707, 9068). Knows nothing
+//! of how requests arrive; talks to authorization servers itself.
 
-use std::{fmt, sync::Arc};
+pub mod audit;
+mod authenticator;
+mod bearer;
+mod discovery;
+mod error;
+mod fetch;
+mod identity;
+mod introspection;
+mod issuer;
+mod jwks;
+mod jwt;
+mod keys;
+mod limits;
+mod principal;
+mod scopes;
+mod static_tokens;
+mod verified;
 
-use serde::{Deserialize, Serialize};
-
-/// The caller, as the server knows it (never as the client says).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Principal {
-    /// Nobody was asked who they are: loopback, stdio.
-    #[default]
-    Local,
-}
-
-impl Principal {
-    /// The scope in which this caller's resources and sessions live.
-    pub fn owner(&self) -> Owner {
-        match self {
-            Self::Local => Owner(Arc::from("local")),
-        }
-    }
-}
-
-/// Whose a resource is: everything dynamic is scoped by it, and another
-/// owner's things look as if they were not there.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Owner(Arc<str>);
-
-impl Owner {
-    /// An owner of that name.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+pub use authenticator::{
+    AuthOptions, AuthOptionsError, Authenticator, IntrospectionOptions, IssuerOptions,
+    install_crypto,
+};
+pub use bearer::{MOST_TOKEN_BYTES, bearer_token};
+pub use error::{AuthError, Denied};
+pub use fetch::{canonical_url, check_url};
+pub use identity::Identity;
+pub use introspection::Secret;
+pub use limits::{Limited, Limits, Permit, PrincipalLimits};
+pub use principal::{Owner, Principal};
+pub use scopes::{Grant, Hierarchy, ScopeError, Scopes};
+pub use static_tokens::StaticToken;

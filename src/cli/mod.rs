@@ -2,9 +2,10 @@
 
 mod migrate;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{Args, Parser, Subcommand};
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 use crate::{
@@ -42,6 +43,24 @@ enum Command {
     },
     /// Bring the layout of what the store holds up to this version, once.
     Migrate(MigrateArgs),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Say whether the server could start with it: exit code 2 if not, 1 if
+    /// something that it needs cannot be reached.
+    Check {
+        /// A configuration file in TOML.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Also ask the store, and the authorization servers for their
+        /// metadata and keys.
+        #[arg(long)]
+        online: bool,
+    },
 }
 
 /// What every server's command line takes.
@@ -90,26 +109,36 @@ struct ServerCli {
 pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { args, migrate } => {
-            let places = args.config.as_deref().map(Places::of).unwrap_or_default();
-            run_with(args, migrate, move |config| build(config, &places))
+            let places = places(&args);
+            run_with(args, migrate, move |config| registry(config, &places))
         }
-        Command::Migrate(args) => in_runtime(async move {
+        Command::Migrate(args) => in_runtime(|| async move {
             match migrate::run(&args).await {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => refuse(&error),
             }
         }),
+        Command::Config(ConfigCommand::Check { config, online }) => {
+            let args = ServeArgs { config, ..ServeArgs::default() };
+            let places = places(&args);
+            in_runtime(|| check(args, online, |config| registry(config, &places)))
+        }
     }
 }
 
-/// The server that the binary is.
-fn build(config: &Config, places: &Places) -> Result<Registry, BuildError> {
+/// Where the parts of the configuration file stand, for faults in them.
+fn places(args: &ServeArgs) -> Places {
+    args.config.as_deref().map(Places::of).unwrap_or_default()
+}
+
+/// What the binary itself offers.
+fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
     let options = ToolOptions { output_bytes: config.tools.output_bytes };
     let mut builder = Registry::builder("larder")
-            .instructions(
-                "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
-            )
-            .with(tools::reading(options));
+        .instructions(
+            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
+        )
+        .with(tools::reading(options));
     if config.tools.write {
         builder = builder.with(tools::writing());
     }
@@ -143,40 +172,140 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
     run_with(ServerCli::parse().args, true, build)
 }
 
+/// [`run`], with something that is set up before the first request and taken
+/// down after the last one, once each: connections, caches, a model in memory.
+///
+/// `teardown` comes also when the server ends by an error, and not when `setup`
+/// did. Handlers reach the value by [`Context::state`](crate::registry::Context::state).
+///
+/// ```no_run
+/// use std::{convert::Infallible, sync::Arc};
+/// use larder::registry::{Context, Registry, Tool};
+///
+/// /// Counts the days of the week.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Count;
+///
+/// type Days = Arc<Vec<String>>;
+///
+/// fn main() -> std::process::ExitCode {
+///     larder::cli::run_with_lifespan(
+///         async |_config| Ok::<_, Infallible>(vec!["Monday".to_owned()]),
+///         |_config, days| {
+///             let count = |ctx: Context<Days>, _: Count| async move { ctx.state().len().to_string() };
+///             Registry::builder("days").state(days).tool(Tool::new(count)).build()
+///         },
+///         async |days| eprintln!("{} days were used", days.len()),
+///     )
+/// }
+/// ```
+pub fn run_with_lifespan<L, E: std::fmt::Display>(
+    setup: impl AsyncFnOnce(&Config) -> Result<L, E>,
+    build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
+    teardown: impl AsyncFnOnce(Arc<L>),
+) -> ExitCode {
+    let args = ServerCli::parse().args;
+    in_runtime(|| async {
+        let config = match configure(&args) {
+            Ok(config) => config,
+            Err(error) => return fail(USAGE, &error),
+        };
+        let value = match setup(&config).await {
+            Ok(value) => Arc::new(value),
+            Err(error) => return fail(1, &error),
+        };
+        let shared = Arc::clone(&value);
+        let served = serve(args, config, true, |config| build(config, shared));
+        // Whatever happened, what was set up is taken down.
+        let code = AssertUnwindSafe(served).catch_unwind().await;
+        teardown(value).await;
+        code.unwrap_or_else(|_| fail(1, &"the server panicked"))
+    })
+}
+
 fn run_with(
     args: ServeArgs,
     migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    in_runtime(serve(args, migrate, build))
+    in_runtime(|| async move {
+        match configure(&args) {
+            Ok(config) => serve(args, config, migrate, build).await,
+            Err(error) => fail(USAGE, &error),
+        }
+    })
 }
 
-fn in_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
+fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode {
     telemetry::init();
+    crate::auth::install_crypto();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &error),
     };
-    let code = runtime.block_on(work);
+    let code = runtime.block_on(run());
     // A thread that reads standard input would hold the process until a line comes.
     runtime.shutdown_background();
     code
 }
 
+/// Says whether the server could start, and with `online` whether what it
+/// needs can be reached.
+async fn check(
+    args: ServeArgs,
+    online: bool,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> ExitCode {
+    let (config, registry) = match prepare(&args, build) {
+        Ok(prepared) => prepared,
+        Err(code) => return code,
+    };
+    // A store that is elsewhere is asked only where that is wanted.
+    let app = if online {
+        App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
+    } else if config.redis().is_some() {
+        Ok(None)
+    } else {
+        App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
+    };
+    let app = match app {
+        Ok(app) => app,
+        Err(code) => return code,
+    };
+    println!("The configuration can be used.");
+    let mut code = ExitCode::SUCCESS;
+    if let Some(app) = app.filter(|_| online) {
+        for (issuer, found) in app.authenticator().check().await {
+            match found {
+                Ok(found) => println!("{issuer}: {found}"),
+                Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
+            }
+        }
+    }
+    code
+}
+
+/// The configuration that counts, and what is to be offered with it.
+fn prepare(
+    args: &ServeArgs,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> Result<(Config, Registry), ExitCode> {
+    let config = configure(args).map_err(|error| fail(USAGE, &error))?;
+    let registry = build(&config).map_err(|error| fail(USAGE, &error))?;
+    Ok((config, registry))
+}
+
 async fn serve(
     args: ServeArgs,
+    mut config: Config,
     migrate: bool,
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
-    let mut config = match configure(&args) {
-        Ok(config) => config,
-        Err(error) => return fail(USAGE, &error),
-    };
-    config.redis.migrate |= migrate;
     let registry = match build(&config) {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };
+    config.redis.migrate |= migrate;
     let (listen, path) = (config.server.listen, config.server.path.clone());
     let app = match App::open(registry, config).await {
         Ok(app) => app,

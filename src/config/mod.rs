@@ -1,6 +1,8 @@
 //! The service's configuration: one TOML file, then the environment
 //! (`LARDER_SERVER__LISTEN`), then flags, each over the one before.
 
+mod auth;
+mod public_url;
 mod workflows;
 
 use std::{
@@ -11,8 +13,15 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use self::workflows::Places;
-use crate::{protocol::ProtocolVersion, redis::RedisSettings, workflow::SequentialWorkflow};
+pub use self::{
+    auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
+    public_url::PublicUrl,
+    workflows::Places,
+};
+use crate::{
+    auth::PrincipalLimits, protocol::ProtocolVersion, redis::RedisSettings,
+    workflow::SequentialWorkflow,
+};
 
 /// Everything that can be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +29,8 @@ use crate::{protocol::ProtocolVersion, redis::RedisSettings, workflow::Sequentia
 pub struct Config {
     /// Where the server listens.
     pub server: ServerConfig,
+    /// Who may call.
+    pub auth: AuthConfig,
     /// Where resources lie.
     pub store: StoreConfig,
     /// Bounds of the memory store.
@@ -47,6 +58,9 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The path of the endpoint.
     pub path: String,
+    /// The URL under which clients call the endpoint, without a slash at its
+    /// end: what tokens must be for, and a name that may be called.
+    pub public_url: Option<String>,
     /// More names under which the server may be called.
     pub allowed_hosts: Vec<String>,
     /// Origins other than this machine's whose pages may call the server.
@@ -68,6 +82,7 @@ impl Default for ServerConfig {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8000)),
             path: "/mcp".into(),
+            public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_version: ProtocolVersion::LATEST.as_str().into(),
@@ -188,11 +203,39 @@ pub struct LimitsConfig {
     pub body_bytes: usize,
     /// The most bytes that `resources/read` gives at once.
     pub read_bytes: u64,
+    /// Requests of one caller in a window; 0 is any number.
+    pub requests_per_window: u32,
+    /// The window, in seconds.
+    pub window: u64,
+    /// Calls of one caller that run at the same time; 0 is any number.
+    pub concurrent_calls: usize,
+    /// Streams that one caller holds open to hear of changes; 0 is any number.
+    pub open_streams: usize,
+}
+
+impl LimitsConfig {
+    /// Bounds for one caller.
+    pub fn principals(&self) -> PrincipalLimits {
+        PrincipalLimits {
+            requests: self.requests_per_window,
+            window: Duration::from_secs(self.window),
+            calls: self.concurrent_calls,
+            streams: self.open_streams,
+        }
+    }
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { body_bytes: 32 << 20, read_bytes: 16 << 20 }
+        let principals = PrincipalLimits::default();
+        Self {
+            body_bytes: 32 << 20,
+            read_bytes: 16 << 20,
+            requests_per_window: principals.requests,
+            window: principals.window.as_secs(),
+            concurrent_calls: principals.calls,
+            open_streams: principals.streams,
+        }
     }
 }
 
@@ -257,6 +300,7 @@ impl Config {
             .list_separator(",")
             .with_list_parse_key("server.allowed_hosts")
             .with_list_parse_key("server.allowed_origins")
+            .with_list_parse_key("auth.required_scopes")
             .ignore_empty(true)
             .source(environment);
         let read = builder.add_source(environment).build();
@@ -286,6 +330,7 @@ impl Config {
             ("sessions.idle", self.sessions.idle),
             ("limits.body_bytes", self.limits.body_bytes as u64),
             ("limits.read_bytes", self.limits.read_bytes),
+            ("limits.window", self.limits.window),
         ];
         for (setting, value) in positive {
             if value == 0 {
@@ -314,11 +359,13 @@ impl Config {
         if self.tools.output_bytes < 2_000 {
             return Err(ConfigError::new("tools.output_bytes", "it must be at least 2000"));
         }
-        if !self.server.listen.ip().is_loopback() && !self.server.insecure_no_auth {
+        self.auth.check(self.public_url()?.as_ref())?;
+        let nobody_is_asked = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
+        if !self.server.listen.ip().is_loopback() && nobody_is_asked {
             return Err(ConfigError::new(
                 "server.listen",
                 format!(
-                    "{} can be reached from other machines, and nobody is asked who they are. Listen on 127.0.0.1, or give --insecure-no-auth if something in front of this server keeps others out",
+                    "{} can be reached from other machines, and nobody is asked who they are. Listen on 127.0.0.1, set auth.mode, or give --insecure-no-auth if something in front of this server keeps others out",
                     self.server.listen
                 ),
             ));
@@ -342,6 +389,15 @@ impl Config {
             prefix: self.redis.prefix.clone(),
             ..RedisSettings::new(url)
         })
+    }
+
+    /// The URL under which clients call the endpoint.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn public_url(&self) -> Result<Option<PublicUrl>, ConfigError> {
+        let url = self.server.public_url.as_deref().map(PublicUrl::parse).transpose();
+        url.map_err(|problem| ConfigError::new("server.public_url", problem))
     }
 
     /// The newest protocol version to speak.

@@ -9,11 +9,18 @@ use super::{CacheHint, Dispatcher, Reply};
 use crate::{protocol::ProtocolVersion, registry::Registry, task::EXTENSION};
 
 impl Dispatcher {
+    /// What the definition says is the same for everyone, unless scopes decide
+    /// who sees what. Then no page of any list is for others' eyes (2026-07-28,
+    /// utilities: Caching).
+    pub(super) fn definition(&self) -> CacheHint {
+        if self.registry.varies() { CacheHint::DEFINITION_FOR_ONE } else { CacheHint::DEFINITION }
+    }
+
     /// The versions are the era's to fill in.
     pub(super) fn discover(&self) -> Reply {
         let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
         result.instructions = self.registry.instructions().map(str::to_owned);
-        Reply::Discover(result, CacheHint::DEFINITION)
+        Reply::Discover(result, self.definition())
     }
 }
 
@@ -32,18 +39,22 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
     let catalog = registry.catalog();
-    if catalog.has_tools() {
+    let list_changed = (!registry.has_fixed_lists()).then_some(true);
+    if registry.has_tools() {
         let mut tools = ToolsCapability::default();
-        tools.list_changed = Some(true);
+        tools.list_changed = list_changed;
         capabilities.tools = Some(tools);
     }
     if catalog.has_prompts() {
         let mut prompts = PromptsCapability::default();
-        prompts.list_changed = Some(true);
+        prompts.list_changed = list_changed;
         capabilities.prompts = Some(prompts);
     }
     if catalog.has_completions() {
         capabilities.completions = Some(JsonObject::new());
+    }
+    if !registry.experimental().is_empty() {
+        capabilities.experimental = Some(registry.experimental().clone());
     }
     // Any handler may log.
     capabilities.logging = Some(JsonObject::new());

@@ -1,6 +1,7 @@
 //! One entry: a call in, a reply out, messages about it on its outbox while
 //! it runs. Knows methods; knows neither HTTP nor eras.
 
+mod admission;
 mod discover;
 mod prompts;
 mod reply;
@@ -21,7 +22,7 @@ pub(crate) use resources::fault;
 pub use running::{Running, Step};
 
 use crate::{
-    auth::Principal,
+    auth::{Identity, Limits},
     protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
     registry::{Asking, Control, Paused, Registry, Scope},
@@ -56,8 +57,8 @@ pub struct Call {
     pub params: Params,
     /// Its metadata, already read.
     pub meta: Meta,
-    /// By whom.
-    pub principal: Principal,
+    /// By whom, and what they may do.
+    pub identity: Identity,
     /// What the client says of itself.
     pub client: ClientFacts,
     /// The session that what it creates ends with, if with any.
@@ -76,21 +77,38 @@ pub struct Dispatcher {
     tasks: Arc<dyn Tasks>,
     /// Calls that run on as tasks.
     running: TaskTracker,
+    stopping: CancellationToken,
     random: Random,
     limits: DispatchLimits,
+    principals: Arc<Limits>,
 }
 
 impl Dispatcher {
-    /// A dispatcher over what a server offers and where its resources lie.
+    /// A dispatcher over what a server offers and where its resources lie;
+    /// `principals` bounds what one caller runs at once.
     pub fn new(
         registry: Registry,
         store: Store,
         tasks: Arc<dyn Tasks>,
         random: Random,
         limits: DispatchLimits,
+        principals: Arc<Limits>,
     ) -> Self {
-        let running = TaskTracker::new();
-        Self { registry: Arc::new(registry), store, tasks, running, random, limits }
+        let (running, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let registry = Arc::new(registry);
+        Self { registry, store, tasks, running, stopping, random, limits, principals }
+    }
+
+    /// Waits until no call runs as a task.
+    pub async fn drain(&self) {
+        self.running.close();
+        self.running.wait().await;
+        self.running.reopen();
+    }
+
+    /// Stops the calls that run as tasks.
+    pub fn stop(&self) {
+        self.stopping.cancel();
     }
 
     /// What the server offers.
@@ -105,14 +123,20 @@ impl Dispatcher {
 
     /// Begins a call. Nothing happens until it is polled, and dropping it
     /// stops the handler at its next await.
-    pub fn start(self: &Arc<Self>, call: Call) -> Running {
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before anything of
+    /// an answer has gone out.
+    pub fn start(self: &Arc<Self>, call: Call) -> Result<Running, Fault> {
+        self.authorize(call.method, &call.params, &call.identity)?;
+        let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
-        let owner = call.principal.owner();
+        let owner = call.identity.owner().clone();
         let scope = Scope {
             request_id: self.random.id().into(),
-            principal: call.principal,
+            identity: call.identity,
             client: call.client,
             session: call.session,
             store: self.store.clone(),
@@ -131,8 +155,11 @@ impl Dispatcher {
         let cancel_with_task = cancellation.clone();
         let outcome = async move {
             let dispatcher = Arc::clone(&this);
-            let mut run: tasks::Run =
-                Box::pin(async move { dispatcher.run(method, &params, scope).await });
+            let mut run: tasks::Run = Box::pin(async move {
+                // Also while it goes on as a task.
+                let _permit = permit;
+                dispatcher.run(method, &params, scope).await
+            });
             match control.run(&asking, run.as_mut()).await? {
                 Ok(outcome) => outcome,
                 Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
@@ -141,20 +168,20 @@ impl Dispatcher {
                 }
             }
         };
-        Running::new(Box::pin(outcome), messages, cancellation)
+        Ok(Running::new(Box::pin(outcome), messages, cancellation))
     }
 
     async fn run(&self, method: Method, params: &Params, scope: Scope) -> Result<Reply, Fault> {
         match method {
             Method::Ping => Ok(Reply::Empty),
             Method::Discover => Ok(self.discover()),
-            Method::ListTools => self.list_tools(params),
+            Method::ListTools => self.list_tools(params, scope).await,
             Method::CallTool => self.call_tool(params, scope).await,
-            Method::ListPrompts => self.list_prompts(params),
+            Method::ListPrompts => self.list_prompts(params, &scope.identity),
             Method::GetPrompt => self.get_prompt(params, scope).await,
             Method::Complete => self.complete(params, scope).await,
-            Method::ListResources => self.list_resources(params, &scope.principal).await,
-            Method::ListResourceTemplates => self.list_templates(params),
+            Method::ListResources => self.list_resources(params, &scope.identity).await,
+            Method::ListResourceTemplates => self.list_templates(params, &scope.identity),
             Method::ReadResource => self.read_resource(params, scope).await,
             Method::GetTask => self.get_task(params, &scope).await,
             Method::UpdateTask => self.update_task(params, &scope).await,
@@ -168,21 +195,23 @@ impl Dispatcher {
         }
     }
 
-    fn list_tools(&self, params: &Params) -> Result<Reply, Fault> {
-        if !self.registry.catalog().has_tools() {
+    async fn list_tools(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let page = self.registry.tools(cursor_of(params)?.as_deref())?;
+        let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, CacheHint::DEFINITION))
+        let by_hand = self.registry.tools_by_hand();
+        Ok(Reply::Tools(result, if by_hand { CacheHint::OWN } else { self.definition() }))
     }
 
-    fn list_templates(&self, params: &Params) -> Result<Reply, Fault> {
-        let page = self.registry.templates(cursor_of(params)?.as_deref())?;
+    fn list_templates(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {
+        let cursor = cursor_of(params)?;
+        let page = self.registry.templates_for(identity.grant(), cursor.as_deref())?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, CacheHint::DEFINITION))
+        Ok(Reply::Templates(result, self.definition()))
     }
 
     async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {

@@ -5,21 +5,27 @@ use std::collections::BTreeMap;
 use rmcp::model::{CompleteResult, JsonObject, ListPromptsResult, Reference};
 use serde::Deserialize;
 
-use super::{CacheHint, Dispatcher, Reply, cursor_of};
+use super::{Dispatcher, Reply, cursor_of};
 use crate::{
+    auth::Identity,
     protocol::{Fault, Method, Params},
     registry::{Completing, Scope},
 };
 
 impl Dispatcher {
-    pub(super) fn list_prompts(&self, params: &Params) -> Result<Reply, Fault> {
+    pub(super) fn list_prompts(
+        &self,
+        params: &Params,
+        identity: &Identity,
+    ) -> Result<Reply, Fault> {
         if !self.registry.catalog().has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
-        let page = self.registry.prompts(cursor_of(params)?.as_deref())?;
+        let cursor = cursor_of(params)?;
+        let page = self.registry.prompts_for(identity.grant(), cursor.as_deref())?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Prompts(result, CacheHint::DEFINITION))
+        Ok(Reply::Prompts(result, self.definition()))
     }
 
     pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {

@@ -63,6 +63,9 @@ impl CacheHint {
     /// What the server's definition says: the same for everyone, and it does
     /// not change while the server runs.
     pub const DEFINITION: Self = Self { ttl_ms: 300_000, scope: model::CacheScope::Public };
+    /// The same where it depends on what the caller may do.
+    pub const DEFINITION_FOR_ONE: Self =
+        Self { ttl_ms: Self::DEFINITION.ttl_ms, scope: model::CacheScope::Private };
     /// What belongs to one caller and may change with its next call.
     pub const OWN: Self = Self { ttl_ms: 0, scope: model::CacheScope::Private };
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
-    auth::{Owner, Principal},
+    auth::{Identity, Owner},
     protocol::{Fault, Params},
     registry::{Cursor, Scope},
     store::{Found, ResourceUri, StoreError},
@@ -20,31 +20,33 @@ impl Dispatcher {
     pub(super) async fn list_resources(
         &self,
         params: &Params,
-        principal: &Principal,
+        identity: &Identity,
     ) -> Result<Reply, Fault> {
-        let owner = principal.owner();
+        let owner = identity.owner();
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
-        let mut defined = catalog.resources().skip(cursor.done);
+        let defined = catalog.resources().enumerate().skip(cursor.done);
+        let mut defined = defined
+            .filter(|(_, resource)| self.registry.shows_resource(identity.grant(), &resource.uri));
         while resources.len() < size {
             let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();
-            if next.is_empty() {
-                break;
-            }
-            cursor.done += next.len();
+            let Some((last, _)) = next.last() else { break };
+            cursor.done = last + 1;
             // All at once, since the store may be far away.
-            let shadowed = next.iter().map(|resource| self.is_shadowed(&owner, &resource.uri));
+            let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
             let shadowed = try_join_all(shadowed).await.map_err(|e| internal(&e))?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
-            resources.extend(shown.map(|(resource, _)| resource.clone()));
+            for ((_, resource), _) in shown {
+                resources.push(catalog.listed_now(resource).await);
+            }
         }
         let mut more = defined.next().is_some();
         if !more {
             // Also when the page is full already: to know whether there is another.
             let room = size - resources.len();
-            let page = self.store.list(&owner, "", cursor.after.as_deref(), room).await;
+            let page = self.store.list(owner, "", cursor.after.as_deref(), room).await;
             let page = page.map_err(|e| internal(&e))?;
             resources.extend(page.entries.iter().map(|e| e.to_resource()));
             if let Some(last) = page.entries.last() {
@@ -79,7 +81,7 @@ impl Dispatcher {
         }
         let ReadParams { uri: text } = params.parse()?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
-        let missing = match self.store.get(&scope.principal.owner(), &uri).await {
+        let missing = match self.store.get(scope.identity.owner(), &uri).await {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };

@@ -28,19 +28,19 @@ struct TaskParams {
 impl Dispatcher {
     pub(super) async fn get_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
-        let task = self.tasks.get(&scope.principal.owner(), &task_id).await;
+        let task = self.tasks.get(scope.identity.owner(), &task_id).await;
         Ok(Reply::Task(task.ok_or_else(|| unknown(&task_id))?))
     }
 
     pub(super) async fn update_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, input_responses } = task_params(params, &scope.client)?;
-        let known = self.tasks.answer(&scope.principal.owner(), &task_id, input_responses).await;
+        let known = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
     }
 
     pub(super) async fn cancel_task(&self, params: &Params, scope: &Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
-        let known = self.tasks.cancel(&scope.principal.owner(), &task_id).await;
+        let known = self.tasks.cancel(scope.identity.owner(), &task_id).await;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
     }
 
@@ -56,12 +56,16 @@ impl Dispatcher {
         let (view, cancelled) = self.tasks.create(&owner).await?;
         let (id, tasks) = (Arc::clone(&view.id), Arc::clone(&self.tasks));
         control.become_task(TaskHandle { id: Arc::clone(&id), tasks: Arc::clone(&tasks) });
+        let stopping = self.stopping.clone();
         self.running.spawn(async move {
             let _cancel_what_it_handed_on = cancellation.drop_guard();
             let state = tokio::select! {
                 biased;
                 // The store of tasks has noted it already.
                 () = cancelled.cancelled() => return,
+                () = stopping.cancelled() => {
+                    TaskState::Failed(Fault::Unavailable("The server has stopped.".into()))
+                }
                 state = outcome(run, &asking, &control) => state,
             };
             tasks.finish(&id, state).await;

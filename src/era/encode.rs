@@ -321,6 +321,9 @@ fn error(fault: &Fault, era: Era) -> Value {
     match fault {
         Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
         Fault::ResourceNotFound { uri, .. } => error["data"] = json!({ "uri": uri }),
+        Fault::InsufficientScope { required } => {
+            error["data"] = json!({ "requiredScopes": required });
+        }
         Fault::MissingCapability { required } => {
             error["data"] = json!({ "requiredCapabilities": required });
         }
@@ -339,6 +342,8 @@ pub fn code(fault: &Fault, era: Era) -> i32 {
         Fault::InvalidRequest(_)
         | Fault::SessionNotFound
         | Fault::StreamNotFound(_)
+        | Fault::InsufficientScope { .. }
+        | Fault::Limited { .. }
         | Fault::TooMany(_) => -32600,
         Fault::MethodNotFound(_) => -32601,
         Fault::ResourceNotFound { .. } if era == Era::Legacy => -32002,

@@ -21,7 +21,7 @@ use super::{
     encode::{failure, success},
 };
 use crate::{
-    auth::Principal,
+    auth::{Identity, Principal},
     dispatch::{Call, Dispatcher, Reply, Running, Step},
     protocol::{
         ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
@@ -104,7 +104,7 @@ impl Legacy {
     pub async fn initialize(
         &self,
         request: &Request,
-        principal: Principal,
+        identity: &Identity,
     ) -> Result<(Arc<Session>, Encoded), Fault> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -113,13 +113,14 @@ impl Legacy {
             capabilities: ClientCapabilities,
             client_info: Implementation,
         }
+        self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
         let params: InitializeParams = request.params.parse()?;
         let newest = self.max.min(ProtocolVersion::LATEST_LEGACY);
         let asked = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= newest);
         let version = asked.unwrap_or(newest);
         let client =
             ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
-        let session = self.sessions.create(principal, version, client).await?;
+        let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         let result = self.dispatcher.initialize(version);
         Ok((session, super::encode::frame(&request.id, result)?))
     }
@@ -153,7 +154,7 @@ impl Legacy {
         &self,
         request: &Request,
         meta: Meta,
-        principal: Principal,
+        identity: Identity,
     ) -> Result<Encoded, Fault> {
         let method = method_of(request)?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
@@ -168,13 +169,13 @@ impl Legacy {
             method,
             params,
             meta,
-            principal,
+            identity,
             client,
             session: None,
             log_level: None,
             asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
         };
-        let reply = self.dispatcher.start(call).outcome().await?;
+        let reply = self.dispatcher.start(call)?.outcome().await?;
         success(&request.id, reply, &self.dress).await
     }
 
@@ -190,14 +191,15 @@ impl Legacy {
         session: &Arc<Session>,
         request: Request,
         meta: Meta,
+        identity: Identity,
         takes: Takes,
         promote: Duration,
     ) -> Result<Answer, Fault> {
         let method = method_of(&request)?;
-        if let Some(reply) = self.in_session(session, method, &request.params).await? {
+        if let Some(reply) = self.in_session(session, method, &request.params, &identity).await? {
             return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
         }
-        let mut attended = self.start(session, method, &request, meta, takes.stream);
+        let mut attended = self.start(session, method, &request, meta, identity, takes.stream)?;
         let first = match First::of(&mut attended, takes, promote).await {
             First::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
@@ -227,15 +229,20 @@ impl Legacy {
     }
 
     /// Begins a call of that session. Its client can be asked things where
-    /// the transport carries more than the response.
+    /// the transport carries more than the response. Who calls comes with the
+    /// request: the session only shows that it is the same principal.
+    ///
+    /// # Errors
+    /// As [`Dispatcher::start`].
     pub fn start(
         &self,
         session: &Arc<Session>,
         method: Method,
         request: &Request,
         meta: Meta,
+        identity: Identity,
         streams: bool,
-    ) -> Attended {
+    ) -> Result<Attended, Fault> {
         let asking = if streams {
             Asking::Routed(self.calls.route(&session.id))
         } else {
@@ -245,15 +252,15 @@ impl Legacy {
             method,
             params: request.params.clone(),
             meta,
-            principal: session.principal.clone(),
+            identity,
             client: session.client.clone(),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
             log_level: Some(session.log_level),
             asking,
         };
-        let running: Running = self.dispatcher.start(call);
+        let running: Running = self.dispatcher.start(call)?;
         let guard = self.calls.register(&session.id, &request.id);
-        Attended::new(running, guard, self.tasks.clone())
+        Ok(Attended::new(running, guard, self.tasks.clone()))
     }
 
     /// Answers what concerns the session itself.
@@ -262,11 +269,17 @@ impl Legacy {
         session: &Session,
         method: Method,
         params: &Params,
+        identity: &Identity,
     ) -> Result<Option<Reply>, Fault> {
         #[derive(Deserialize)]
         struct Subscribed {
             uri: String,
         }
+        let mine = [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
+        if !mine.contains(&method) {
+            return Ok(None);
+        }
+        self.dispatcher.authorize(method, params, identity)?;
         match method {
             Method::Subscribe => {
                 let Subscribed { uri } = params.parse()?;

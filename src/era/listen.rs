@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::announce::{announcements, every_list};
 use crate::{
-    auth::Principal,
+    auth::Identity,
     dispatch::Dispatcher,
-    protocol::{Announcement, Fault, Params, RequestId, SUBSCRIPTION_ID},
+    protocol::{Announcement, Fault, Method, Params, RequestId, SUBSCRIPTION_ID},
     store::Changes,
 };
 
@@ -37,11 +37,11 @@ impl Listen {
     /// `closing` is cancelled.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`].
+    /// [`Fault::InvalidParams`], [`Fault::InsufficientScope`].
     pub fn new(
         id: RequestId,
         params: &Params,
-        principal: &Principal,
+        identity: &Identity,
         dispatcher: &Dispatcher,
         closing: CancellationToken,
     ) -> Result<Self, Fault> {
@@ -49,6 +49,7 @@ impl Listen {
         struct ListenParams {
             notifications: SubscriptionFilter,
         }
+        dispatcher.authorize(Method::Listen, params, identity)?;
         let ListenParams { notifications: asked } = params.parse()?;
         let watched: HashSet<String> =
             asked.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
@@ -59,21 +60,21 @@ impl Listen {
             )));
         }
         // Listen before acknowledging, so that nothing falls in between.
-        let changes = dispatcher.store().feed().listen(&principal.owner());
+        let changes = dispatcher.store().feed().listen(identity.owner());
         let edits = dispatcher.registry().listen();
-        let wanted = [
-            (asked.tools_list_changed, Announcement::ToolListChanged),
-            (asked.prompts_list_changed, Announcement::PromptListChanged),
-            (asked.resources_list_changed, Announcement::ResourceListChanged),
-        ];
-        let lists = wanted.into_iter().filter(|(asked, _)| *asked == Some(true)).map(|(_, a)| a);
-        let lists = lists.collect();
-        // What the server does not have cannot change.
+        // What the server does not have, it does not declare to change.
         let catalog = dispatcher.registry().catalog();
         let mut honoured = asked;
         honoured.tools_list_changed = honoured.tools_list_changed.filter(|_| catalog.has_tools());
         honoured.prompts_list_changed =
             honoured.prompts_list_changed.filter(|_| catalog.has_prompts());
+        let wanted = [
+            (honoured.tools_list_changed, Announcement::ToolListChanged),
+            (honoured.prompts_list_changed, Announcement::PromptListChanged),
+            (honoured.resources_list_changed, Announcement::ResourceListChanged),
+        ];
+        let lists = wanted.into_iter().filter(|(wanted, _)| *wanted == Some(true));
+        let lists = lists.map(|(_, announcement)| announcement).collect();
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",

@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Dress, Era, StateSealer};
 use crate::{
-    auth::Principal,
+    auth::Identity,
     dispatch::{Call, Dispatcher},
     protocol::{ClientFacts, Fault, Meta, Method, ProtocolVersion, Request},
     registry::Asking,
@@ -46,7 +46,7 @@ impl Modern {
         request: &Request,
         meta: Meta,
         mirror: Option<Mirror<'_>>,
-        principal: Principal,
+        identity: Identity,
     ) -> Result<Call, Fault> {
         let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
         let capabilities =
@@ -71,7 +71,7 @@ impl Modern {
         }
         let asking = match method {
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
-                let rounds = self.sealer.rounds(request, &principal.owner())?;
+                let rounds = self.sealer.rounds(request, identity.owner())?;
                 Asking::Rounds(Arc::new(rounds))
             }
             _ => Asking::No("This request cannot ask for input."),
@@ -82,7 +82,7 @@ impl Modern {
             params: request.params.clone(),
             log_level: meta.log_level,
             meta,
-            principal,
+            identity,
             client,
             session: None,
             asking,

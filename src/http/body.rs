@@ -1,12 +1,36 @@
 //! Reads a request's body, bounded in size and in time, before anything looks
 //! at it.
 
-use axum::body::Body;
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
-use super::{HttpOptions, refusal::Refusal};
+use super::{Endpoint, HttpOptions, refusal::Refusal};
+
+/// Refuses a body that says it is too large, before anything else is done for it.
+pub(super) async fn size(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let most = endpoint.options.body_bytes;
+    if announced(request.headers()).is_some_and(|length| length > most as u64) {
+        return Refusal::TooLarge(most).into_response();
+    }
+    next.run(request).await
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
 
 /// # Errors
 /// 415 for a media type that is not JSON, 413 for too much, 408 for too slow,
@@ -22,10 +46,7 @@ pub(super) async fn read(
         return Err(Refusal::MediaType(media.chars().take(80).collect()));
     }
     let most = options.body_bytes;
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: u64| length > most as u64) {
-        return Err(Refusal::TooLarge(most));
-    }
+    let announced = announced(headers);
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::State,
+    extract::{Extension, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, Method, StatusCode};
 
 use super::{Endpoint, accept, body, legacy, modern, refusal, refusal::Refusal};
 use crate::{
-    auth::Principal,
+    auth::Identity,
     era::Era,
     protocol::{Fault, Message, Meta, ProtocolVersion, parse},
 };
@@ -21,6 +21,7 @@ const VERSION: &str = "mcp-protocol-version";
 /// Takes one message.
 pub(super) async fn post(
     State(endpoint): State<Arc<Endpoint>>,
+    Extension(identity): Extension<Identity>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -38,7 +39,6 @@ pub(super) async fn post(
         Ok(message) => message,
         Err((fault, id)) => return refusal::fault(id.as_ref(), &fault, by_header),
     };
-    let principal = Principal::Local;
     match message {
         Message::Request(request) => {
             let meta = match Meta::of(&request.params) {
@@ -51,24 +51,24 @@ pub(super) async fn post(
             };
             match Era::of(&meta, version) {
                 Era::Modern => {
-                    modern::request(&endpoint, &headers, request, meta, principal, takes).await
+                    modern::request(&endpoint, &headers, request, meta, identity, takes).await
                 }
                 Era::Legacy => {
-                    legacy::request(&endpoint, &headers, request, meta, principal, takes).await
+                    legacy::request(&endpoint, &headers, request, meta, identity, takes).await
                 }
             }
         }
         // 2026-07-28 defines no notification that a client sends over HTTP.
         Message::Notification { .. } if by_header == Era::Modern => accepted(),
         Message::Notification { method, params } => {
-            legacy::notification(&endpoint, &headers, &method, &params, &principal).await
+            legacy::notification(&endpoint, &headers, &method, &params, &identity).await
         }
         Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
             refusal::fault(Some(&id), &fault, by_header)
         }
         Message::Response { id, outcome } => {
-            legacy::response(&endpoint, &headers, &id, outcome, &principal).await
+            legacy::response(&endpoint, &headers, &id, outcome, &identity).await
         }
     }
 }
@@ -76,6 +76,7 @@ pub(super) async fn post(
 /// Opens a stream of the legacy era, new or resumed.
 pub(super) async fn get(
     State(endpoint): State<Arc<Endpoint>>,
+    Extension(identity): Extension<Identity>,
     method: Method,
     headers: HeaderMap,
 ) -> Response {
@@ -89,15 +90,19 @@ pub(super) async fn get(
     if !accept::takes(&headers).stream {
         return Refusal::NotAcceptable.into_response();
     }
-    legacy::connect(&endpoint, &headers, &Principal::Local).await
+    legacy::connect(&endpoint, &headers, &identity).await
 }
 
 /// Ends a session of the legacy era.
-pub(super) async fn delete(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
+pub(super) async fn delete(
+    State(endpoint): State<Arc<Endpoint>>,
+    Extension(identity): Extension<Identity>,
+    headers: HeaderMap,
+) -> Response {
     if let Some(refusal) = refuse_modern(&Method::DELETE, &headers) {
         return refusal;
     }
-    legacy::end(&endpoint, &headers, &Principal::Local).await
+    legacy::end(&endpoint, &headers, &identity).await
 }
 
 /// Whatever else HTTP knows.

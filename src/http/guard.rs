@@ -58,9 +58,7 @@ impl AllowedHosts {
         matches!(scheme, "http" | "https") && self.allows_host(host)
     }
 
-    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let text =
-            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = match headers.get(header::HOST) {
             Some(host) => text(host),
             // HTTP/2 names it in the request's target.
@@ -69,6 +67,10 @@ impl AllowedHosts {
         if !self.allows_host(&host) {
             return Err(Refusal::Host(host.chars().take(80).collect()));
         }
+        Ok(())
+    }
+
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         for origin in headers.get_all(header::ORIGIN) {
             let origin = text(origin);
             if !self.allows_origin(&origin) {
@@ -79,16 +81,32 @@ impl AllowedHosts {
     }
 }
 
-/// Refuses requests for other names, and from other pages.
-pub(super) async fn check(
+/// Refuses requests for other names.
+pub(super) async fn host(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match endpoint.options.hosts.check(request.uri(), request.headers()) {
+    match endpoint.options.hosts.check_host(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
+}
+
+/// Refuses requests from other pages.
+pub(super) async fn origin(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match endpoint.options.hosts.check_origin(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn text(value: &http::HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 fn without_port(host: &str) -> &str {

@@ -15,7 +15,7 @@ use super::{
     refusal, sse,
 };
 use crate::{
-    auth::Principal,
+    auth::Identity,
     era::{Answer, Encoded, Era, Takes},
     protocol::{Fault, Meta, Method, Params, Request, RequestId},
 };
@@ -29,11 +29,11 @@ pub(super) async fn request(
     headers: &HeaderMap,
     request: Request,
     meta: Meta,
-    principal: Principal,
+    identity: Identity,
     takes: Takes,
 ) -> Response {
     let id = request.id.clone();
-    match answer(endpoint, headers, request, meta, principal, takes).await {
+    match answer(endpoint, headers, request, meta, identity, takes).await {
         Ok(response) => response,
         Err(fault) => refusal::fault(Some(&id), &fault, Era::Legacy),
     }
@@ -44,14 +44,14 @@ async fn answer(
     headers: &HeaderMap,
     request: Request,
     meta: Meta,
-    principal: Principal,
+    identity: Identity,
     takes: Takes,
 ) -> Result<Response, Fault> {
     let legacy = &endpoint.legacy;
     let Some(session) = header(headers, SESSION.as_str()) else {
         if Method::parse(&request.method) == Some(Method::Initialize) {
-            let (session, encoded) = legacy.initialize(&request, principal).await?;
-            let mut response = one(encoded, takes, endpoint);
+            let (session, encoded) = legacy.initialize(&request, &identity).await?;
+            let mut response = one(encoded, takes, endpoint, &identity);
             // Hexadecimal digits only.
             if let Ok(id) = HeaderValue::from_str(&session.id) {
                 response.headers_mut().insert(SESSION, id);
@@ -59,28 +59,30 @@ async fn answer(
             return Ok(response);
         }
         check_version(headers)?;
-        return Ok(one(legacy.answer_once(&request, meta, principal).await?, takes, endpoint));
+        let encoded = legacy.answer_once(&request, meta, identity.clone()).await?;
+        return Ok(one(encoded, takes, endpoint, &identity));
     };
     check_version(headers)?;
-    let session = legacy.session(session, &principal).await?;
-    match legacy.answer(&session, request, meta, takes, endpoint.options.promote_after).await? {
-        Answer::Message(encoded) => Ok(one(encoded, takes, endpoint)),
+    let session = legacy.session(session, identity.principal()).await?;
+    let promote = endpoint.options.promote_after;
+    match legacy.answer(&session, request, meta, identity.clone(), takes, promote).await? {
+        Answer::Message(encoded) => Ok(one(encoded, takes, endpoint, &identity)),
         Answer::Stream { prime, deliveries } => {
             let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
-            Ok(sse::response(frames, &endpoint.options))
+            Ok(sse::response(frames, endpoint, &identity))
         }
         // Nothing is said of what was cancelled.
         Answer::Cancelled if takes.stream => {
-            Ok(sse::response(futures_util::stream::empty(), &endpoint.options))
+            Ok(sse::response(futures_util::stream::empty(), endpoint, &identity))
         }
         Answer::Cancelled => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
 /// One message, in the form that the client takes.
-fn one(encoded: Encoded, takes: Takes, endpoint: &Endpoint) -> Response {
+fn one(encoded: Encoded, takes: Takes, endpoint: &Endpoint, identity: &Identity) -> Response {
     if !takes.message {
-        return sse::response(sse::message(encoded), &endpoint.options);
+        return sse::response(sse::message(encoded), endpoint, identity);
     }
     let body = match encoded {
         Encoded::Whole(bytes) => Body::from(bytes),
@@ -95,13 +97,14 @@ pub(super) async fn notification(
     headers: &HeaderMap,
     method: &str,
     params: &Params,
-    principal: &Principal,
+    identity: &Identity,
 ) -> Response {
     let taken = async {
         check_version(headers)?;
+        endpoint.dispatcher.authorize_other(method, identity)?;
         // Without a session there is nothing that it could concern.
         if let Some(id) = header(headers, SESSION.as_str()) {
-            let session = endpoint.legacy.session(id, principal).await?;
+            let session = endpoint.legacy.session(id, identity.principal()).await?;
             endpoint.legacy.notified(&session, method, params).await?;
         }
         Ok::<_, Fault>(())
@@ -118,11 +121,12 @@ pub(super) async fn response(
     headers: &HeaderMap,
     id: &RequestId,
     outcome: Result<Value, String>,
-    principal: &Principal,
+    identity: &Identity,
 ) -> Response {
     let taken = async {
         check_version(headers)?;
-        let session = endpoint.legacy.session(session_of(headers)?, principal).await?;
+        endpoint.dispatcher.authorize_other("a response", identity)?;
+        let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
         endpoint.legacy.answered(&session, id.clone(), outcome).await?;
         Ok::<_, Fault>(())
     };
@@ -136,34 +140,35 @@ pub(super) async fn response(
 pub(super) async fn connect(
     endpoint: &Arc<Endpoint>,
     headers: &HeaderMap,
-    principal: &Principal,
+    identity: &Identity,
 ) -> Response {
     let connected = async {
         check_version(headers)?;
+        endpoint.dispatcher.authorize_other("a stream", identity)?;
         let session = session_of(headers)?;
-        let session = endpoint.legacy.session(session, principal).await?;
-        endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await
+        let session = endpoint.legacy.session(session, identity.principal()).await?;
+        let permit = endpoint.dispatcher.principals().stream(identity)?;
+        let connected = endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await?;
+        Ok::<_, Fault>((connected, permit))
     };
     match connected.await {
-        Ok((prime, deliveries)) => {
+        Ok(((prime, deliveries), permit)) => {
             let retry = endpoint.options.retry;
             let frames = sse::resumable(prime, deliveries, retry);
             let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
-            sse::response(frames, &endpoint.options)
+            let frames = sse::holding(frames, permit);
+            sse::response(frames, endpoint, identity)
         }
         Err(fault) => refusal::fault(None, &fault, Era::Legacy),
     }
 }
 
 /// Ends the session.
-pub(super) async fn end(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    principal: &Principal,
-) -> Response {
+pub(super) async fn end(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
     let ended = async {
         check_version(headers)?;
-        endpoint.legacy.end(session_of(headers)?, principal).await
+        endpoint.dispatcher.authorize_other("the end of a session", identity)?;
+        endpoint.legacy.end(session_of(headers)?, identity.principal()).await
     };
     match ended.await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),

@@ -2,6 +2,7 @@
 //! stands before them are here, in one view.
 
 mod accept;
+mod bearer;
 mod body;
 mod endpoint;
 mod guard;
@@ -10,6 +11,7 @@ mod modern;
 mod refusal;
 mod serve;
 mod sse;
+mod well_known;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,8 +21,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use guard::AllowedHosts;
 pub use serve::{ServeLimits, serve};
+pub use well_known::Protected;
 
 use crate::{
+    auth::Authenticator,
+    clock::Clock,
     dispatch::Dispatcher,
     era::{Legacy, Modern},
 };
@@ -64,6 +69,11 @@ pub(crate) struct Endpoint {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Finds out who calls.
+    pub(crate) authenticator: Arc<Authenticator>,
+    /// How clients find out where to get a token, if there is such a place.
+    pub(crate) protected: Option<Protected>,
     /// Cancelled when the server stops: ends the streams that would not end
     /// by themselves.
     pub(crate) closing: CancellationToken,
@@ -76,13 +86,20 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
         .get(endpoint::get)
         .delete(endpoint::delete)
         .fallback(endpoint::other_method);
-    let guard = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::check);
+    // Of several layers, the last one added comes first. In the order in which
+    // a request meets them: a panic anywhere is an answer; Host; Origin; size;
+    // bearer; and only then is the body read and parsed.
+    let host = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::host);
+    let origin = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::origin);
+    let size = middleware::from_fn_with_state(Arc::clone(&endpoint), body::size);
+    let bearer = middleware::from_fn_with_state(Arc::clone(&endpoint), bearer::check);
     Router::new()
-        .route(&path, methods)
+        .route(&path, methods.layer(bearer).layer(size))
         .fallback(endpoint::other_path)
-        // The last one added comes first: a panic anywhere is an answer, then
-        // names are checked before anything of the request is read.
-        .layer(guard)
+        .layer(origin)
+        // Public documents: pages of any origin may read them.
+        .merge(well_known::routes(&endpoint))
+        .layer(host)
         .layer(CatchPanicLayer::custom(refusal::panicked))
         .with_state(endpoint)
 }

@@ -13,7 +13,7 @@ use super::{
     sse,
 };
 use crate::{
-    auth::Principal,
+    auth::Identity,
     dispatch::{Running, Step},
     era::{Dress, Encoded, Era, First, Listen, Mirror, Takes, encode_outcome, success},
     protocol::{Fault, Meta, Method, Outgoing, Request, RequestId},
@@ -26,11 +26,11 @@ pub(super) async fn request(
     headers: &HeaderMap,
     request: Request,
     meta: Meta,
-    principal: Principal,
+    identity: Identity,
     takes: Takes,
 ) -> Response {
     let id = request.id.clone();
-    match answer(endpoint, headers, request, meta, principal, takes).await {
+    match answer(endpoint, headers, request, meta, identity, takes).await {
         Ok(response) => response,
         Err(fault) => refusal::fault(Some(&id), &fault, Era::Modern),
     }
@@ -41,21 +41,24 @@ async fn answer(
     headers: &HeaderMap,
     request: Request,
     meta: Meta,
-    principal: Principal,
+    identity: Identity,
     takes: Takes,
 ) -> Result<Response, Fault> {
     let lookup = |name: &str| header(headers, name);
-    let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), principal)?;
+    let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), identity)?;
     if call.method == Method::Listen {
         if !takes.stream {
             return Ok(Refusal::NotAcceptable.into_response());
         }
+        let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
-        let listen = Listen::new(request.id, &call.params, &call.principal, dispatcher, closing)?;
+        let listen = Listen::new(request.id, &call.params, &call.identity, dispatcher, closing)?;
+        let permit = dispatcher.principals().stream(&identity)?;
         let frames = listen.messages().flat_map(|message| sse::message(Encoded::Whole(message)));
-        return Ok(sse::response(frames, &endpoint.options));
+        return Ok(sse::response(sse::holding(frames, permit), endpoint, &identity));
     }
-    let mut running = endpoint.dispatcher.start(call);
+    let identity = call.identity.clone();
+    let mut running = endpoint.dispatcher.start(call)?;
     let dress = &endpoint.modern.dress;
     match First::of(&mut running, takes, endpoint.options.promote_after).await {
         First::Ready(outcome) => {
@@ -68,7 +71,7 @@ async fn answer(
         First::Stream(first) => {
             let messages = messages(running, first, request.id, dress.clone());
             let frames = messages.flat_map(sse::message);
-            Ok(sse::response(frames, &endpoint.options))
+            Ok(sse::response(frames, endpoint, &identity))
         }
         // Only the client's going cancels here, and then nobody reads this.
         First::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),

@@ -1,6 +1,6 @@
 //! Refusals and faults as HTTP responses, in one place.
 
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 use axum::{
     body::Body,
@@ -9,6 +9,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 
 use crate::{
+    auth::{Denied, MOST_TOKEN_BYTES},
     era::{Era, failure},
     protocol::{Fault, RequestId},
 };
@@ -42,6 +43,16 @@ pub(super) enum Refusal {
     Method(String, &'static str),
     #[error("Nothing is here. The endpoint is {0}.")]
     Path(String),
+    #[error("This server takes requests with a bearer token only: Authorization: Bearer <token>.")]
+    NoCredentials,
+    #[error("The request's credentials cannot be read: {0}.")]
+    Credentials(&'static str),
+    #[error("The request's token is not accepted: {0}.")]
+    Token(Denied),
+    #[error("The Authorization header is too long: a token has at most {MOST_TOKEN_BYTES} bytes.")]
+    TokenTooLong,
+    #[error("The request's token cannot be checked now. Try again shortly.")]
+    CannotCheck,
 }
 
 impl Refusal {
@@ -52,9 +63,12 @@ impl Refusal {
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokenOff => StatusCode::BAD_REQUEST,
+            Self::BrokenOff | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
+            Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
+            Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::CannotCheck => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -80,7 +94,27 @@ impl IntoResponse for Refusal {
 
 /// A fault as a response.
 pub(super) fn fault(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
-    json(status(fault, era), failure(id, fault, era).into())
+    let mut response = json(status(fault, era), failure(id, fault, era).into());
+    match fault {
+        Fault::InsufficientScope { required } => {
+            // The challenge is put on where all challenges are.
+            response.extensions_mut().insert(StepUp(required.join(" ")));
+        }
+        Fault::Limited { retry_after, .. } => retry(&mut response, *retry_after),
+        Fault::TooMany(_) => retry(&mut response, Duration::from_secs(1)),
+        _ => {}
+    }
+    response
+}
+
+/// Marks a response: more scopes would make it another one.
+#[derive(Debug, Clone)]
+pub(super) struct StepUp(pub(super) String);
+
+/// Says when trying again makes sense, in whole seconds.
+pub(super) fn retry(response: &mut Response, after: Duration) {
+    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
 }
 
 /// The HTTP status of a fault. What a well-formed request comes to inside the
@@ -96,7 +130,8 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::UnsupportedVersion { .. } => StatusCode::BAD_REQUEST,
         Fault::SessionNotFound | Fault::StreamNotFound(_) => StatusCode::NOT_FOUND,
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,
-        Fault::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+        Fault::TooMany(_) | Fault::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Fault::InsufficientScope { .. } => StatusCode::FORBIDDEN,
         // A GET or DELETE has no other way to say it, and proxies know what it means.
         Fault::SessionsUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)

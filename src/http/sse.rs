@@ -1,7 +1,7 @@
 //! Server-sent events (WHATWG HTML, 9.2), written by hand because messages
 //! may be large, and still be read while they are sent.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -9,20 +9,32 @@ use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderName, HeaderValue, header};
 use tokio_util::sync::CancellationToken;
 
-use super::HttpOptions;
+use super::Endpoint;
 use crate::{
+    auth::{Identity, Permit},
     era::Encoded,
     session::{Deliveries, Delivery, EventId},
 };
 
 type Frame = io::Result<Bytes>;
 
-/// A response whose body is a stream of events.
+/// A response whose body is a stream of events. It ends when the credentials
+/// do that it was opened with; the client comes back with new ones.
 pub(super) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
-    options: &HttpOptions,
+    endpoint: &Endpoint,
+    identity: &Identity,
 ) -> Response {
-    let mut response = Response::new(Body::from_stream(kept_alive(frames, options.keep_alive)));
+    let frames = match identity.expires() {
+        Some(expires) => {
+            let clock = Arc::clone(&endpoint.clock);
+            let expired = async move { clock.sleep_until(expires).await };
+            frames.take_until(Box::pin(expired)).left_stream()
+        }
+        None => frames.right_stream(),
+    };
+    let frames = kept_alive(frames, endpoint.options.keep_alive);
+    let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
@@ -30,6 +42,17 @@ pub(super) fn response(
     let buffering = HeaderName::from_static("x-accel-buffering");
     headers.insert(buffering, HeaderValue::from_static("no"));
     response
+}
+
+/// Keeps a permit as long as the stream.
+pub(super) fn holding(
+    frames: impl Stream<Item = Frame> + Send,
+    permit: Permit,
+) -> impl Stream<Item = Frame> + Send {
+    frames.map(move |frame| {
+        let _held = &permit;
+        frame
+    })
 }
 
 /// One message without an id: what no one can resume.

@@ -69,6 +69,20 @@ pub enum Fault {
     /// (-32603, HTTP 503).
     #[error("{0}")]
     SessionsUnavailable(String),
+    /// The caller's token does not allow this (HTTP 403; -32600).
+    #[error("This needs a token with the scope: {}", required.join(" "))]
+    InsufficientScope {
+        /// All scopes that it takes, not only those that are missing.
+        required: Vec<String>,
+    },
+    /// A bound on what one caller may use was reached (HTTP 429).
+    #[error("{message}")]
+    Limited {
+        /// Names the setting.
+        message: String,
+        /// When trying again makes sense.
+        retry_after: std::time::Duration,
+    },
     /// A bound of this server was reached (HTTP 429 where there is a status).
     #[error("{0}")]
     TooMany(String),

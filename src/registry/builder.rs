@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use rmcp::model::Implementation;
+use rmcp::model::{ExperimentalCapabilities, Icon, Implementation, JsonObject};
 
-use super::{Catalog, Prompt, Registry, Resource, Template, Tool};
+use super::{
+    Catalog, Prompt, Registry, Resource, Template, Tool, by_hand::ByHand, catalog::Definition,
+    marks,
+};
 
 /// How many items a page has where nobody says otherwise.
 const PAGE_SIZE: usize = 100;
@@ -15,8 +18,11 @@ pub struct Builder<S = ()> {
     info: Implementation,
     instructions: Option<String>,
     page_size: usize,
-    state: Arc<S>,
+    fixed_lists: bool,
+    experimental: ExperimentalCapabilities,
+    pub(super) state: Arc<S>,
     catalog: Catalog,
+    pub(super) by_hand: ByHand,
     checks: Vec<Check>,
     faults: Vec<String>,
 }
@@ -32,8 +38,11 @@ impl Builder {
             info: Implementation::new(name, env!("CARGO_PKG_VERSION")),
             instructions: None,
             page_size: PAGE_SIZE,
+            fixed_lists: false,
+            experimental: ExperimentalCapabilities::new(),
             state: Arc::new(()),
             catalog: Catalog::default(),
+            by_hand: ByHand::default(),
             checks: Vec::new(),
             faults: Vec::new(),
         }
@@ -45,8 +54,11 @@ impl Builder {
             info: self.info,
             instructions: self.instructions,
             page_size: self.page_size,
+            fixed_lists: self.fixed_lists,
+            experimental: self.experimental,
             state: Arc::new(state),
             catalog: self.catalog,
+            by_hand: self.by_hand,
             checks: self.checks,
             faults: self.faults,
         }
@@ -82,6 +94,28 @@ impl<S: Send + Sync + 'static> Builder<S> {
             self.faults.push("page_size must be at least 1".into());
         }
         self.page_size = items.max(1);
+        self
+    }
+
+    /// A picture of the server, for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.info.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Promises that tools and prompts stay as they are while the server runs:
+    /// no `listChanged` is declared for them, and adding or removing fails.
+    #[must_use]
+    pub fn fixed_lists(mut self) -> Self {
+        self.fixed_lists = true;
+        self
+    }
+
+    /// Declares a capability that the protocol does not know.
+    #[must_use]
+    pub fn experimental(mut self, name: impl Into<String>, capability: JsonObject) -> Self {
+        self.experimental.insert(name.into(), capability);
         self
     }
 
@@ -142,13 +176,27 @@ impl<S: Send + Sync + 'static> Builder<S> {
         if self.info.name.trim().is_empty() {
             self.faults.push("The server needs a name".into());
         }
+        marks::check_icons(
+            "The server",
+            self.info.icons.as_deref().unwrap_or_default(),
+            &mut self.faults,
+        );
+        self.by_hand.check(self.catalog.has_tools(), &mut self.faults);
         for check in self.checks {
             check(&self.catalog, &mut self.faults);
         }
         if !self.faults.is_empty() {
             return Err(BuildError { faults: self.faults });
         }
-        Ok(Registry::new(self.info, self.instructions, self.page_size, self.catalog))
+        let definition = Definition {
+            info: self.info,
+            instructions: self.instructions,
+            page_size: self.page_size,
+            fixed_lists: self.fixed_lists,
+            experimental: self.experimental,
+            by_hand: self.by_hand,
+        };
+        Ok(Registry::new(definition, self.catalog))
     }
 }
 

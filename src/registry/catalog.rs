@@ -7,10 +7,11 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, Builder, Completing, HeaderParameter, PageOf, Scope, collection::Collection,
-    complete, prompt, resource, template, tool,
+    Access, BuildError, Builder, Completing, HeaderParameter, PageOf, Scope, by_hand::ByHand,
+    collection::Collection, complete, prompt, resource, template, tool,
 };
 use crate::{
+    auth::Grant,
     protocol::{Announcement, Fault},
     store::Content,
 };
@@ -20,13 +21,22 @@ const BACKLOG: usize = 64;
 
 /// What a server offers. Made by [`Builder`], shared by all calls.
 pub struct Registry {
-    info: model::Implementation,
-    instructions: Option<String>,
-    page_size: usize,
+    definition: Definition,
     // Read once a call and written hardly ever. A call goes on with what it
     // has read, whatever changes meanwhile.
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Announcement>,
+    pub(super) access: Access,
+}
+
+/// What stays as it is while the server runs.
+pub(super) struct Definition {
+    pub(super) info: model::Implementation,
+    pub(super) instructions: Option<String>,
+    pub(super) page_size: usize,
+    pub(super) fixed_lists: bool,
+    pub(super) experimental: model::ExperimentalCapabilities,
+    pub(super) by_hand: ByHand,
 }
 
 /// The tools, prompts, resources and templates at one time.
@@ -65,29 +75,49 @@ impl Registry {
         Builder::new(name)
     }
 
-    pub(super) fn new(
-        info: model::Implementation,
-        instructions: Option<String>,
-        page_size: usize,
-        catalog: Catalog,
-    ) -> Self {
+    pub(super) fn new(definition: Definition, catalog: Catalog) -> Self {
         let changes = broadcast::Sender::new(BACKLOG);
-        Self { info, instructions, page_size, catalog: RwLock::new(Arc::new(catalog)), changes }
+        Self {
+            definition,
+            catalog: RwLock::new(Arc::new(catalog)),
+            changes,
+            access: Access::default(),
+        }
     }
 
     /// Name and version.
     pub fn info(&self) -> &model::Implementation {
-        &self.info
+        &self.definition.info
     }
 
     /// How a model should use this server.
     pub fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
+        self.definition.instructions.as_deref()
     }
 
     /// How many items a page of a listing has at most.
     pub fn page_size(&self) -> usize {
-        self.page_size
+        self.definition.page_size
+    }
+
+    /// Whether tools and prompts stay as they are while the server runs.
+    pub fn has_fixed_lists(&self) -> bool {
+        self.definition.fixed_lists
+    }
+
+    /// Capabilities that the protocol does not know.
+    pub fn experimental(&self) -> &model::ExperimentalCapabilities {
+        &self.definition.experimental
+    }
+
+    /// Whether there are tools at all.
+    pub fn has_tools(&self) -> bool {
+        self.tools_by_hand() || self.catalog().has_tools()
+    }
+
+    /// Whether a handler says which tools there are, maybe to each caller others.
+    pub fn tools_by_hand(&self) -> bool {
+        self.definition.by_hand.is_there()
     }
 
     /// What there is now.
@@ -110,6 +140,10 @@ impl Registry {
         edit: impl FnOnce(&mut Catalog, &mut Vec<String>),
     ) -> Result<(), BuildError> {
         let mut faults = Vec::new();
+        if self.definition.fixed_lists && announcement != Announcement::ResourceListChanged {
+            faults.push("This server's tools and prompts stay as they are while it runs".into());
+            return Err(BuildError { faults });
+        }
         {
             let mut current = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             let mut next = Catalog::clone(&current);
@@ -126,12 +160,47 @@ impl Registry {
 
     /// A page of the tools, in the order of registration.
     pub fn tools(&self, cursor: Option<&str>) -> Result<PageOf<model::Tool>, Fault> {
-        self.catalog().tools.page(cursor, self.page_size)
+        self.tools_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn tools_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::Tool>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().tools.page(cursor, self.definition.page_size, shows)
+    }
+
+    /// A page of the tools that this caller has.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] for what is no cursor, and what a handler says.
+    pub async fn tools_of(
+        &self,
+        cursor: Option<&str>,
+        scope: Scope,
+    ) -> Result<PageOf<model::Tool>, Fault> {
+        if self.tools_by_hand() {
+            return self.definition.by_hand.page(cursor, self.definition.page_size, scope).await;
+        }
+        self.tools_for(scope.identity.grant(), cursor)
     }
 
     /// A page of the prompts, in the order of registration.
     pub fn prompts(&self, cursor: Option<&str>) -> Result<PageOf<model::Prompt>, Fault> {
-        self.catalog().prompts.page(cursor, self.page_size)
+        self.prompts_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn prompts_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::Prompt>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().prompts.page(cursor, self.definition.page_size, shows)
     }
 
     /// A page of the templates, in the order of registration.
@@ -139,7 +208,17 @@ impl Registry {
         &self,
         cursor: Option<&str>,
     ) -> Result<PageOf<model::ResourceTemplate>, Fault> {
-        self.catalog().templates.page(cursor, self.page_size)
+        self.templates_for(&Grant::All, cursor)
+    }
+
+    /// Those of them that a caller with that grant may use.
+    pub fn templates_for(
+        &self,
+        grant: &Grant,
+        cursor: Option<&str>,
+    ) -> Result<PageOf<model::ResourceTemplate>, Fault> {
+        let shows = |item: &_| self.shows(grant, item);
+        self.catalog().templates.page(cursor, self.definition.page_size, shows)
     }
 
     /// The arguments of a tool that have headers of their own.
@@ -158,8 +237,12 @@ impl Registry {
         arguments: Option<Value>,
         scope: Scope,
     ) -> Result<model::CallToolResult, Fault> {
+        if self.tools_by_hand() {
+            return self.definition.by_hand.call(name, arguments, scope).await;
+        }
         let tool = self.catalog().tools.get(name).cloned();
         let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
+        self.admit(&scope.identity, || self.tool_needs(name))?;
         Ok(tool.call(arguments, scope).await)
     }
 
@@ -175,13 +258,16 @@ impl Registry {
         scope: Scope,
     ) -> Result<model::GetPromptResult, Fault> {
         let prompt = self.catalog().prompts.get(name).cloned();
-        prompt.ok_or_else(|| unknown_prompt(name))?.get(arguments, scope).await
+        let prompt = prompt.ok_or_else(|| unknown_prompt(name))?;
+        self.admit(&scope.identity, || self.prompt_needs(name))?;
+        prompt.get(arguments, scope).await
     }
 
     /// Suggests values of an argument of a prompt or of a template.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] when there is no such prompt, template or argument.
+    /// [`Fault::InvalidParams`] when there is no such prompt, template or argument;
+    /// [`Fault::Internal`] when the completer panics.
     pub async fn complete(
         &self,
         reference: &model::Reference,
@@ -193,20 +279,22 @@ impl Registry {
             |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
         let catalog = self.catalog();
         let values = if let Some(name) = reference.as_prompt_name() {
+            self.admit(&scope.identity, || self.prompt_needs(name))?;
             let prompt = catalog.prompts.get(name).ok_or_else(|| unknown_prompt(name))?;
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
             }
-            prompt.completers.suggest(argument, completing, scope).await.unwrap_or_default()
+            prompt.completers.suggest(argument, completing, scope).await?.unwrap_or_default()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
+            self.admit(&scope.identity, || self.template_needs(uri))?;
             let unknown = || Fault::invalid_params(format!("Unknown resource template: {uri}"));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
             if !template.template.variables().any(|v| v == argument) {
                 return Err(no_argument(&format!("The template {uri}")));
             }
             let typed = completing.value.clone();
-            match template.completers.suggest(argument, completing, scope.clone()).await {
+            match template.completers.suggest(argument, completing, scope.clone()).await? {
                 Some(values) => values,
                 None => complete::from_resources(&template.template, argument, &typed, &scope)
                     .await
@@ -233,7 +321,10 @@ impl Registry {
         scope: Scope,
     ) -> Option<Result<(Content, Option<String>), Fault>> {
         let catalog = self.catalog();
-        if let Some(resource) = catalog.resources.get(uri) {
+        if let Err(refused) = self.admit(&scope.identity, || self.uri_needs(uri)) {
+            return Some(Err(refused)).filter(|_| self.is_static(uri));
+        }
+        if let Some(resource) = catalog.resource(uri) {
             return Some(resource.read(uri, scope).await);
         }
         for template in catalog.templates.iter() {
@@ -268,13 +359,36 @@ impl Catalog {
 
     /// Whether a resource or a template bears or covers that URI.
     pub fn covers(&self, uri: &str) -> bool {
-        self.resources.get(uri).is_some()
+        self.resource(uri).is_some()
             || self.templates.iter().any(|t| t.template.matches(uri).is_some())
     }
 
-    /// The static resources, in the order of registration.
+    /// All static resources, in the order of registration.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = &model::Resource> {
         self.resources.iter().map(|r| &r.listed)
+    }
+
+    /// A static resource as it is listed, with what can be known of it now
+    /// without reading it.
+    pub async fn listed_now(&self, resource: &model::Resource) -> model::Resource {
+        match self.resources.get(&resource.uri) {
+            Some(registered) => registered.listed_now().await,
+            None => resource.clone(),
+        }
+    }
+
+    /// The resource of that URI. An authority with an empty path and one with
+    /// the path `/` name the same (RFC 3986, 6.2.3). Whoever asks for scopes
+    /// and whoever reads must find the same one.
+    pub(super) fn resource(&self, uri: &str) -> Option<&Arc<resource::Registered>> {
+        self.resources.get(uri).or_else(|| {
+            let (_, rest) = uri.split_once("://")?;
+            match rest.find(['/', '?', '#']) {
+                None => self.resources.get(&format!("{uri}/")),
+                Some(at) if &rest[at..] == "/" => self.resources.get(uri.strip_suffix('/')?),
+                Some(_) => None,
+            }
+        })
     }
 
     /// The templates, in the order of registration.
@@ -289,6 +403,6 @@ fn unknown_prompt(name: &str) -> Fault {
 
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry").field("info", &self.info).finish_non_exhaustive()
+        f.debug_struct("Registry").field("info", self.info()).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{PageOf, paging};
-use crate::protocol::Fault;
+use crate::{auth::Scopes, protocol::Fault};
 
 /// Something that a server offers and lists.
 pub(super) trait Item {
@@ -15,6 +15,8 @@ pub(super) trait Item {
     const LIST: &'static str;
     /// Its entry in the list.
     fn listed(&self) -> &Self::Listed;
+    /// The scopes of its definition.
+    fn scopes(&self) -> &Scopes;
     /// What it is found by.
     fn key(&self) -> &str;
 }
@@ -75,7 +77,9 @@ impl<T: Item> Collection<T> {
         &self,
         cursor: Option<&str>,
         size: usize,
+        shows: impl Fn(&T) -> bool,
     ) -> Result<PageOf<T::Listed>, Fault> {
-        paging::page(&self.items, |item| item.listed().clone(), T::LIST, cursor, size)
+        let show = |item: &Arc<T>| shows(item).then(|| item.listed().clone());
+        paging::page(&self.items, show, T::LIST, cursor, size)
     }
 }

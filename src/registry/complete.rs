@@ -1,13 +1,17 @@
 //! Completion of arguments while somebody types them
 //! (2026-07-28, utilities: Completion).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::CompletionInfo;
 
 use super::{Context, Scope, UriTemplate};
-use crate::store::StoreError;
+use crate::{protocol::Fault, store::StoreError};
 
 /// How many values a response may have.
 const MOST: usize = 100;
@@ -91,14 +95,24 @@ impl Registered {
     }
 
     /// What the argument's own completer suggests, if it has one.
+    ///
+    /// # Errors
+    /// [`Fault::Internal`] when it panics.
     pub(super) async fn suggest(
         &self,
         argument: &str,
         completing: Completing,
         scope: Scope,
-    ) -> Option<Vec<String>> {
-        let suggest = self.by_argument.get(argument)?;
-        Some(suggest(scope, completing).await)
+    ) -> Result<Option<Vec<String>>, Fault> {
+        let Some(suggest) = self.by_argument.get(argument) else { return Ok(None) };
+        let request_id = Arc::clone(&scope.request_id);
+        let run = AssertUnwindSafe(async { suggest(scope, completing).await });
+        run.catch_unwind().await.map(Some).map_err(|_| {
+            tracing::error!(argument, %request_id, "an argument's completer panicked");
+            Fault::Internal(format!(
+                "Completing {argument:?} failed with an internal error (request {request_id})."
+            ))
+        })
     }
 }
 
@@ -109,16 +123,16 @@ pub(super) async fn from_resources(
     typed: &str,
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
-    let (owner, prefix) = (scope.principal.owner(), template.literal_prefix());
-    let page = scope.store.list(&owner, prefix, None, LOOKED_AT).await?;
-    let mut values: Vec<_> = page
+    let (owner, prefix) = (scope.identity.owner(), template.literal_prefix());
+    let page = scope.store.list(owner, prefix, None, LOOKED_AT).await?;
+    // In the order of their URIs, equal values need not stand together.
+    let values: BTreeSet<_> = page
         .entries
         .iter()
         .filter_map(|entry| template.matches(entry.uri.as_str())?.remove(variable))
         .filter(|value| value.starts_with(typed))
         .collect();
-    values.dedup();
-    Ok(values)
+    Ok(values.into_iter().collect())
 }
 
 /// As many as a response may have, and how many there are.

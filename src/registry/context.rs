@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Asking, Control, Registry, ToolError};
 use crate::{
-    auth::Principal,
+    auth::{Identity, Principal},
     protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
     random::Random,
     store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
@@ -24,8 +24,8 @@ use crate::{
 pub struct Scope {
     /// Minted by the server: unique, and safe to name things with.
     pub request_id: Arc<str>,
-    /// Who calls.
-    pub principal: Principal,
+    /// Who calls, and what they may do.
+    pub identity: Identity,
     /// What the client says of itself.
     pub client: ClientFacts,
     /// The session that what is created now ends with, if with any.
@@ -88,7 +88,12 @@ impl<S> Context<S> {
 
     /// Who calls.
     pub fn principal(&self) -> &Principal {
-        &self.call.scope.principal
+        self.call.scope.identity.principal()
+    }
+
+    /// Who calls, and what they may do.
+    pub fn identity(&self) -> &Identity {
+        &self.call.scope.identity
     }
 
     /// What the client says of itself; not verified.
@@ -217,7 +222,7 @@ impl<S> Context<S> {
     /// [`StoreError::ReadOnly`] for what is part of the server's definition.
     pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
         let (scope, uri) = (&self.call.scope, ResourceUri::parse(uri)?);
-        let deleted = scope.store.delete(&scope.principal.owner(), &uri).await?;
+        let deleted = scope.store.delete(scope.identity.owner(), &uri).await?;
         if !deleted && scope.registry.is_static(uri.as_str()) {
             return Err(StoreError::ReadOnly { uri });
         }
@@ -231,7 +236,7 @@ impl<S> Context<S> {
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
     pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
         let scope = &self.call.scope;
-        scope.store.get(&scope.principal.owner(), &ResourceUri::parse(uri)?).await
+        scope.store.get(scope.identity.owner(), &ResourceUri::parse(uri)?).await
     }
 
     /// What the server's own definition lists.
@@ -256,7 +261,7 @@ impl<S> Context<S> {
         let (content, mime_type) = read.map_err(|fault| ToolError::new(fault.to_string()))?;
         let details = Details { mime_type, ..Details::default() };
         let (uri, owner) =
-            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.principal.owner());
+            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.identity.owner().clone());
         Ok(Found::loose(uri, owner, content, details, scope.store.now()).await?)
     }
 
@@ -320,9 +325,9 @@ impl<'a> IntoFuture for CreateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let owner = self.scope.principal.owner();
+            let owner = self.scope.identity.owner();
             let details = Details { session: self.scope.session.clone(), ..self.details };
-            self.scope.store.create(&owner, uri, self.content, details).await
+            self.scope.store.create(owner, uri, self.content, details).await
         })
     }
 }
@@ -351,9 +356,8 @@ impl<'a> IntoFuture for UpdateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let owner = self.scope.principal.owner();
-            let updated =
-                self.scope.store.update(&owner, uri.clone(), self.content, self.ttl).await;
+            let owner = self.scope.identity.owner();
+            let updated = self.scope.store.update(owner, uri.clone(), self.content, self.ttl).await;
             match updated {
                 Err(error)
                     if error.is_not_found() && self.scope.registry.is_static(uri.as_str()) =>

@@ -3,25 +3,38 @@
 //!
 //! Nothing here knows how a call arrived.
 
+mod access;
+mod addresses;
 mod ask;
 mod builder;
+mod by_hand;
 mod catalog;
+mod checked;
 mod collection;
 mod complete;
 mod context;
 mod control;
 mod edit;
 mod error;
+mod file;
 mod headers;
+mod marks;
+mod media;
+mod messages;
 mod nested;
 mod output;
 mod paging;
 mod prompt;
 mod resource;
 mod schema;
+mod sniff;
+mod structured;
 mod template;
 mod tool;
+mod uri_template;
+mod web;
 
+pub use access::Access;
 pub use ask::{
     AskError, Asking, Elicited, InputRequired, Root, Rounds, Route, Sampled, Sampling, Seal,
 };
@@ -32,10 +45,16 @@ pub use complete::Completing;
 pub use context::{Context, CreateResource, Scope, UpdateResource};
 pub use control::{Control, Paused, TaskHandle};
 pub use error::{ResourceError, ToolError};
+pub use file::{DirectoryResource, FileResource};
 pub use headers::HeaderParameter;
-pub use output::{IntoContent, IntoPromptResult, IntoToolResult, Json};
+pub use media::{Audio, Image};
+pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
+pub use output::{IntoContent, IntoToolResult, Json};
 pub use paging::{Cursor, PageOf};
 pub use prompt::Prompt;
 pub use resource::Resource;
-pub use template::{Template, UriTemplate, Variables};
+pub use structured::{Structure, Structured};
+pub use template::{Template, Variables};
 pub use tool::Tool;
+pub use uri_template::UriTemplate;
+pub use web::HttpResource;

@@ -59,15 +59,23 @@ pub struct PageOf<T> {
 
 pub(super) fn page<T, U>(
     all: &[T],
-    show: impl Fn(&T) -> U,
+    show: impl Fn(&T) -> Option<U>,
     list: &str,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<PageOf<U>, Fault> {
-    let start = Cursor::decode(list, cursor)?.done.min(all.len());
-    let end = start.saturating_add(size).min(all.len());
-    let next = (end < all.len()).then(|| Cursor::new(list, end, None).encode());
-    Ok(PageOf { items: all[start..end].iter().map(show).collect(), next })
+    // Positions count what is hidden, too: they hold for a caller whose scopes
+    // change between two pages.
+    let start = Cursor::decode(list, cursor)?.done;
+    let mut items = Vec::new();
+    for (at, item) in all.iter().enumerate().skip(start) {
+        let Some(shown) = show(item) else { continue };
+        if items.len() == size {
+            return Ok(PageOf { items, next: Some(Cursor::new(list, at, None).encode()) });
+        }
+        items.push(shown);
+    }
+    Ok(PageOf { items, next: None })
 }
 
 #[cfg(test)]
@@ -80,7 +88,7 @@ mod tests {
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
-            let page = page(&all, |n| *n, "numbers", cursor.as_deref(), 3).expect("a page");
+            let page = page(&all, |n| Some(*n), "numbers", cursor.as_deref(), 3).expect("a page");
             seen.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {

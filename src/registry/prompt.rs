@@ -9,14 +9,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Completers, Context, IntoPromptResult, Scope, ToolError,
+    Completers, Context, IntoPromptResult, Scope, ToolError, access,
     collection::Item,
+    marks,
     schema::{self, Validator},
 };
-use crate::protocol::Fault;
+use crate::{auth::Scopes, protocol::Fault};
 
 type Outcome = Result<GetPromptResult, ToolError>;
-type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> + Send + Sync>;
+/// A prompt being written, or why its arguments cannot be read.
+type Begun = Result<BoxFuture<'static, Outcome>, Fault>;
+type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Begun + Send + Sync>;
 
 /// A prompt: a handler, and what people are told of it.
 ///
@@ -44,6 +47,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, Outcome> +
 /// ```
 pub struct Prompt<S = ()> {
     listed: model::Prompt,
+    scopes: Vec<String>,
     schema: JsonObject,
     handler: Handler<S>,
     completers: Completers<S>,
@@ -62,16 +66,19 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let unit = described.is_unit;
         let handler: Handler<S> = Box::new(move |context, arguments| {
             let arguments = if unit { Value::Null } else { arguments };
-            match serde_json::from_value::<A>(arguments) {
-                Ok(arguments) => handler(context, arguments).map(R::into_prompt_result).boxed(),
-                Err(error) => {
-                    let refused = ToolError::new(format!("Invalid arguments: {error}"));
-                    std::future::ready(Err(refused)).boxed()
-                }
-            }
+            // What the schema lets through, such as a number that is too large.
+            let arguments = serde_json::from_value::<A>(arguments)
+                .map_err(|error| Fault::invalid_params(format!("Invalid arguments: {error}")))?;
+            Ok(handler(context, arguments).map(R::into_prompt_result).boxed())
         });
         let listed = model::Prompt::new(described.name, described.description, None);
-        Self { listed, schema: described.schema, handler, completers: Completers::default() }
+        Self {
+            listed,
+            scopes: Vec::new(),
+            schema: described.schema,
+            handler,
+            completers: Completers::default(),
+        }
     }
 
     /// Another name than the struct's.
@@ -103,6 +110,20 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
+    /// A picture for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: model::Icon) -> Self {
+        self.listed.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Data for particular hosts, under their own keys.
+    #[must_use]
+    pub fn meta(mut self, meta: model::MetaObject) -> Self {
+        self.listed.meta = Some(meta);
+        self
+    }
+
     /// Suggests values of an argument while somebody types it; see
     /// [`Template::complete`](super::Template::complete).
     #[must_use]
@@ -115,6 +136,14 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let name = listed.name.clone();
@@ -123,6 +152,8 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 "Prompt {name:?}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ - ."
             ));
         }
+        let icons = listed.icons.as_deref().unwrap_or_default();
+        marks::check_icons(&format!("Prompt {name:?}"), icons, faults);
         let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
         let properties = properties.unwrap_or_default();
         let required: Vec<_> =
@@ -142,20 +173,22 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let validator = Validator::new(self.schema)
             .map_err(|fault| faults.push(format!("Prompt {name:?}: {fault}")))
             .ok();
+        let scopes = access::read(&format!("Prompt {name:?}"), &self.scopes, faults);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, validator, completers, run: Box::new(run) }
+        Registered { listed, scopes, validator, completers, run: Box::new(run) }
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::Prompt,
+    pub(super) scopes: Scopes,
     pub(super) completers: super::complete::Registered,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
-    run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, Outcome> + Send + Sync>,
+    run: Box<dyn Fn(Scope, Value) -> Begun + Send + Sync>,
 }
 
 impl Item for Registered {
@@ -165,6 +198,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Prompt {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {
@@ -185,15 +222,16 @@ impl Registered {
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
         let request_id = Arc::clone(&scope.request_id);
-        let run = AssertUnwindSafe(async { (self.run)(scope, arguments).await });
+        let run = AssertUnwindSafe(async { Ok((self.run)(scope, arguments)?.await) });
         match run.catch_unwind().await {
-            Ok(Ok(mut result)) => {
+            Ok(Err(refused)) => Err(refused),
+            Ok(Ok(Ok(mut result))) => {
                 if result.description.is_none() {
                     result.description.clone_from(&self.listed.description);
                 }
                 Ok(result)
             }
-            Ok(Err(error)) => Err(Fault::Internal(error.message().to_owned())),
+            Ok(Ok(Err(error))) => Err(Fault::Internal(error.message().to_owned())),
             Err(_) => {
                 tracing::error!(prompt = %name, %request_id, "the prompt's handler panicked");
                 Err(Fault::Internal(format!(

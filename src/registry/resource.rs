@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Context, IntoContent, ResourceError, Scope, collection::Item};
+use super::{Context, IntoContent, ResourceError, Scope, access, collection::Item, marks};
 use crate::{
+    auth::Scopes,
     protocol::Fault,
     store::{Content, ResourceUri},
 };
@@ -29,8 +30,20 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 /// ```
 pub struct Resource<S = ()> {
     listed: model::Resource,
+    scopes: Vec<String>,
     handler: Handler<S>,
+    stat: Option<Stat>,
 }
+
+/// What is known of a resource without reading it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    pub(super) size: Option<u64>,
+    pub(super) last_modified: Option<String>,
+}
+
+/// Looks, each time the resource is listed.
+pub(super) type Stat = Box<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>;
 
 impl<S: Send + Sync + 'static> Resource<S> {
     /// A resource that this handler reads.
@@ -45,7 +58,9 @@ impl<S: Send + Sync + 'static> Resource<S> {
         let listed = model::Resource::new(uri, name);
         Self {
             listed,
-            handler: Box::new(move |context| read(context).map(R::into_content).boxed()),
+            scopes: Vec::new(),
+            handler: Box::new(move |context| read(context).then(R::into_content).boxed()),
+            stat: None,
         }
     }
 
@@ -97,19 +112,82 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.listed.size = Some(bytes);
+        self
+    }
+
+    /// A picture for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: model::Icon) -> Self {
+        self.listed.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Whom it is for: people, the model, or both.
+    #[must_use]
+    pub fn audience(mut self, audience: impl IntoIterator<Item = model::Role>) -> Self {
+        let annotations = self.listed.annotations.get_or_insert_default();
+        annotations.audience = Some(audience.into_iter().collect());
+        self
+    }
+
+    /// How much it matters, from 0 to 1.
+    #[must_use]
+    pub fn priority(mut self, priority: f32) -> Self {
+        self.listed.annotations.get_or_insert_default().priority = Some(priority);
+        self
+    }
+
+    /// When it was last changed, such as 2026-01-01T00:00:00Z.
+    #[must_use]
+    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
+        self.listed.annotations.get_or_insert_default().last_modified = Some(time.into());
+        self
+    }
+
+    /// Data for particular hosts, under their own keys.
+    #[must_use]
+    pub fn meta(mut self, meta: model::MetaObject) -> Self {
+        self.listed.meta = Some(meta);
+        self
+    }
+
+    /// Asks for size and last change whenever the resource is listed.
+    pub(super) fn stat(mut self, stat: Stat) -> Self {
+        self.stat = Some(stat);
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         if let Err(invalid) = ResourceUri::parse(&self.listed.uri) {
             faults.push(format!("Resource: {invalid}"));
         }
+        let item = format!("Resource {:?}", self.listed.uri);
+        let scopes = access::read(&item, &self.scopes, faults);
+        marks::check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), faults);
+        marks::check_annotations(&item, self.listed.annotations.as_ref(), faults);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
-        Registered { listed: self.listed, read: Box::new(read) }
+        Registered { listed: self.listed, scopes, read: Box::new(read), stat: self.stat }
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::Resource,
+    pub(super) scopes: Scopes,
     read: Box<dyn Fn(Scope) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+    stat: Option<Stat>,
 }
 
 impl Item for Registered {
@@ -119,6 +197,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Resource {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {
@@ -134,7 +216,21 @@ impl Registered {
         scope: Scope,
     ) -> Result<(Content, Option<String>), Fault> {
         let content = guarded(uri, || (self.read)(scope)).await?;
-        Ok((content, self.listed.mime_type.clone()))
+        let given = content.given_mime_type().map(str::to_owned);
+        Ok((content, given.or_else(|| self.listed.mime_type.clone())))
+    }
+
+    /// As it is listed, with what can be known now without reading it.
+    pub(super) async fn listed_now(&self) -> model::Resource {
+        let mut listed = self.listed.clone();
+        if let Some(stat) = &self.stat {
+            let facts = stat().await;
+            listed.size = facts.size;
+            if let Some(time) = facts.last_modified {
+                listed.annotations.get_or_insert_default().last_modified = Some(time);
+            }
+        }
+        listed
     }
 }
 

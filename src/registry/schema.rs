@@ -18,12 +18,8 @@ pub(super) struct Described {
 
 /// Reads a type's schema. Names turn from `SearchLogs` into `search_logs`.
 pub(super) fn describe<A: JsonSchema>() -> Described {
-    let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.into_root_schema_for::<A>().to_value();
+    let mut schema = root_schema::<A>(SchemaSettings::draft2020_12());
     let mut take = |key: &str| schema.as_object_mut().and_then(|s| s.remove(key));
-    // 2020-12 is the default dialect, and the name stands on the tool.
-    take("$schema");
-    take("title");
     let description = take("description").and_then(|d| d.as_str().map(unwrap_lines));
     tidy(&mut schema);
     let is_unit = schema.get("type") == Some(&json!("null"));
@@ -35,6 +31,54 @@ pub(super) fn describe<A: JsonSchema>() -> Described {
         _ => JsonObject::new(),
     };
     Described { name: snake_case(&A::schema_name()), description, schema, is_unit }
+}
+
+fn root_schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(members) = schema.as_object_mut() {
+        // 2020-12 is the default dialect, and the name stands on the tool.
+        members.remove("$schema");
+        members.remove("title");
+    }
+    schema
+}
+
+/// Reads the schema of what a type serializes to, and says whether values have
+/// to be wrapped to be objects: `{KEY: value}`.
+pub(super) fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
+    let mut schema = root_schema::<T>(SchemaSettings::draft2020_12().for_serialize());
+    tidy(&mut schema);
+    match schema {
+        Value::Object(schema) if schema.get("type") == Some(&json!("object")) => (schema, false),
+        mut schema => {
+            let definitions = schema.as_object_mut().and_then(|s| s.remove("$defs"));
+            let mut wrapper = JsonObject::new();
+            wrapper.insert("type".into(), json!("object"));
+            wrapper.insert("properties".into(), json!({ key: schema }));
+            wrapper.insert("required".into(), json!([key]));
+            wrapper.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
+            // What referred to itself has moved.
+            let mut wrapper = Value::Object(wrapper);
+            redirect(&mut wrapper, "#", &format!("#/properties/{key}"));
+            let Value::Object(wrapper) = wrapper else { return (JsonObject::new(), true) };
+            (wrapper, true)
+        }
+    }
+}
+
+fn redirect(schema: &mut Value, from: &str, to: &str) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get_mut("$ref")
+                && reference == from
+            {
+                to.clone_into(reference);
+            }
+            members.values_mut().for_each(|value| redirect(value, from, to));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redirect(item, from, to)),
+        _ => {}
+    }
 }
 
 /// Leaves out what costs a model tokens and tells it nothing: line breaks
@@ -107,10 +151,24 @@ impl Validator {
         if schema.get("type") != Some(&json!("object")) {
             return Err("its arguments must be an object: take a struct with named fields".into());
         }
+        Self::build(schema, "input")
+    }
+
+    /// # Errors
+    /// Why the schema cannot be used for structured content.
+    pub(super) fn of_output(schema: JsonObject) -> Result<Self, String> {
+        // 2026-07-28 takes any schema, the versions before it an object's only.
+        if schema.get("type") != Some(&json!("object")) {
+            return Err("its output schema must have the type object".into());
+        }
+        Self::build(schema, "output")
+    }
+
+    fn build(schema: JsonObject, what: &str) -> Result<Self, String> {
         let value = Value::Object(schema);
         let validator = jsonschema::draft202012::options()
             .build(&value)
-            .map_err(|e| format!("its input schema is not valid: {e}"))?;
+            .map_err(|e| format!("its {what} schema is not valid: {e}"))?;
         let Value::Object(schema) = value else { return Err("its schema is no object".into()) };
         Ok(Self { validator, schema: Arc::new(schema) })
     }
@@ -142,6 +200,12 @@ impl Validator {
     /// Names each argument that is wrong and says how, never with its value,
     /// which may be long or secret.
     pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
+        self.faults(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
+    }
+
+    /// # Errors
+    /// What is wrong with a value, without the value.
+    pub(super) fn faults(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());
         }
@@ -164,7 +228,7 @@ impl Validator {
                 }
             })
             .collect();
-        Err(format!("Invalid arguments: {}", faults.join("; ")))
+        Err(faults.join("; "))
     }
 }
 

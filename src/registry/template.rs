@@ -1,14 +1,20 @@
-//! Resource templates: many resources by one rule (RFC 6570, level 1).
+//! Resource templates: many resources by one rule.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{
-    Completers, Completing, Context, IntoContent, ResourceError, Scope, collection::Item, resource,
+    Completers, Completing, Context, IntoContent, ResourceError, Scope, UriTemplate, access,
+    collection::Item,
+    marks, resource,
+    schema::{self, Validator},
 };
-use crate::{protocol::Fault, store::Content};
+use crate::{auth::Scopes, protocol::Fault, store::Content};
 
 /// What the variables of a template stand for in one URI, percent-decoded.
 pub type Variables = BTreeMap<String, String>;
@@ -22,9 +28,29 @@ type Handler<S> =
 /// A variable stands for one path segment: anything but `/`, `?` and `#`,
 /// given to the handler percent-decoded. A value that decodes to a path of
 /// its own (`..`, or anything with `/`, `\` or NUL in it) matches nothing, so
-/// that a handler that uses it as a file name cannot be led elsewhere.
+/// that a handler that uses it as a file name cannot be led elsewhere. A
+/// variable written `{+path}` stands for one segment or more, each of which
+/// keeps the same rules.
+///
+/// ```
+/// use larder::registry::{Context, Registry, Template};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Page {
+///     book: String,
+///     page: u32,
+/// }
+///
+/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, at: Page| async move {
+///     format!("Page {} of {}", at.page, at.book)
+/// });
+/// assert!(Registry::builder("library").template(pages).build().is_ok());
+/// ```
 pub struct Template<S = ()> {
     listed: model::ResourceTemplate,
+    scopes: Vec<String>,
+    /// What the variables are read as, if typed.
+    typed: Option<model::JsonObject>,
     handler: Handler<S>,
     completers: Completers<S>,
 }
@@ -39,9 +65,48 @@ impl<S: Send + Sync + 'static> Template<S> {
     {
         Self {
             listed: model::ResourceTemplate::new(uri_template, name),
+            typed: None,
+            scopes: Vec::new(),
             handler: Box::new(move |context, variables| {
-                read(context, variables).map(R::into_content).boxed()
+                read(context, variables).then(R::into_content).boxed()
             }),
+            completers: Completers::default(),
+        }
+    }
+
+    /// Resources whose variables are read into a struct: numbers and booleans
+    /// as such, and a URI whose variables do not fit names nothing.
+    pub fn typed<V, F, Fut, R>(
+        uri_template: impl Into<String>,
+        name: impl Into<String>,
+        read: F,
+    ) -> Self
+    where
+        V: DeserializeOwned + JsonSchema,
+        F: Fn(Context<S>, V) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoContent + 'static,
+    {
+        let described = schema::describe::<V>();
+        // A schema that cannot be used is a fault when the template is registered.
+        let validator = Validator::new(described.schema.clone()).ok();
+        Self {
+            listed: model::ResourceTemplate::new(uri_template, name),
+            typed: Some(described.schema),
+            handler: Box::new(move |context, variables| {
+                let mut variables: Value = variables.into_iter().collect();
+                if let Some(validator) = &validator {
+                    validator.read_strings(&mut variables);
+                    if validator.check(&variables).is_err() {
+                        return std::future::ready(Err(ResourceError::NotFound)).boxed();
+                    }
+                }
+                match serde_json::from_value::<V>(variables) {
+                    Ok(variables) => read(context, variables).then(R::into_content).boxed(),
+                    Err(_) => std::future::ready(Err(ResourceError::NotFound)).boxed(),
+                }
+            }),
+            scopes: Vec::new(),
             completers: Completers::default(),
         }
     }
@@ -67,6 +132,42 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
+    /// A picture for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: model::Icon) -> Self {
+        self.listed.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Whom it is for: people, the model, or both.
+    #[must_use]
+    pub fn audience(mut self, audience: impl IntoIterator<Item = model::Role>) -> Self {
+        let annotations = self.listed.annotations.get_or_insert_default();
+        annotations.audience = Some(audience.into_iter().collect());
+        self
+    }
+
+    /// How much it matters, from 0 to 1.
+    #[must_use]
+    pub fn priority(mut self, priority: f32) -> Self {
+        self.listed.annotations.get_or_insert_default().priority = Some(priority);
+        self
+    }
+
+    /// When it was last changed, such as 2026-01-01T00:00:00Z.
+    #[must_use]
+    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
+        self.listed.annotations.get_or_insert_default().last_modified = Some(time.into());
+        self
+    }
+
+    /// Data for particular hosts, under their own keys.
+    #[must_use]
+    pub fn meta(mut self, meta: model::MetaObject) -> Self {
+        self.listed.meta = Some(meta);
+        self
+    }
+
     /// Suggests values of a variable while somebody types it. Without this,
     /// the values that occur among the caller's own resources are suggested.
     #[must_use]
@@ -79,6 +180,14 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Option<Registered> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
             Ok(template) => template,
@@ -88,17 +197,24 @@ impl<S: Send + Sync + 'static> Template<S> {
             }
         };
         let item = format!("Resource template {:?}", self.listed.uri_template);
+        marks::check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), faults);
+        marks::check_annotations(&item, self.listed.annotations.as_ref(), faults);
+        if let Some(schema) = self.typed {
+            check_fields(&item, schema, &template, faults);
+        }
         self.completers.check(&item, template.variables(), faults);
+        let scopes = access::read(&item, &self.scopes, faults);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        Some(Registered { listed: self.listed, template, completers, read: Box::new(read) })
+        Some(Registered { listed: self.listed, scopes, template, completers, read: Box::new(read) })
     }
 }
 
 pub(super) struct Registered {
     pub(super) listed: model::ResourceTemplate,
+    pub(super) scopes: Scopes,
     pub(super) template: UriTemplate,
     pub(super) completers: super::complete::Registered,
     read: Box<dyn Fn(Scope, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
@@ -111,6 +227,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::ResourceTemplate {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {
@@ -126,135 +246,29 @@ impl Registered {
         scope: Scope,
     ) -> Result<(Content, Option<String>), Fault> {
         let content = resource::guarded(uri, || (self.read)(scope, variables)).await?;
-        Ok((content, self.listed.mime_type.clone()))
+        let given = content.given_mime_type().map(str::to_owned);
+        Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
 }
 
-/// A parsed template that can tell what its variables stand for in a URI.
-///
-/// ```
-/// use larder::registry::UriTemplate;
-///
-/// let template = UriTemplate::parse("logs://{service}/{date}").unwrap();
-/// let variables = template.matches("logs://web%20app/2026-01-01").unwrap();
-/// assert_eq!(variables["service"], "web app");
-/// assert!(template.matches("logs://web/2026/01").is_none());
-/// assert!(template.matches("logs://..%2fetc/passwd").is_none());
-/// assert!(UriTemplate::parse("logs://{a}{b}").is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UriTemplate {
-    parts: Vec<Part>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
-    Literal(String),
-    Variable(String),
-}
-
-impl UriTemplate {
-    /// Reads a template.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parts: Vec<Part> = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let Some(open) = rest.find(['{', '}']) else {
-                parts.push(Part::Literal(rest.to_owned()));
-                break;
-            };
-            if rest.as_bytes()[open] == b'}' {
-                return Err("it has a } without a {".into());
-            }
-            if open > 0 {
-                parts.push(Part::Literal(rest[..open].to_owned()));
-            }
-            let close = rest[open..].find('}').ok_or("it has a { without a }")? + open;
-            let name = &rest[open + 1..close];
-            let is_name =
-                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            if !is_name {
-                return Err(format!(
-                    "{{{name}}} is no variable: a name has letters, digits and underscores"
-                ));
-            }
-            if parts.iter().any(|p| matches!(p, Part::Variable(v) if v == name)) {
-                return Err(format!("the variable {name} stands in it twice"));
-            }
-            if matches!(parts.last(), Some(Part::Variable(_))) {
-                return Err(format!("nothing separates {name} from the variable before it"));
-            }
-            parts.push(Part::Variable(name.to_owned()));
-            rest = &rest[close + 1..];
-        }
-        match parts.first() {
-            Some(Part::Literal(literal)) if literal.contains(':') => {}
-            _ => return Err("it must begin with a scheme, such as logs://".into()),
-        }
-        if !parts.iter().any(|p| matches!(p, Part::Variable(_))) {
-            return Err("it has no variable: register it as a resource".into());
-        }
-        Ok(Self { parts })
+/// Each variable has a field, and each field that must be there a variable.
+fn check_fields(
+    item: &str,
+    schema: model::JsonObject,
+    template: &UriTemplate,
+    faults: &mut Vec<String>,
+) {
+    let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    for variable in template.variables().filter(|variable| !fields.contains_key(*variable)) {
+        faults.push(format!("{item}: its struct has no field for the variable {variable}"));
     }
-
-    /// The names of the variables, in their order.
-    pub fn variables(&self) -> impl Iterator<Item = &String> + Clone {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name),
-            Part::Literal(_) => None,
-        })
-    }
-
-    /// What stands before the first variable.
-    pub fn literal_prefix(&self) -> &str {
-        match self.parts.first() {
-            Some(Part::Literal(literal)) => literal,
-            _ => "",
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    for field in required.iter().filter_map(Value::as_str) {
+        if !template.variables().any(|variable| variable == field) {
+            faults.push(format!("{item}: it has no variable for the field {field}"));
         }
     }
-
-    /// What the variables stand for, if the URI follows the template.
-    pub fn matches(&self, uri: &str) -> Option<Variables> {
-        let mut variables = Variables::new();
-        let mut rest = uri;
-        for (at, part) in self.parts.iter().enumerate() {
-            match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
-                Part::Variable(name) => {
-                    let segment = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-                    let end = match self.parts.get(at + 1) {
-                        Some(Part::Literal(next)) => {
-                            let found = rest.find(next.as_str())?;
-                            (found <= segment).then_some(found)?
-                        }
-                        _ => segment,
-                    };
-                    variables.insert(name.clone(), decode(&rest[..end])?);
-                    rest = &rest[end..];
-                }
-            }
-        }
-        rest.is_empty().then_some(variables)
+    if let Err(fault) = Validator::new(schema) {
+        faults.push(format!("{item}: {fault}"));
     }
-}
-
-/// Percent-decodes a segment; nothing for what is empty, no UTF-8, or a path of its own.
-fn decode(segment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || rest.next().and_then(|b| char::from(b).to_digit(16));
-            let (high, low) = (digit()?, digit()?);
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    let text = String::from_utf8(bytes).ok()?;
-    let is_path = text == "." || text == ".." || text.contains(['/', '\\', '\0']);
-    (!text.is_empty() && !is_path).then_some(text)
 }

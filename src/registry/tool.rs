@@ -9,14 +9,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Context, HeaderParameter, IntoToolResult, Scope, ToolError,
+    Context, HeaderParameter, IntoToolResult, Scope, ToolError, access,
+    checked::{Output, RegisteredOutput},
     collection::Item,
-    headers,
+    headers, marks,
     schema::{self, Validator},
 };
+use crate::auth::Scopes;
 
+/// Is told whether structured content is wanted.
 type Handler<S> =
-    Box<dyn Fn(Context<S>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
+    Box<dyn Fn(Context<S>, Value, bool) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
 
 /// A tool: a handler, and what the model is told of it.
 ///
@@ -29,8 +32,11 @@ pub struct Tool<S = ()> {
     title: Option<String>,
     description: Option<String>,
     schema: JsonObject,
+    output: Output,
     annotations: Option<ToolAnnotations>,
+    icons: Vec<model::Icon>,
     meta: Option<model::MetaObject>,
+    scopes: Vec<String>,
     handler: Handler<S>,
     state: PhantomData<S>,
 }
@@ -46,11 +52,12 @@ impl<S: Send + Sync + 'static> Tool<S> {
     {
         let described = schema::describe::<A>();
         let unit = described.is_unit;
-        let handler: Handler<S> = Box::new(move |context, arguments| {
+        let handler: Handler<S> = Box::new(move |context, arguments, structured| {
             // A unit struct, for a tool without arguments, reads from null.
             let arguments = if unit { Value::Null } else { arguments };
+            let dress = if structured { R::into_structured_result } else { R::into_tool_result };
             match serde_json::from_value::<A>(arguments) {
-                Ok(arguments) => handler(context, arguments).map(R::into_tool_result).boxed(),
+                Ok(arguments) => handler(context, arguments).map(dress).boxed(),
                 Err(error) => {
                     let refused = ToolError::new(format!("Invalid arguments: {error}"));
                     std::future::ready(refused.into_tool_result()).boxed()
@@ -62,8 +69,11 @@ impl<S: Send + Sync + 'static> Tool<S> {
             title: None,
             description: described.description,
             schema: described.schema,
+            output: Output { structure: R::structure(), ..Output::default() },
             annotations: None,
+            icons: Vec::new(),
             meta: None,
+            scopes: Vec::new(),
             handler,
             state: PhantomData,
         }
@@ -97,6 +107,31 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
+    /// What the structured content looks like (JSON Schema 2020-12, of an
+    /// object), instead of what the return type says. Results are held against
+    /// it: one that does not fit is sent as a failure of the tool's.
+    #[must_use]
+    pub fn output_schema(mut self, schema: JsonObject) -> Self {
+        self.output.schema = Some(schema);
+        self
+    }
+
+    /// Whether there is structured content at all: always (then the return
+    /// type must offer some), or never. By default
+    /// [`Structured`](super::Structured) gives it and other types do not.
+    #[must_use]
+    pub fn structured_output(mut self, wanted: bool) -> Self {
+        self.output.wanted = Some(wanted);
+        self
+    }
+
+    /// A picture for people; may be said several times.
+    #[must_use]
+    pub fn icon(mut self, icon: model::Icon) -> Self {
+        self.icons.push(icon);
+        self
+    }
+
     /// Hints on what the tool does to its surroundings.
     #[must_use]
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
@@ -108,6 +143,14 @@ impl<S: Send + Sync + 'static> Tool<S> {
     #[must_use]
     pub fn meta(mut self, meta: model::MetaObject) -> Self {
         self.meta = Some(meta);
+        self
+    }
+
+    /// Only for callers whose token has that scope: to others it is not
+    /// listed, and refused with the scopes that it takes. Once for each scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
         self
     }
 
@@ -130,17 +173,27 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let validator = Validator::new(self.schema)
             .map_err(|fault| faults.push(format!("Tool {name:?}: {fault}")))
             .ok();
+        let scopes = access::read(&format!("Tool {name:?}"), &self.scopes, faults);
+        marks::check_icons(&format!("Tool {name:?}"), &self.icons, faults);
+        let output = self.output.register().unwrap_or_else(|fault| {
+            faults.push(format!("Tool {name:?}: {fault}"));
+            None
+        });
+        let structured = output.is_some();
         let mut listed = model::Tool::default();
         listed.name = self.name;
         listed.title = self.title;
         listed.description = self.description.map(Cow::Owned);
         listed.input_schema = validator.as_ref().map(|v| Arc::clone(&v.schema)).unwrap_or_default();
+        listed.output_schema = output.as_ref().map(|o| Arc::clone(&o.validator.schema));
         listed.annotations = self.annotations;
+        listed.icons = (!self.icons.is_empty()).then_some(self.icons);
         listed.meta = self.meta;
         let (state, handler) = (Arc::clone(state), self.handler);
-        let run =
-            move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, headers, validator, run: Box::new(run) }
+        let run = move |scope, arguments| {
+            handler(Context::new(scope, Arc::clone(&state)), arguments, structured)
+        };
+        Registered { listed, scopes, headers, validator, output, run: Box::new(run) }
     }
 }
 
@@ -152,9 +205,11 @@ pub(super) fn is_tool_name(name: &str) -> bool {
 
 pub(super) struct Registered {
     pub(super) listed: model::Tool,
+    pub(super) scopes: Scopes,
     pub(super) headers: Vec<HeaderParameter>,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
+    output: Option<RegisteredOutput>,
     run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
 }
 
@@ -165,6 +220,10 @@ impl Item for Registered {
 
     fn listed(&self) -> &model::Tool {
         &self.listed
+    }
+
+    fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     fn key(&self) -> &str {
@@ -183,13 +242,17 @@ impl Registered {
         let request_id = Arc::clone(&scope.request_id);
         // Both making the future and running it are the handler's own code.
         let run = AssertUnwindSafe(async { (self.run)(scope, arguments).await });
-        run.catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(tool = %self.listed.name, %request_id, "the tool's handler panicked");
-            let message = format!(
-                "The tool {} failed with an internal error (request {request_id}). Other calls are not affected.",
-                self.listed.name
-            );
-            ToolError::new(message).into_tool_result()
-        })
+        let name = &self.listed.name;
+        match (run.catch_unwind().await, &self.output) {
+            (Ok(result), Some(output)) => output.checked(name, result),
+            (Ok(result), None) => result,
+            (Err(_), _) => {
+                tracing::error!(tool = %name, %request_id, "the tool's handler panicked");
+                let message = format!(
+                    "The tool {name} failed with an internal error (request {request_id}). Other calls are not affected."
+                );
+                ToolError::new(message).into_tool_result()
+            }
+        }
     }
 }

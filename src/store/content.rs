@@ -1,6 +1,6 @@
 //! What goes in: text, JSON, bytes, or a stream of either.
 
-use std::{fmt, pin::Pin};
+use std::{borrow::Cow, fmt, pin::Pin};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
@@ -26,7 +26,9 @@ pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Sen
 pub struct Content {
     kind: Kind,
     stream: ContentStream,
-    mime_type: &'static str,
+    mime_type: Cow<'static, str>,
+    /// Whether somebody said so, rather than the kind alone.
+    mime_type_given: bool,
 }
 
 impl Content {
@@ -46,9 +48,22 @@ impl Content {
         Self::streamed(Kind::Binary, pieces)
     }
 
+    /// The same content, of that media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
+        self.mime_type = mime_type.into();
+        self.mime_type_given = true;
+        self
+    }
+
     /// The media type it gets when none is given.
-    pub fn mime_type(&self) -> &'static str {
-        self.mime_type
+    pub fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+
+    /// The media type, if whoever made the content knew it.
+    pub fn given_mime_type(&self) -> Option<&str> {
+        self.mime_type_given.then_some(&*self.mime_type)
     }
 
     /// The kind and the pieces.
@@ -60,7 +75,8 @@ impl Content {
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
-        Self { kind, stream: pieces.boxed(), mime_type: kind.default_mime_type() }
+        let mime_type = kind.default_mime_type().into();
+        Self { kind, stream: pieces.boxed(), mime_type, mime_type_given: false }
     }
 
     fn whole(kind: Kind, bytes: Bytes) -> Self {
@@ -83,7 +99,7 @@ impl From<&str> for Content {
 impl From<serde_json::Value> for Content {
     fn from(json: serde_json::Value) -> Self {
         let mut content = Self::from(json.to_string());
-        content.mime_type = "application/json";
+        content.mime_type = "application/json".into();
         content
     }
 }

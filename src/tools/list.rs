@@ -44,8 +44,8 @@ async fn list<S>(
 ) -> Result<Json<Value>, ToolError> {
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let limit = args.limit.unwrap_or(DEFAULT);
-    let owner = ctx.principal().owner();
-    let page = ctx.store().list(&owner, prefix, args.after.as_deref(), limit).await?;
+    let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
+    let page = ctx.store().list(owner, prefix, args.after.as_deref(), limit).await?;
 
     let mut resources = Vec::new();
     let mut templates = Vec::new();
@@ -56,10 +56,11 @@ async fn list<S>(
         let catalog = ctx.registry().catalog();
         for resource in catalog.resources() {
             let shadowed = match ResourceUri::parse(&resource.uri) {
-                Ok(uri) => ctx.store().get(&owner, &uri).await.is_ok(),
+                Ok(uri) => ctx.store().get(owner, &uri).await.is_ok(),
                 Err(_) => false,
             };
-            if resource.uri.starts_with(prefix) && !shadowed {
+            let shows = ctx.registry().shows_resource(grant, &resource.uri);
+            if shows && resource.uri.starts_with(prefix) && !shadowed {
                 let shown = json!({
                     "uri": resource.uri,
                     "name": resource.name,
@@ -70,7 +71,8 @@ async fn list<S>(
             }
         }
         for template in catalog.templates() {
-            if template.uri_template.starts_with(prefix) {
+            let shows = ctx.registry().shows_template(grant, &template.uri_template);
+            if shows && template.uri_template.starts_with(prefix) {
                 let shown = json!({
                     "uri_template": template.uri_template,
                     "name": template.name,

@@ -3,7 +3,7 @@
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, patiently};
+use super::{Answer, Events, Server, http, http_bearing, patiently};
 
 #[derive(Clone)]
 pub(crate) struct Legacy {
@@ -23,12 +23,33 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        Self::begin(&server.url, &Self::initialize(version)).await
+        Self::with(http(), &server.url, &Self::initialize(version)).await
     }
 
     /// A session that begins at that address with that message.
     pub(crate) async fn begin(url: &str, body: &Value) -> Self {
-        let (http, url) = (http(), url.to_owned());
+        Self::with(http(), url, body).await
+    }
+
+    /// A session of a client that can do that.
+    pub(crate) async fn able(server: &Server, capabilities: Value) -> Self {
+        let mut body = Self::initialize("2025-11-25");
+        body["params"]["capabilities"] = capabilities;
+        Self::with(http(), &server.url, &body).await
+    }
+
+    /// A session begun with that token.
+    pub(crate) async fn bearing(server: &Server, token: &str) -> Self {
+        Self::with(http_bearing(token), &server.url, &Self::initialize("2025-11-25")).await
+    }
+
+    /// The same session, with that token from here on.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { http: http_bearing(token), ..self.clone() }
+    }
+
+    async fn with(http: Client, url: &str, body: &Value) -> Self {
+        let url = url.to_owned();
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
@@ -95,6 +116,14 @@ impl Legacy {
         let id: Value = id.into();
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         Events::of(patiently("a stream", self.post(&body).send()).await.unwrap())
+    }
+
+    /// Answers a question of the server's; `outcome` is a result or an error.
+    pub(crate) async fn answer(&self, question: &Value, member: &str, outcome: Value) {
+        let mut body = json!({ "jsonrpc": "2.0", "id": question["id"] });
+        body[member] = outcome;
+        let taken = Answer::of(self.post(&body)).await;
+        assert_eq!((taken.status, taken.body.len()), (202, 0), "{taken:?}");
     }
 
     /// A GET in this session.

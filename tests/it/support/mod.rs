@@ -21,7 +21,7 @@ pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis::RedisServer;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
-pub(crate) use tools::numbered_lines;
+pub(crate) use tools::{Ctx, numbered_lines};
 
 /// Waits, but not for ever: a test that would hang says for what.
 pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
@@ -32,4 +32,11 @@ pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
 /// A client that goes straight to the server, whatever the environment says of proxies.
 pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// The same with a token on each request.
+pub(crate) fn http_bearing(token: &str) -> reqwest::Client {
+    let mut headers = reqwest::header::HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {token}").try_into().unwrap());
+    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
 }

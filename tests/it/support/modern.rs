@@ -5,7 +5,7 @@ use std::fmt::Display;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, patiently};
+use super::{Answer, Events, Server, http, http_bearing, patiently};
 
 pub(crate) const VERSION: &str = "2026-07-28";
 
@@ -13,11 +13,27 @@ pub(crate) const VERSION: &str = "2026-07-28";
 pub(crate) struct Modern {
     http: Client,
     url: String,
+    capabilities: Value,
 }
 
 impl Modern {
     pub(crate) fn of(server: &Server) -> Self {
-        Self { http: http(), url: server.url.clone() }
+        Self::able(server, json!({}))
+    }
+
+    /// A client that can do that.
+    pub(crate) fn able(server: &Server, capabilities: Value) -> Self {
+        Self { capabilities, ..Self::at(&server.url) }
+    }
+
+    /// A client with a token.
+    pub(crate) fn bearing(server: &Server, token: &str) -> Self {
+        Self { http: http_bearing(token), ..Self::of(server) }
+    }
+
+    /// A client of whatever answers there.
+    pub(crate) fn at(url: &str) -> Self {
+        Self { http: http(), url: url.to_owned(), capabilities: json!({}) }
     }
 
     /// The metadata that each request carries.
@@ -50,10 +66,15 @@ impl Modern {
         &self,
         id: impl Into<Value>,
         method: &str,
-        params: Value,
+        mut params: Value,
     ) -> RequestBuilder {
-        let name = params.get("name").or(params.get("uri")).and_then(Value::as_str);
+        let name = params.get("name").or(params.get("uri")).or(params.get("taskId"));
+        let name = name.and_then(Value::as_str);
         let name = name.map(str::to_owned);
+        if params["_meta"].is_null() {
+            params["_meta"] = json!({});
+        }
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         let request = self
             .bare(Self::body(&id.into(), method, params))
             .header("mcp-protocol-version", VERSION)

@@ -3,8 +3,12 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use larder::{
-    app::App, clock::ManualClock, config::Config, http::HttpOptions, random::Random,
-    registry::Registry,
+    app::App,
+    clock::ManualClock,
+    config::Config,
+    http::HttpOptions,
+    random::Random,
+    registry::{Builder, Registry},
 };
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -24,8 +28,23 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
-    /// What it offers; the fixture's tools where nobody says otherwise.
-    pub(crate) registry: Option<Registry>,
+    /// What it offers; the tools that all tests share where nobody says otherwise.
+    pub(crate) offers: Offers,
+}
+
+type Offers = Box<dyn FnOnce(&Arc<Stage>, usize) -> Registry>;
+
+impl Setup {
+    /// Lets the server offer just this.
+    pub(crate) fn offer(
+        &mut self,
+        add: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) {
+        self.offers = Box::new(|stage, page_size| {
+            let builder = Registry::builder("fixture").page_size(page_size);
+            add(builder.state(Arc::clone(stage))).build().unwrap()
+        });
+    }
 }
 
 impl Server {
@@ -41,9 +60,27 @@ impl Server {
             .await
     }
 
+    /// A server that offers just this.
+    pub(crate) async fn offering(
+        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) -> Self {
+        Self::configured(|setup| setup.offer(offers)).await
+    }
+
+    /// Such a server that answers by a stream whatever is not ready at once.
+    pub(crate) async fn streaming_with(
+        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+    ) -> Self {
+        Self::configured(|setup| {
+            setup.offer(offers);
+            setup.http = Box::new(|http| http.promote_after = Duration::ZERO);
+        })
+        .await
+    }
+
     /// A server of that definition.
     pub(crate) async fn of(registry: Registry) -> Self {
-        Self::configured(|setup| setup.registry = Some(registry)).await
+        Self::configured(|setup| setup.offers = Box::new(|_, _| registry)).await
     }
 
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
@@ -51,11 +88,11 @@ impl Server {
             config: Config::default(),
             http: Box::new(|_| {}),
             page_size: 100,
-            registry: None,
+            offers: Box::new(tools::registry),
         };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = setup.registry.unwrap_or_else(|| tools::registry(&stage, setup.page_size));
+        let registry = (setup.offers)(&stage, setup.page_size);
         let mut app = if setup.config.redis().is_some() {
             // Redis has a time of its own.
             App::open(registry, setup.config).await.unwrap()

@@ -46,6 +46,11 @@ impl Stage {
         self.beats.borrow().iter().any(|(k, b)| k == key && *b == beat)
     }
 
+    /// How often that has happened.
+    pub(crate) fn count(&self, key: &str, beat: Beat) -> usize {
+        self.beats.borrow().iter().filter(|(k, b)| k == key && *b == beat).count()
+    }
+
     /// Lets the tool of that key take so many steps.
     pub(crate) fn release(&self, key: &str, steps: usize) {
         self.gate(key).add_permits(steps);

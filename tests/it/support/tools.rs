@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use super::{Beat, Stage};
 
-type Ctx = Context<Arc<Stage>>;
+/// What a handler has at hand.
+pub(crate) type Ctx = Context<Arc<Stage>>;
 
 /// Says it back.
 #[derive(Deserialize, JsonSchema)]

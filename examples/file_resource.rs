@@ -1,0 +1,39 @@
+//! A resource that a function reads: listed without being read, and read anew
+//! each time.
+
+use std::path::PathBuf;
+
+use larder::registry::{Context, Registry, Resource, ResourceError};
+use rmcp::model::{Icon, Role};
+
+/// Where `knowledge.txt` lies; `EXAMPLE_DATA` names another folder.
+fn data() -> PathBuf {
+    std::env::var_os("EXAMPLE_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data"),
+        PathBuf::from,
+    )
+}
+
+async fn knowledge_base(_: Context) -> Result<String, ResourceError> {
+    tokio::fs::read_to_string(data().join("knowledge.txt")).await.map_err(|error| {
+        eprintln!("knowledge.txt: {error}");
+        ResourceError::NotFound
+    })
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("basic-resource-server")
+            .resource(
+                Resource::new("file://knowledge.txt", knowledge_base)
+                    .name("knowledge_base")
+                    .title("Knowledge base")
+                    .description("A resource that loads a text-based knowledge base.")
+                    .mime_type("text/plain")
+                    .audience([Role::User, Role::Assistant])
+                    .priority(0.8)
+                    .icon(Icon::new("https://example.com/shelf.png").with_mime_type("image/png")),
+            )
+            .build()
+    })
+}

@@ -1,0 +1,123 @@
+//! A whole tool: one call does the whole job, options say what the types
+//! cannot, and one tool is a plain function to another.
+
+use larder::{
+    random::Random,
+    registry::{Context, Registry, Structured, Tool, ToolError},
+};
+use rmcp::model::ToolAnnotations;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One class of a student's.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Class {
+    /// What is taught.
+    title: String,
+    /// From 0 to 100.
+    #[schemars(range(min = 0, max = 100))]
+    grade: u8,
+    /// Who teaches.
+    instructor: String,
+    /// How much it counts.
+    credits: u8,
+}
+
+/// A report card.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReportCard {
+    /// Whose it is.
+    name: String,
+    /// All classes.
+    grades: Vec<Class>,
+    /// The mean of the grades by credits.
+    weighted_gpa: f64,
+    /// The plain mean of the grades.
+    unweighted_gpa: f64,
+}
+
+/// Makes a whole report card for a student from the classes given, or from
+/// some at random where none are.
+#[derive(Deserialize, JsonSchema)]
+struct GraderGenerateReportCard {
+    /// The student's name.
+    name: String,
+    /// The student's classes. Random ones if left out.
+    #[serde(default)]
+    classes: Option<Vec<Class>>,
+}
+
+/// Calculates the mean of the grades of some classes, by credits or plainly.
+#[derive(Deserialize, JsonSchema)]
+struct GraderCalculateGpa {
+    /// The classes.
+    classes: Vec<Class>,
+    /// Whether classes with more credits count more. They do by default.
+    #[serde(default = "yes")]
+    weighted: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+async fn generate(
+    ctx: Context<Random>,
+    args: GraderGenerateReportCard,
+) -> Result<Structured<ReportCard>, ToolError> {
+    let classes = args.classes.filter(|classes| !classes.is_empty());
+    let classes = classes.unwrap_or_else(|| random_classes(ctx.state()));
+    let gpa = |weighted| gpa(&GraderCalculateGpa { classes: classes.clone(), weighted });
+    let (weighted_gpa, unweighted_gpa) = (gpa(true)?, gpa(false)?);
+    Ok(Structured(ReportCard { name: args.name, grades: classes, weighted_gpa, unweighted_gpa }))
+}
+
+/// A tool by registration, and a function for everybody else in here.
+fn gpa(args: &GraderCalculateGpa) -> Result<f64, ToolError> {
+    let weight = |class: &Class| if args.weighted { f64::from(class.credits) } else { 1.0 };
+    let total: f64 = args.classes.iter().map(weight).sum();
+    if total == 0.0 {
+        return Err(ToolError::new(if args.classes.is_empty() {
+            "There are no classes, so there is no mean: name at least one."
+        } else {
+            "No class has credits, so there is no weighted mean: set weighted to false."
+        }));
+    }
+    let sum: f64 = args.classes.iter().map(|class| f64::from(class.grade) * weight(class)).sum();
+    Ok(sum / total)
+}
+
+/// Not a tool: nothing is offered unless it is registered.
+fn random_classes(random: &Random) -> Vec<Class> {
+    let up_to = |most: u8| -> u8 {
+        let digits = random.id();
+        let number = u64::from_str_radix(digits.get(..8).unwrap_or("0"), 16).unwrap_or(0);
+        u8::try_from(number % (u64::from(most) + 1)).unwrap_or(0)
+    };
+    [("Math", "Mr. Smith"), ("Science", "Mrs. Johnson"), ("History", "Mr. Brown")]
+        .map(|(title, instructor)| Class {
+            title: title.into(),
+            grade: up_to(100),
+            instructor: instructor.into(),
+            credits: 1 + up_to(3),
+        })
+        .into()
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        let calculate = |_: Context<Random>, args: GraderCalculateGpa| async move {
+            gpa(&args).map(Structured)
+        };
+        Registry::builder("full-tool-server")
+            .state(Random::system())
+            .tool(Tool::new(generate).title("Generate Report Card"))
+            .tool(
+                Tool::new(calculate)
+                    .title("Calculate GPA")
+                    .annotations(ToolAnnotations::new().read_only(true))
+                    .structured_output(false),
+            )
+            .build()
+    })
+}

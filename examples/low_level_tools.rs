@@ -1,0 +1,47 @@
+//! `tools/list` and `tools/call` answered by hand: the server writes its own
+//! list, schemas included, and runs whatever is called.
+
+use larder::{
+    protocol::Fault,
+    registry::{Context, Registry},
+};
+use rmcp::model::{JsonObject, Tool};
+use serde_json::{Value, json};
+
+fn object(value: &Value) -> JsonObject {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "number", "description": "The first number to add" },
+            "b": { "type": "number", "description": "The second number to add" },
+        },
+        "required": ["a", "b"],
+    });
+    Ok(vec![Tool::new("add", "Adds two numbers.", object(&input))])
+}
+
+/// What is not listed, and arguments that do not fit the listed schema, never
+/// come here.
+async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<String, Fault> {
+    match name.as_str() {
+        "add" => {
+            let [a, b] = ["a", "b"].map(|argument| arguments[argument].as_f64().unwrap_or(0.0));
+            Ok(format!("{a} + {b} = {}", a + b))
+        }
+        name => Err(Fault::invalid_params(format!("Unknown tool: {name}"))),
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("low-level-server")
+            .version("0.1.0")
+            .list_tools(list_tools)
+            .call_tool(call_tool)
+            .build()
+    })
+}

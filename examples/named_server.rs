@@ -1,0 +1,30 @@
+//! A server by name, with what else it can say of itself, and a tool that
+//! reads that back from its context.
+
+use larder::registry::{Context, Json, Registry, Tool};
+use serde_json::{Value, json};
+
+/// Says which server this is.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct WhoAreYou;
+
+async fn who_are_you(ctx: Context, _: WhoAreYou) -> Json<Value> {
+    let registry = ctx.registry();
+    Json(json!({
+        "name": registry.info().name,
+        "version": registry.info().version,
+        "instructions": registry.instructions(),
+        "request": ctx.request_id(),
+    }))
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("server_name")
+            .title("A server by name")
+            .version("0.1.0")
+            .instructions("Ask it who it is.")
+            .tool(Tool::new(who_are_you))
+            .build()
+    })
+}

@@ -1,0 +1,87 @@
+//! Tools that give a struct and an image: the struct's type is the schema of
+//! what comes out, and the image is a whole PNG file.
+
+use larder::registry::{Context, Image, Registry, Structured, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A report card.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct ReportCard {
+    /// Whose it is.
+    name: String,
+    /// Each class with the grade in it, from 0 to 100.
+    grades: Vec<(String, i64)>,
+}
+
+/// Makes a report card for a student.
+#[derive(Deserialize, JsonSchema)]
+struct GenerateReportCard {
+    /// The student's name.
+    name: String,
+    /// Each class with the grade in it.
+    grades: Vec<(String, i64)>,
+}
+
+/// Draws a report card: a bar for each grade, on white.
+#[derive(Deserialize, JsonSchema)]
+struct GenerateReportCardImage {
+    /// The card to draw.
+    report_card: ReportCard,
+}
+
+const WIDTH: usize = 400;
+const HEIGHT: usize = 200;
+const WHITE: u8 = 0xff;
+const INK: u8 = 0x20;
+
+async fn generate_report_card(_: Context, args: GenerateReportCard) -> Structured<ReportCard> {
+    Structured(ReportCard { name: args.name, grades: args.grades })
+}
+
+async fn generate_report_card_image(
+    _: Context,
+    args: GenerateReportCardImage,
+) -> Result<Image, ToolError> {
+    let pixels = draw(&args.report_card);
+    // Bare pixels are no image: a host needs a file in the format that it is told.
+    let png = encode(&pixels).map_err(|error| {
+        eprintln!("a report card cannot be drawn: {error}");
+        ToolError::new("The report card could not be drawn.")
+    })?;
+    Ok(Image::png(png))
+}
+
+fn draw(card: &ReportCard) -> Vec<u8> {
+    let mut pixels = vec![WHITE; WIDTH * HEIGHT];
+    let slot = WIDTH / card.grades.len().max(1);
+    for (at, (_, grade)) in card.grades.iter().enumerate().take(WIDTH) {
+        let grade = usize::try_from((*grade).clamp(0, 100)).unwrap_or(0);
+        let top = HEIGHT - grade * HEIGHT / 100;
+        for row in top..HEIGHT {
+            let from = row * WIDTH + at * slot;
+            // A bar takes half of its slot.
+            pixels[from..from + slot.div_ceil(2)].fill(INK);
+        }
+    }
+    pixels
+}
+
+fn encode(pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
+    let mut file = Vec::new();
+    let (width, height) = (400, 200);
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.write_header()?.write_image_data(pixels)?;
+    Ok(file)
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("structured-output-server")
+            .tool(Tool::new(generate_report_card))
+            .tool(Tool::new(generate_report_card_image))
+            .build()
+    })
+}

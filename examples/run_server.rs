@@ -1,0 +1,49 @@
+//! Running a server without the command line of `larder::cli`: the future of
+//! `App::serve` runs until another one says stop.
+//!
+//! `larder::cli::run` does the same, and reads flags, file and environment:
+//! `--stdio` there takes standard input and output instead of HTTP.
+
+use std::error::Error;
+
+use clap::Parser;
+use larder::{
+    app::App,
+    cli::ServeArgs,
+    config::Config,
+    registry::{Context, Registry, Tool},
+    shutdown, telemetry,
+};
+use tokio::net::TcpListener;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: ServeArgs,
+}
+
+/// Answers.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Ping;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    telemetry::init();
+    let Cli { args } = Cli::parse();
+    let config = Config::load(args.config.as_deref(), |config| {
+        config.server.listen = args.listen.unwrap_or(config.server.listen);
+        if let Some(store) = &args.store {
+            config.store.url.clone_from(store);
+        }
+    })?;
+    let ping = Tool::new(|_: Context, _: Ping| async { "pong" });
+    let registry = Registry::builder("run-server").tool(ping).build()?;
+
+    let listener = TcpListener::bind(config.server.listen).await?;
+    eprintln!("larder listening on http://{}{}", listener.local_addr()?, config.server.path);
+    let app = App::new(registry, config)?;
+    // Blocks until the first SIGINT or SIGTERM, then ends softly.
+    app.serve(listener, shutdown::signalled()?).await?;
+    eprintln!("stopped");
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Prompts and a tool: one asks the model to use it, the other uses it itself
+//! and begins the answer with what came out.
+
+use larder::{
+    random::Random,
+    registry::{Context, Prompt, Registry, Tool, assistant, user},
+};
+use rmcp::model::PromptMessage;
+
+/// Tells the mood of the user's request. A stand-in that guesses.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct AnalyzeSentiment;
+
+/// Asks the model to use the tool.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct RequestToolUse {
+    /// What the user wants.
+    user_request: String,
+}
+
+/// Uses the tool and begins the answer with its result.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct ForceToolUse {
+    /// What the user wants.
+    user_request: String,
+}
+
+async fn analyze_sentiment(ctx: Context<Random>, _: AnalyzeSentiment) -> &'static str {
+    let moods = ["positive", "negative", "neutral"];
+    let digits = ctx.state().id();
+    let number = usize::from_str_radix(digits.get(..6).unwrap_or("0"), 16).unwrap_or(0);
+    moods[number % moods.len()]
+}
+
+async fn request_tool_use(_: Context<Random>, args: RequestToolUse) -> PromptMessage {
+    user(format!(
+        "<user_request>\n{}\n</user_request>\n<tool_instruction>\n\
+        Use the analyze_sentiment tool if available to you to get the sentiment of the user's \
+        request. Respond in such a way to move the user's sentiment to neutral.\n\
+        </tool_instruction>",
+        args.user_request
+    ))
+}
+
+async fn force_tool_use(ctx: Context<Random>, args: ForceToolUse) -> Vec<PromptMessage> {
+    // A tool is a function.
+    let sentiment = analyze_sentiment(ctx, AnalyzeSentiment).await;
+    vec![user(args.user_request), assistant(format!("Your request was {sentiment}, let's "))]
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("tool-use-prompt-server")
+            .state(Random::system())
+            .tool(Tool::new(analyze_sentiment))
+            .prompt(Prompt::new(request_tool_use))
+            .prompt(Prompt::new(force_tool_use))
+            .build()
+    })
+}

@@ -1,0 +1,213 @@
+//! One authorization server: its rules, its keys, its word on opaque tokens.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt;
+use reqwest::Url;
+
+use super::{
+    AuthError, Denied, Hierarchy, IssuerOptions,
+    discovery::{Metadata, discover},
+    fetch::{Fetcher, safe_url},
+    introspection::Introspection,
+    jwks::{Jwks, Source},
+    jwt::{Claims, Jwt, Rules},
+    keys::KeySet,
+};
+use crate::{
+    auth::{Grant, Identity, Principal, Scopes},
+    clock::{Clock, Timestamp},
+};
+
+#[derive(Debug)]
+pub(super) struct Issuer {
+    rules: Rules,
+    name: Arc<str>,
+    hierarchy: Arc<Hierarchy>,
+    place: Arc<Place>,
+    keys: Arc<Jwks>,
+    introspection: Option<Introspection>,
+}
+
+/// Where an issuer's things are, as far as that is known.
+#[derive(Debug)]
+struct Place {
+    fetcher: Fetcher,
+    issuer: String,
+    jwks: Option<Url>,
+    introspection: Option<Url>,
+    // A plain mutex: never held across an await.
+    discovered: Mutex<Option<Metadata>>,
+}
+
+impl Place {
+    /// Discovered once; again when what it led to was of no use.
+    async fn metadata(&self) -> Result<Metadata, String> {
+        let known = self.discovered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(metadata) = known {
+            return Ok(metadata);
+        }
+        let found = discover(&self.fetcher, &self.issuer).await?;
+        self.remember(Some(found.clone()));
+        Ok(found)
+    }
+
+    fn remember(&self, metadata: Option<Metadata>) {
+        *self.discovered.lock().unwrap_or_else(PoisonError::into_inner) = metadata;
+    }
+
+    async fn keys(&self) -> Result<KeySet, String> {
+        let url = match &self.jwks {
+            Some(url) => url.clone(),
+            None => self.metadata().await?.jwks,
+        };
+        let read = match self.fetcher.get(&url).await {
+            Ok(document) => KeySet::read(&document),
+            Err(error) => Err(error.to_string()),
+        };
+        if read.is_err() {
+            self.remember(None);
+        }
+        read.map_err(|problem| format!("{url}: {problem}"))
+    }
+
+    async fn introspection(&self) -> Result<Url, String> {
+        if let Some(url) = &self.introspection {
+            return Ok(url.clone());
+        }
+        let found = self.metadata().await?.introspection;
+        found
+            .ok_or_else(|| format!("the metadata of {} has no introspection_endpoint", self.issuer))
+    }
+}
+
+impl Issuer {
+    /// # Errors
+    /// What is wrong with the options, with the setting's name.
+    pub(super) fn new(
+        options: IssuerOptions,
+        audience: &str,
+        hierarchy: Arc<Hierarchy>,
+        fetcher: &Fetcher,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, (&'static str, String)> {
+        let url = |setting, text: &Option<String>| {
+            let checked = text.as_deref().map(safe_url).transpose();
+            checked.map_err(|problem| (setting, problem.to_owned()))
+        };
+        safe_url(&options.issuer).map_err(|problem| ("issuer", problem.to_owned()))?;
+        let introspection = options.introspection;
+        let asked_at = introspection.as_ref().and_then(|i| i.url.clone());
+        let place = Arc::new(Place {
+            fetcher: fetcher.clone(),
+            issuer: options.issuer.clone(),
+            jwks: url("jwks_url", &options.jwks_url)?,
+            introspection: url("introspection.url", &asked_at)?,
+            discovered: Mutex::default(),
+        });
+        let source: Source = Arc::new({
+            let place = Arc::clone(&place);
+            move || {
+                let place = Arc::clone(&place);
+                async move { place.keys().await }.boxed()
+            }
+        });
+        let audiences = [vec![audience.to_owned()], options.audiences].concat();
+        Ok(Self {
+            name: options.issuer.as_str().into(),
+            rules: Rules {
+                issuer: options.issuer,
+                audiences,
+                any_typ: options.any_typ,
+                scope_claim: options.scope_claim,
+            },
+            hierarchy,
+            place,
+            keys: Jwks::new(source, clock),
+            introspection: introspection
+                .map(|i| Introspection::new(fetcher.clone(), i.client_id, i.client_secret)),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether opaque tokens can be asked about here.
+    pub(super) fn introspects(&self) -> bool {
+        self.introspection.is_some()
+    }
+
+    /// Whom a JWT of this issuer stands for.
+    pub(super) async fn verify(
+        &self,
+        jwt: &Jwt<'_>,
+        now: Timestamp,
+    ) -> Result<Identity, AuthError> {
+        let (id, algorithm) = (jwt.key()?, jwt.algorithm()?);
+        let claims = jwt.check(&self.rules, now)?;
+        let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
+        self.keys.judge(id, algorithm, verifies).await?;
+        let Claims { subject, client, scopes, expires } = claims;
+        let principal = if client.as_deref() == Some(&*subject) {
+            self.machine(&subject)
+        } else {
+            self.user(&subject)
+        };
+        Ok(self.identity(principal, &scopes, Some(expires)))
+    }
+
+    /// Whom an opaque token stands for, by the issuer's own word.
+    pub(super) async fn introspect(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Identity, AuthError> {
+        let introspection = self.introspection.as_ref().ok_or(Denied::Unknown)?;
+        let url = self.place.introspection().await.map_err(|reason| {
+            tracing::warn!(reason, "a token cannot be judged");
+            AuthError::Unavailable { reason, retry_after: std::time::Duration::from_secs(5) }
+        })?;
+        let active = introspection.ask(&url, token, &self.rules, now).await?;
+        let principal = match (&active.subject, &active.client) {
+            (Some(subject), client) if client.as_ref() != Some(subject) => self.user(subject),
+            (_, Some(client)) => self.machine(client),
+            _ => return Err(Denied::Claim("sub").into()),
+        };
+        Ok(self.identity(principal, &active.scopes, active.expires))
+    }
+
+    /// Whether the issuer can be reached and has keys.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) async fn check(&self) -> Result<String, String> {
+        let keys = self.place.keys().await?;
+        if keys.len() == 0 {
+            return Err("it has no usable key".into());
+        }
+        let found = format!("{} usable keys", keys.len());
+        if !self.introspects() {
+            return Ok(found);
+        }
+        Ok(format!("{found}, introspection at {}", self.place.introspection().await?))
+    }
+
+    /// Whether tokens can be judged now.
+    pub(super) async fn ready(&self) -> bool {
+        self.keys.keys().await.is_ok()
+    }
+
+    fn user(&self, subject: &str) -> Principal {
+        Principal::User { issuer: Arc::clone(&self.name), subject: subject.into() }
+    }
+
+    fn machine(&self, client: &str) -> Principal {
+        Principal::Machine { issuer: Arc::clone(&self.name), client: client.into() }
+    }
+
+    fn identity(&self, principal: Principal, scopes: &str, expires: Option<Timestamp>) -> Identity {
+        let scopes = self.hierarchy.expand(Scopes::granted(scopes));
+        Identity::new(principal, Grant::Scopes(Arc::new(scopes)), expires)
+    }
+}

@@ -1,0 +1,261 @@
+//! Access tokens as JWTs (RFC 9068): all the checks, on our own clock.
+//!
+//! `jsonwebtoken` checks the signature. Its `decode` is not used for the rest:
+//! it goes by the machine's clock, lets a missing or numeric `aud` and an
+//! `iss` that is a list pass unless told otherwise, and never looks at `typ`,
+//! `crit`, a future `iat`, or what a key is for.
+
+use std::time::Duration;
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Map, Value};
+
+use super::Denied;
+use crate::clock::Timestamp;
+
+/// How far an issuer's clock may be off ours.
+pub(super) const LEEWAY: Duration = Duration::from_secs(30);
+
+type Object = Map<String, Value>;
+
+/// A JWT taken apart, with nothing in it verified.
+pub(super) struct Jwt<'a> {
+    header: Object,
+    claims: Object,
+    /// What is signed.
+    pub(super) message: &'a str,
+    pub(super) signature: &'a str,
+}
+
+/// What one issuer's tokens must be like.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub(super) issuer: String,
+    /// Any of these must be among a token's audiences.
+    pub(super) audiences: Vec<String>,
+    /// Also accept the type `JWT`, or none.
+    pub(super) any_typ: bool,
+    /// The claim that the scopes stand in.
+    pub(super) scope_claim: String,
+}
+
+/// What a token's claims say, once all are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claims {
+    pub(super) subject: String,
+    pub(super) client: Option<String>,
+    pub(super) scopes: String,
+    pub(super) expires: Timestamp,
+}
+
+/// Whether a token has the shape of a JWT: three parts, or five if it is
+/// encrypted. Such a one is never sent to an introspection endpoint.
+pub(super) fn is_jwt(token: &str) -> bool {
+    matches!(token.bytes().filter(|b| *b == b'.').count(), 2 | 4)
+}
+
+impl<'a> Jwt<'a> {
+    /// Takes a token apart.
+    ///
+    /// # Errors
+    /// [`Denied::Malformed`], [`Denied::Encrypted`].
+    pub(super) fn read(token: &'a str) -> Result<Self, Denied> {
+        let mut parts = token.split('.');
+        let (Some(header), Some(claims), Some(signature)) =
+            (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Denied::Malformed);
+        };
+        if parts.next().is_some() {
+            return Err(Denied::Encrypted);
+        }
+        let message = &token[..header.len() + 1 + claims.len()];
+        Ok(Self { header: object(header)?, claims: object(claims)?, message, signature })
+    }
+
+    /// Whose it says it is: enough to find the rules it must keep to.
+    ///
+    /// # Errors
+    /// [`Denied::Claim`] where that is no string.
+    pub(super) fn issuer(&self) -> Result<&str, Denied> {
+        text(&self.claims, "iss")?.ok_or(Denied::Claim("iss"))
+    }
+
+    /// The name of the key that it says it is signed with.
+    ///
+    /// # Errors
+    /// [`Denied::Malformed`] where that is no string.
+    pub(super) fn key(&self) -> Result<Option<&str>, Denied> {
+        text(&self.header, "kid").map_err(|_| Denied::Malformed)
+    }
+
+    /// By which algorithm it says it is signed.
+    ///
+    /// # Errors
+    /// [`Denied::Algorithm`] where that is no string.
+    pub(super) fn algorithm(&self) -> Result<&str, Denied> {
+        text(&self.header, "alg").ok().flatten().ok_or(Denied::Algorithm)
+    }
+
+    /// Checks everything but the signature. First, because it costs nobody a
+    /// request to the issuer.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(super) fn check(&self, rules: &Rules, now: Timestamp) -> Result<Claims, Denied> {
+        if self.header.contains_key("crit") {
+            return Err(Denied::Critical);
+        }
+        self.check_type(rules)?;
+        if self.issuer()? != rules.issuer {
+            return Err(Denied::Issuer);
+        }
+        check_audience(self.claims.get("aud"), &rules.audiences)?;
+        let expires = time(&self.claims, "exp")?.ok_or(Denied::Claim("exp"))?;
+        if now >= expires.saturating_add(LEEWAY) {
+            return Err(Denied::Expired);
+        }
+        for begin in ["nbf", "iat"] {
+            if time(&self.claims, begin)?.is_some_and(|begin| begin > now.saturating_add(LEEWAY)) {
+                return Err(Denied::NotYet);
+            }
+        }
+        if self.claims.contains_key("cnf") {
+            return Err(Denied::Bound);
+        }
+        let subject = text(&self.claims, "sub")?.filter(|sub| !sub.is_empty());
+        let client = match text(&self.claims, "client_id")? {
+            None => text(&self.claims, "azp")?,
+            client => client,
+        };
+        Ok(Claims {
+            subject: subject.ok_or(Denied::Claim("sub"))?.to_owned(),
+            client: client.map(str::to_owned),
+            scopes: scopes(self.claims.get(&rules.scope_claim))?,
+            expires,
+        })
+    }
+
+    /// RFC 9068, 4: so that neither an ID token nor an assertion passes for
+    /// an access token.
+    fn check_type(&self, rules: &Rules) -> Result<(), Denied> {
+        let typ = text(&self.header, "typ").map_err(|_| Denied::Type)?;
+        let typ = typ.map(str::to_ascii_lowercase);
+        match typ.as_deref() {
+            Some("at+jwt" | "application/at+jwt") => Ok(()),
+            // What only ID tokens have still gives one away.
+            None | Some("jwt" | "application/jwt") if rules.any_typ => {
+                let id_token = ["nonce", "at_hash", "c_hash", "s_hash"];
+                let is_id_token = id_token.iter().any(|claim| self.claims.contains_key(*claim));
+                if is_id_token { Err(Denied::Type) } else { Ok(()) }
+            }
+            _ => Err(Denied::Type),
+        }
+    }
+}
+
+/// Whether it names us: a string, or a list of strings with ours among them.
+fn check_audience(audience: Option<&Value>, ours: &[String]) -> Result<(), Denied> {
+    let is_ours = |text: &str| ours.iter().any(|ours| ours == text);
+    let found = match audience {
+        Some(Value::String(one)) => is_ours(one),
+        Some(Value::Array(many)) => {
+            let mut found = false;
+            for one in many {
+                found |= is_ours(one.as_str().ok_or(Denied::Claim("aud"))?);
+            }
+            found
+        }
+        _ => return Err(Denied::Claim("aud")),
+    };
+    if found { Ok(()) } else { Err(Denied::Audience) }
+}
+
+/// One string with spaces in it (RFC 9068, 2.2.3), or a list, as some have it.
+fn scopes(value: Option<&Value>) -> Result<String, Denied> {
+    match value {
+        None => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(names)) => {
+            let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
+            Ok(names.ok_or(Denied::Claim("scope"))?.join(" "))
+        }
+        Some(_) => Err(Denied::Claim("scope")),
+    }
+}
+
+fn object(part: &str) -> Result<Object, Denied> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| Denied::Malformed)?;
+    serde_json::from_slice(&bytes).map_err(|_| Denied::Malformed)
+}
+
+fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<&'o str>, Denied> {
+    match object.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Denied::Claim(name)),
+    }
+}
+
+/// RFC 7519, 2: seconds since the epoch, perhaps with a fraction.
+fn time(object: &Object, name: &'static str) -> Result<Option<Timestamp>, Denied> {
+    let Some(value) = object.get(name) else { return Ok(None) };
+    let seconds = value.as_f64().filter(|s| s.is_finite() && *s >= 0.0);
+    let seconds = seconds.ok_or(Denied::Claim(name))?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    Ok(Some(Timestamp::from_millis((seconds * 1000.0) as u64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            issuer: "https://a.example".into(),
+            audiences: vec!["https://mcp.example/mcp".into()],
+            any_typ: false,
+            scope_claim: "scope".into(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_token_is_taken_apart_or_refused(token in "[A-Za-z0-9_.-]{0,200}") {
+            if let Ok(jwt) = Jwt::read(&token) {
+                let _ = jwt.check(&rules(), Timestamp::from_millis(0));
+            }
+        }
+
+        #[test]
+        fn any_header_and_claims_are_judged(
+            header in prop::collection::hash_map("alg|typ|kid|crit|x", value(), 0..4),
+            claims in prop::collection::hash_map(
+                "iss|sub|aud|exp|nbf|iat|scope|client_id|azp|cnf", value(), 0..9,
+            ),
+        ) {
+            let part = |of: &Value| BASE64_URL_SAFE_NO_PAD.encode(of.to_string());
+            let token = format!("{}.{}.x", part(&json!(header)), part(&json!(claims)));
+            let jwt = Jwt::read(&token).expect("two objects");
+            let _ = (jwt.key(), jwt.algorithm());
+            // Nothing at random is ever in order.
+            prop_assert!(jwt.check(&rules(), Timestamp::from_millis(0)).is_err());
+        }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z+/]{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(2, 8, 4, |inner| {
+            prop::collection::vec(inner, 0..4).prop_map(Value::from)
+        })
+    }
+}

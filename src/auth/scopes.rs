@@ -1,0 +1,167 @@
+//! What a token allows: scopes, and which of them imply others.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+/// A set of scopes (RFC 6749, 3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scopes(BTreeSet<Arc<str>>);
+
+/// A name that is no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// It has characters that no scope has, or none at all.
+    #[error("{0:?} is no scope: one has printable ASCII characters except space, \" and \\")]
+    Malformed(String),
+    /// A resource server never asks for it: refresh tokens are between client
+    /// and authorization server (2026-07-28, authorization: Refresh Tokens).
+    #[error("offline_access is between client and authorization server; leave it out")]
+    OfflineAccess,
+}
+
+impl Scopes {
+    /// Scopes that a server may ask for.
+    ///
+    /// # Errors
+    /// Names the first that is none.
+    pub fn required<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<Self, ScopeError> {
+        let mut scopes = BTreeSet::new();
+        for name in names {
+            let name = name.as_ref();
+            let is_scope = |b: u8| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+            if name.is_empty() || !name.bytes().all(is_scope) {
+                return Err(ScopeError::Malformed(name.chars().take(80).collect()));
+            }
+            if name == "offline_access" {
+                return Err(ScopeError::OfflineAccess);
+            }
+            scopes.insert(Arc::from(name));
+        }
+        Ok(Self(scopes))
+    }
+
+    /// What a token carries: names with spaces between them.
+    pub fn granted(text: &str) -> Self {
+        Self(text.split_ascii_whitespace().map(Arc::from).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether all of these are among those.
+    pub fn is_within(&self, others: &Self) -> bool {
+        self.0.is_subset(&others.0)
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn and(&self, others: &Self) -> Self {
+        Self(self.0.union(&others.0).cloned().collect())
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(|name| &**name)
+    }
+}
+
+/// The names with spaces between them, in order.
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which broad scopes imply which narrower ones (2026-07-28, authorization:
+/// Step-Up Authorization Flow).
+///
+/// ```
+/// use larder::auth::{Hierarchy, Scopes};
+///
+/// let hierarchy = Hierarchy::new([
+///     ("mcp:admin", vec!["mcp:write"]),
+///     ("mcp:write", vec!["mcp:read"]),
+/// ]);
+/// let granted = hierarchy.expand(Scopes::granted("mcp:admin other"));
+/// assert_eq!(granted.to_string(), "mcp:admin mcp:read mcp:write other");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hierarchy(BTreeMap<Arc<str>, Vec<Arc<str>>>);
+
+impl Hierarchy {
+    /// Each scope with those that it implies.
+    pub fn new<B: AsRef<str>, N: AsRef<str>>(
+        rules: impl IntoIterator<Item = (B, impl IntoIterator<Item = N>)>,
+    ) -> Self {
+        let arcs = |names: &mut dyn Iterator<Item = N>| {
+            names.map(|name| Arc::from(name.as_ref())).collect()
+        };
+        let rules = rules
+            .into_iter()
+            .map(|(broad, narrow)| (Arc::from(broad.as_ref()), arcs(&mut narrow.into_iter())));
+        Self(rules.collect())
+    }
+
+    /// These scopes and all that they imply, however indirectly.
+    pub fn expand(&self, scopes: Scopes) -> Scopes {
+        let mut all = scopes.0;
+        let mut new: Vec<_> = all.iter().cloned().collect();
+        while let Some(scope) = new.pop() {
+            for implied in self.0.get(&scope).into_iter().flatten() {
+                if all.insert(Arc::clone(implied)) {
+                    new.push(Arc::clone(implied));
+                }
+            }
+        }
+        Scopes(all)
+    }
+}
+
+/// What a caller may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// Everything: nobody was asked for scopes.
+    All,
+    /// What needs no more than these.
+    Scopes(Arc<Scopes>),
+}
+
+impl Grant {
+    /// Whether that is enough for what requires those scopes.
+    pub fn allows(&self, required: &Scopes) -> bool {
+        match self {
+            Self::All => true,
+            Self::Scopes(granted) => required.is_within(granted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_that_implies_itself_in_a_circle_is_no_trap() {
+        let circle = Hierarchy::new([("a", ["b"]), ("b", ["a"])]);
+        assert_eq!(circle.expand(Scopes::granted("a")).to_string(), "a b");
+    }
+
+    #[test]
+    fn offline_access_is_never_asked_for() {
+        assert_eq!(Scopes::required(["offline_access"]), Err(ScopeError::OfflineAccess));
+        for bad in ["", "a b", "a\"b", "a\\b", "ä", "a\n"] {
+            assert!(Scopes::required([bad]).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The URL under which clients call the server.
+
+use crate::auth::check_url;
+
+/// A checked `server.public_url`, in its one canonical form: it is compared
+/// with tokens' audiences letter by letter.
+///
+/// ```
+/// use larder::config::PublicUrl;
+///
+/// let url = PublicUrl::parse("https://mcp.example.com/mcp").unwrap();
+/// assert_eq!((url.authority(), url.path()), ("mcp.example.com", "/mcp"));
+/// for bad in ["https://mcp.example.com/mcp/", "https://MCP.example.com/mcp", "https://mcp.example.com:443/mcp", "https://mcp.example.com/mcp?a", "mcp.example.com/mcp"] {
+///     assert!(PublicUrl::parse(bad).is_err(), "{bad}");
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let canonical = crate::auth::canonical_url(text)?;
+        if text.contains(['?', '#']) {
+            return Err("it must not have a query or a fragment".into());
+        }
+        if text.ends_with('/') {
+            return Err("it must not end with a slash".into());
+        }
+        if canonical.trim_end_matches('/') != text {
+            return Err(format!("write it as {}", canonical.trim_end_matches('/')));
+        }
+        if text.contains(['{', '}', '*', '"', '\\']) {
+            return Err("it has characters that no URL has".into());
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Host, and port if it has one.
+    pub fn authority(&self) -> &str {
+        self.split().0
+    }
+
+    /// The path, empty for the root.
+    pub fn path(&self) -> &str {
+        self.split().1
+    }
+
+    /// Whether tokens may travel to it: `https`, or within this machine.
+    pub(super) fn is_safe(&self) -> bool {
+        check_url(&self.0).is_ok()
+    }
+
+    fn split(&self) -> (&str, &str) {
+        let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        rest.find('/').map_or((rest, ""), |at| rest.split_at(at))
+    }
+}

@@ -1,0 +1,203 @@
+//! Sessions, streams, subscriptions and resources belong to the principal:
+//! to others they are not there. Tokens come and go.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{accept, issuer::Issuer, world};
+use crate::support::{Beat, Legacy, Modern, Server};
+
+#[tokio::test]
+async fn a_stolen_session_id_finds_nothing() {
+    let world = world().await;
+    let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
+    let mallory = alice.with_token(&world.token_for("mallory", ""));
+    let nothing = (404, -32600, Some(json!(1)));
+    assert_eq!(mallory.send("tools/list", json!({})).await.refusal(), nothing);
+    let mut unknown = mallory.with_token(&world.token_for("mallory", ""));
+    unknown.session = "0".repeat(32);
+    // As if unknown, letter by letter.
+    assert_eq!(
+        mallory.send("tools/list", json!({})).await.body,
+        unknown.send("tools/list", json!({})).await.body
+    );
+    assert_eq!(mallory.get(None).await.status(), 404);
+    assert_eq!(
+        mallory.notify("notifications/cancelled", json!({ "requestId": 1 })).await.status,
+        404
+    );
+    assert_eq!(mallory.delete().await.status, 404);
+    alice.send("tools/list", json!({})).await.result();
+}
+
+#[tokio::test]
+async fn without_a_token_a_session_id_is_worth_nothing() {
+    let world = world().await;
+    let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
+    let line = "POST /mcp HTTP/1.1";
+    let headers = format!(
+        "host: localhost\ncontent-type: application/json\nmcp-session-id: {}",
+        alice.session
+    );
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let answer = crate::support::Raw::request(&world.server, line, &headers, body).await;
+    assert_eq!(answer.status, 401);
+}
+
+#[tokio::test]
+async fn a_refreshed_token_goes_on() {
+    let world = world().await;
+    let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
+    alice.create(json!({ "uri": "a://1", "text": "x" })).await;
+    world.server.clock.advance(Duration::from_secs(1800));
+    assert_eq!(alice.send("tools/list", json!({})).await.status, 401);
+    let refreshed = alice.with_token(&world.token_for("alice", "more"));
+    refreshed.send("tools/list", json!({})).await.result();
+    let read = refreshed.send("resources/read", json!({ "uri": "a://1" })).await.result();
+    assert_eq!(read["contents"][0]["text"], "x");
+}
+
+#[tokio::test]
+async fn what_a_session_may_do_is_what_the_request_shows() {
+    let issuer = Issuer::start().await;
+    let server = Server::configured(|setup| {
+        accept(&mut setup.config, &issuer.url);
+        setup.config.auth.scopes.insert("echo".into(), vec!["x".into()]);
+    })
+    .await;
+    let world = super::World { issuer, server };
+    let with = Legacy::bearing(&world.server, &world.token_for("alice", "x")).await;
+    assert_eq!(with.call("echo", json!({ "text": "a" })).await.text(), "a");
+    let without = with.with_token(&world.token_for("alice", ""));
+    assert_eq!(without.call("echo", json!({ "text": "a" })).await.status, 403);
+    assert_eq!(with.call("echo", json!({ "text": "a" })).await.text(), "a");
+}
+
+#[tokio::test]
+async fn another_principals_resources_are_not_there() {
+    let world = world().await;
+    let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
+    let mallory = Modern::bearing(&world.server, &world.token_for("mallory", ""));
+    alice.create(json!({ "uri": "a://1", "text": "needle" })).await;
+    let absent = |uri: &str| json!({ "uri": uri });
+    let theirs = mallory.send("resources/read", absent("a://1")).await;
+    let nobodys = mallory.send("resources/read", absent("a://2")).await;
+    assert_eq!(theirs.status, nobodys.status);
+    assert_eq!(theirs.error()["code"], nobodys.error()["code"]);
+    for (tool, arguments) in [
+        ("read_resource", json!({ "uri": "a://1" })),
+        ("describe_resource", json!({ "uri": "a://1" })),
+        ("search_resource", json!({ "uri": "a://1", "query": "needle" })),
+        ("update_resource", json!({ "uri": "a://1", "text": "x" })),
+    ] {
+        let failure = mallory.call(tool, arguments).await.failure();
+        assert!(failure.to_lowercase().contains("not found"), "{tool}: {failure}");
+    }
+    mallory.call("delete_resource", json!({ "uri": "a://1" })).await;
+    assert!(mallory.list("resources/list", "resources").await.iter().all(|r| r["uri"] != "a://1"));
+    assert_eq!(alice.read("a://1").await["text"], "needle");
+    // The same URI is another resource.
+    mallory.create(json!({ "uri": "a://1", "text": "mine" })).await;
+    assert_eq!(alice.read("a://1").await["text"], "needle");
+}
+
+#[tokio::test]
+async fn a_machine_is_not_the_user_of_the_same_name() {
+    let world = world().await;
+    let user = world.token(|claims| claims["sub"] = json!("robot"));
+    let machine = world.token(|claims| {
+        claims["sub"] = json!("robot");
+        claims["client_id"] = json!("robot");
+    });
+    let (user, machine) =
+        (Modern::bearing(&world.server, &user), Modern::bearing(&world.server, &machine));
+    machine.create(json!({ "uri": "a://1", "text": "x" })).await;
+    let missing = user.send("resources/read", json!({ "uri": "a://1" })).await;
+    assert_eq!(missing.error()["code"], -32602);
+    assert_eq!(machine.read("a://1").await["text"], "x");
+}
+
+#[tokio::test]
+async fn one_does_not_hear_of_anothers_changes() {
+    let world = world().await;
+    let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
+    let mallory = Modern::bearing(&world.server, &world.token_for("mallory", ""));
+    let both = json!({ "resourcesListChanged": true, "resourceSubscriptions": ["a://1"] });
+    let mut heard = mallory.listen(1, both).await;
+    alice.create(json!({ "uri": "a://1", "text": "x" })).await;
+    alice.call("update_resource", json!({ "uri": "a://1", "text": "y" })).await.text();
+    mallory.create(json!({ "uri": "a://own", "text": "x" })).await;
+    // The first thing that comes is what mallory did.
+    assert_eq!(heard.message().await["method"], "notifications/resources/list_changed");
+    world.server.clock.advance(Duration::from_secs(600));
+    assert!(heard.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_token_does_and_goes_on_with_the_next() {
+    let world = world().await;
+    let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
+    let mut own = alice.listen().await;
+    let primed = own.next().await.unwrap().id;
+    world.server.stage.release("k", 1);
+    let mut call = alice.stream_call(7, "stepwise", json!({ "key": "k", "steps": 1 })).await;
+    let seen = loop {
+        let event = call.next().await.unwrap();
+        if !event.data.is_empty() {
+            break event.id;
+        }
+    };
+    world.server.clock.advance(Duration::from_secs(600));
+    assert!(own.next().await.is_none());
+    assert!(call.next().await.is_none());
+    assert!(!world.server.stage.has("k", Beat::Dropped), "the call itself goes on");
+
+    let refreshed = alice.with_token(&world.token_for("alice", ""));
+    world.server.stage.release("k", 1);
+    let messages = refreshed.resume(&seen).await.messages().await;
+    assert_eq!(messages.last().unwrap()["id"], 7);
+    refreshed.resume(&primed).await;
+    // An event id is no ticket for others.
+    let mallory = alice.with_token(&world.token_for("mallory", ""));
+    assert_eq!(mallory.get(Some(&seen)).await.status(), 404);
+}
+
+#[tokio::test]
+async fn a_modern_stream_ends_when_its_token_does() {
+    let world = world().await;
+    let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
+    let mut listening = alice.listen(1, json!({ "toolsListChanged": true })).await;
+    let arguments = json!({ "key": "k", "steps": 1 });
+    let mut call = alice.stream_call_begun(&world.server, "k", arguments).await;
+    world.server.clock.advance(Duration::from_secs(600));
+    assert!(listening.next().await.is_none());
+    assert!(call.next().await.is_none());
+    world.server.stage.reached("k", Beat::Dropped).await;
+}
+
+impl Modern {
+    /// A streamed call that has said something already.
+    async fn stream_call_begun(
+        &self,
+        server: &Server,
+        key: &str,
+        arguments: serde_json::Value,
+    ) -> crate::support::Events {
+        server.stage.release(key, 1);
+        let mut call = self.stream_call(2, "stepwise", arguments).await;
+        assert_eq!(call.message().await["method"], "notifications/progress");
+        call
+    }
+}
+
+#[tokio::test]
+async fn a_request_state_is_bound_to_the_principal_not_to_the_token() {
+    use larder::auth::Principal;
+
+    // What it is sealed with is the owner, which another token of the same
+    // principal shares and another principal does not.
+    let user = |subject: &str| Principal::User { issuer: "i".into(), subject: subject.into() };
+    assert_eq!(user("alice").owner(), user("alice").owner());
+    assert_ne!(user("alice").owner(), user("mallory").owner());
+}

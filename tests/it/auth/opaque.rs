@@ -1,0 +1,165 @@
+//! Opaque tokens, judged by introspection (RFC 7662).
+
+use std::time::Duration;
+
+use larder::config::{Config, IntrospectionConfig};
+use serde_json::{Value, json};
+
+use super::{RESOURCE, World, assert_invalid, issuer::Said, world, world_with};
+use crate::support::Answer;
+
+/// The issuer is asked with a secret from a file.
+fn introspect(config: &mut Config, secret: &tempfile::NamedTempFile) {
+    std::fs::write(secret.path(), "s3cret with spaces\n").unwrap();
+    config.auth.issuers[0].introspection = Some(IntrospectionConfig {
+        client_id: "larder".into(),
+        client_secret_file: Some(secret.path().to_owned()),
+        ..IntrospectionConfig::default()
+    });
+}
+
+async fn opaque() -> World {
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    world_with(|config| introspect(config, &secret)).await
+}
+
+fn active(world: &World) -> Value {
+    let claims = world.claims();
+    json!({
+        "active": true,
+        "sub": "alice",
+        "aud": RESOURCE,
+        "iss": world.issuer.url,
+        "client_id": "app",
+        "token_type": "Bearer",
+        "scope": "mcp:read",
+        "iat": claims["iat"],
+        "exp": claims["exp"],
+    })
+}
+
+impl World {
+    fn introspected(&self, said: Said) {
+        self.issuer.say("/introspect", said);
+    }
+
+    async fn opaque(&self) -> Answer {
+        self.with_token("an_opaque-token").await
+    }
+}
+
+#[tokio::test]
+async fn an_active_token_of_ours_is_accepted() {
+    let world = opaque().await;
+    world.introspected(Said::Json(active(&world)));
+    assert_eq!(world.opaque().await.status, 200);
+    let body = world.issuer.bodies("/introspect").remove(0);
+    assert!(body.contains("token=an_opaque-token"), "{body}");
+}
+
+#[tokio::test]
+async fn what_the_issuer_does_not_vouch_for_is_refused() {
+    let now = world().await.claims()["iat"].as_u64().unwrap();
+    let changes = [
+        json!({ "active": false }),
+        // A refresh token is active, too, but has no audience.
+        json!({ "aud": null }),
+        json!({ "aud": "https://other.example" }),
+        json!({ "aud": ["a", "b"] }),
+        json!({ "iss": "https://other.example" }),
+        json!({ "token_type": "refresh_token" }),
+        json!({ "token_type": "DPoP" }),
+        json!({ "cnf": { "jkt": "x" } }),
+        json!({ "exp": now - 31 }),
+        json!({ "nbf": now + 31 }),
+        json!({ "iat": now + 31 }),
+        json!({ "sub": null, "client_id": null }),
+    ];
+    for change in changes {
+        let world = opaque().await;
+        let mut response = active(&world);
+        for (name, value) in change.as_object().unwrap() {
+            response[name] = value.clone();
+            if value.is_null() {
+                response.as_object_mut().unwrap().remove(name);
+            }
+        }
+        world.introspected(Said::Json(response));
+        let answer = world.opaque().await;
+        assert_eq!(answer.status, 401, "{change}");
+        assert_invalid(&answer);
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_in_trouble_is_no_verdict() {
+    for said in [
+        Said::Status(503, json!({ "active": true, "error": "temporarily_unavailable" })),
+        Said::Status(500, json!({ "active": false })),
+        Said::Status(400, json!({ "error": "invalid_request" })),
+        Said::Status(401, json!({ "error": "invalid_client" })),
+        Said::Text("not JSON".into()),
+        Said::Redirect("https://elsewhere.example/introspect".into()),
+    ] {
+        let world = opaque().await;
+        world.introspected(said.clone());
+        let answer = world.opaque().await;
+        assert_eq!(answer.status, 503, "{said:?}");
+        assert!(answer.header("retry-after").is_some());
+        assert_eq!(answer.header("www-authenticate"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_jwt_is_never_sent_there() {
+    let world = opaque().await;
+    world.introspected(Said::Json(active(&world)));
+    for token in [
+        world.token(|claims| claims["exp"] = json!(1)),
+        "a.b.c".to_owned(),
+        "eyJhbGciOiJub25lIn0.e30.".to_owned(),
+        "a.b.c.d.e".to_owned(),
+    ] {
+        assert_invalid(&world.with_token(&token).await);
+    }
+    assert_eq!(world.issuer.hits("/introspect"), 0);
+}
+
+#[tokio::test]
+async fn a_verdict_is_kept_briefly_and_never_past_the_expiry() {
+    let world = opaque().await;
+    world.introspected(Said::Json(active(&world)));
+    for _ in 0..5 {
+        assert_eq!(world.opaque().await.status, 200);
+    }
+    assert_eq!(world.issuer.hits("/introspect"), 1);
+    world.introspected(Said::Json(json!({ "active": false })));
+    world.server.clock.advance(Duration::from_secs(30));
+    assert_invalid(&world.opaque().await);
+
+    let world = opaque().await;
+    let mut response = active(&world);
+    response["exp"] = json!(world.claims()["iat"].as_u64().unwrap() + 5);
+    world.introspected(Said::Json(response));
+    assert_eq!(world.opaque().await.status, 200);
+    world.introspected(Said::Json(json!({ "active": false })));
+    world.server.clock.advance(Duration::from_secs(5));
+    assert_invalid(&world.opaque().await);
+}
+
+#[tokio::test]
+async fn without_introspection_opaque_tokens_are_refused() {
+    let world = world().await;
+    world.introspected(Said::Json(active(&world)));
+    assert_invalid(&world.opaque().await);
+    assert_eq!(world.issuer.hits("/introspect"), 0);
+}
+
+#[tokio::test]
+async fn a_machine_has_no_subject_of_its_own() {
+    let world = opaque().await;
+    let mut response = active(&world);
+    response.as_object_mut().unwrap().remove("sub");
+    world.introspected(Said::Json(response));
+    assert_eq!(world.opaque().await.status, 200);
+}

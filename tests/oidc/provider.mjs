@@ -1,0 +1,137 @@
+// The certified OpenID provider as an authorization server for tests: clients
+// whose names say which tokens they get, logins and consents that nobody has
+// to click through, and hands on its key set for what goes wrong in practice.
+//
+//   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}
+//   POST /test/rotate            new keys, the old ones forgotten
+//   POST /test/jwks/<mode>       up, down (503) or hang (no answer)
+//   GET  /test/counts            how often each path was asked for
+import { createServer } from 'node:http';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import Provider from 'oidc-provider';
+
+const SECRET = 'a secret for tests only';
+const SCOPES = 'mcp:read mcp:write mcp:admin';
+
+// The format and algorithm of a client's tokens follow its name.
+function format(client) {
+  const kind = client.clientId.split('-')[1] ?? 'rs256';
+  if (kind === 'opaque') return { accessTokenFormat: 'opaque' };
+  const alg = { rs256: 'RS256', es256: 'ES256', eddsa: 'EdDSA', ed25519: 'Ed25519' }[kind];
+  return { accessTokenFormat: 'jwt', jwt: { sign: { alg: alg ?? 'RS256' } } };
+}
+
+function keys() {
+  const jwk = (kind, options, alg) => {
+    const { privateKey } = generateKeyPairSync(kind, options);
+    return { ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: randomUUID(), ...(alg && { alg }) };
+  };
+  return {
+    keys: [
+      jwk('rsa', { modulusLength: 2048 }, 'RS256'),
+      jwk('ec', { namedCurve: 'P-256' }, 'ES256'),
+      jwk('ed25519', {}),
+    ],
+  };
+}
+
+const machine = (client_id) => ({
+  client_id,
+  client_secret: SECRET,
+  grant_types: ['client_credentials'],
+  redirect_uris: [],
+  response_types: [],
+});
+const app = (client_id) => ({
+  client_id,
+  application_type: 'native',
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: ['http://127.0.0.1/callback'],
+  response_types: ['code'],
+});
+
+function provider(issuer) {
+  return new Provider(issuer, {
+    jwks: keys(),
+    cookies: { keys: [randomUUID()] },
+    clients: [
+      ...['rs256', 'es256', 'eddsa', 'ed25519', 'opaque'].flatMap((kind) => [
+        machine(`machine-${kind}`),
+        app(`app-${kind}`),
+      ]),
+      { ...machine('resource-server') },
+    ],
+    enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'EdDSA', 'Ed25519'] },
+    pkce: { required: () => true },
+    scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
+    issueRefreshToken: async () => true,
+    ttl: { AccessToken: 600, ClientCredentials: 600, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 600 },
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => undefined,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_, resource, client) => ({
+          scope: SCOPES,
+          audience: resource,
+          accessTokenTTL: 600,
+          ...format(client),
+        }),
+      },
+    },
+  });
+}
+
+// Whoever the client hints at is logged in and agrees to everything.
+async function interact(oidc, request, response) {
+  const { params, prompt } = await oidc.interactionDetails(request, response);
+  const accountId = params.login_hint ?? 'alice';
+  const grant = new oidc.Grant({ accountId, clientId: params.client_id });
+  grant.addOIDCScope(params.scope ?? 'openid');
+  for (const resource of [params.resource ?? []].flat()) {
+    grant.addResourceScope(resource, params.scope);
+  }
+  const result = { login: { accountId }, consent: { grantId: await grant.save() } };
+  await oidc.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+  return prompt;
+}
+
+let oidc;
+let jwks = 'up';
+const counts = {};
+const server = createServer(async (request, response) => {
+  const { pathname } = new URL(request.url, 'http://localhost');
+  counts[pathname] = (counts[pathname] ?? 0) + 1;
+  if (pathname === '/test/counts') return response.end(JSON.stringify(counts));
+  if (pathname === '/test/rotate') {
+    oidc = provider(oidc.issuer);
+    return response.end();
+  }
+  if (pathname.startsWith('/test/jwks/')) {
+    jwks = pathname.split('/').pop();
+    return response.end();
+  }
+  if (pathname === '/jwks' && jwks === 'hang') return undefined;
+  if (pathname === '/jwks' && jwks === 'down') {
+    response.statusCode = 503;
+    return response.end('{}');
+  }
+  if (pathname.startsWith('/interaction/')) return interact(oidc, request, response);
+  return oidc.callback()(request, response);
+});
+server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  oidc = provider(issuer);
+  console.log(JSON.stringify({ issuer }));
+});
+// The test that started it is gone.
+process.stdin.resume();
+process.stdin.on('end', () => process.exit(0));
