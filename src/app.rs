@@ -13,13 +13,18 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     http::{self, AllowedHosts, Endpoint, HttpOptions, Protected, ServeLimits},
     random::Random,
-    redis::{Redis, RedisError, RedisSettings, layout::Layout},
+    redis::{Redis, RedisError, layout::Layout},
     registry::Registry,
-    session::{MemorySessions, SessionLimits, Sessions},
+    session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
     stdio::Stdio,
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
     task::{MemoryTasks, TaskLimits, Tasks},
 };
+
+const ASK_REDIS: &str = "Redis has to be asked whether it is there: use App::open";
+
+/// How long it may take to tell that calls were stopped.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A server: what it offers, over where its resources lie.
 ///
@@ -65,6 +70,9 @@ pub enum OpenError {
     /// Redis cannot be used.
     #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
     Redis(#[from] RedisError),
+    /// The Redis of the sessions cannot be used.
+    #[error("sessions.url: {0}")]
+    Sessions(#[source] RedisError),
 }
 
 impl OpenError {
@@ -73,7 +81,7 @@ impl OpenError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Config(_) => true,
-            Self::Redis(error) => needs_action(error),
+            Self::Redis(error) | Self::Sessions(error) => needs_action(error),
         }
     }
 }
@@ -93,11 +101,26 @@ impl App {
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
         config.check()?;
         let (clock, random) = (Arc::new(SystemClock), Random::system());
-        let store = match config.redis() {
-            Some(settings) => on_redis(&settings, &config, clock.clone(), &random).await?,
+        let redis = match config.redis() {
+            Some(settings) => Some(Redis::open(&settings).await?),
+            None => None,
+        };
+        let store = match &redis {
+            Some(redis) => on_redis(redis.clone(), &config, clock.clone(), &random).await?,
             None => in_memory(&config, clock.clone())?,
         };
-        Ok(Self::over(store, registry, config, clock, random)?)
+        let limits = session_limits(&config);
+        let sessions: Arc<dyn Sessions> = match config.sessions_redis() {
+            Some(settings) => {
+                let redis = match redis.filter(|_| config.redis() == Some(settings.clone())) {
+                    Some(redis) => redis,
+                    None => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
+                };
+                Arc::new(RedisSessions::new(redis, random.clone(), limits))
+            }
+            None => Arc::new(MemorySessions::new(clock.clone(), random.clone(), limits)),
+        };
+        Ok(Self::over(store, sessions, registry, config, clock, random)?)
     }
 
     /// The same for a store that needs not be asked whether it is there.
@@ -121,26 +144,22 @@ impl App {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let store = in_memory(&config, Arc::clone(&clock))?;
-        Self::over(store, registry, config, clock, random)
+        if config.sessions_redis().is_some() {
+            return Err(ConfigError::new("sessions.url", ASK_REDIS));
+        }
+        let limits = session_limits(&config);
+        let sessions = MemorySessions::new(Arc::clone(&clock), random.clone(), limits);
+        Self::over(store, Arc::new(sessions), registry, config, clock, random)
     }
 
     fn over(
         store: Store,
+        sessions: Arc<dyn Sessions>,
         registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
-        let sessions: Arc<dyn Sessions> = Arc::new(MemorySessions::new(
-            Arc::clone(&clock),
-            random.clone(),
-            SessionLimits {
-                idle: Duration::from_secs(config.sessions.idle),
-                replay: Duration::from_secs(config.sessions.replay),
-                sessions_per_principal: config.sessions.per_principal,
-                ..SessionLimits::default()
-            },
-        ));
         let tasks: Arc<dyn Tasks> =
             Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
@@ -181,6 +200,7 @@ impl App {
                 let sessions = Arc::clone(&sessions);
                 async move { sessions.maintain().await }
             }),
+            tokio::spawn(Arc::clone(&legacy).attend()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
         ];
@@ -268,6 +288,8 @@ impl App {
         let drained = tokio::time::timeout(left, drain).await.is_ok();
         self.legacy.stop();
         self.dispatcher.stop();
+        // Whoever waits for them elsewhere is told that they are over.
+        let _ = tokio::time::timeout(LAST_WORDS, self.legacy.drain()).await;
         Ok(finished && drained)
     }
 
@@ -309,6 +331,15 @@ impl Drop for App {
     }
 }
 
+fn session_limits(config: &Config) -> SessionLimits {
+    SessionLimits {
+        idle: Duration::from_secs(config.sessions.idle),
+        replay: Duration::from_secs(config.sessions.replay),
+        sessions_per_principal: config.sessions.per_principal,
+        ..SessionLimits::default()
+    }
+}
+
 fn store_limits(config: &Config) -> StoreLimits {
     StoreLimits {
         default_ttl: Duration::from_secs(config.store.default_ttl),
@@ -322,7 +353,7 @@ fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigErro
         // A URL may hold a password, so only how it begins is repeated.
         let scheme = url.split(':').next().unwrap_or_default();
         let problem = if config.redis().is_some() {
-            "Redis has to be asked whether it is there: use App::open".to_owned()
+            ASK_REDIS.to_owned()
         } else {
             format!(
                 "{scheme:?} is no store that this version has; use \"memory:\" or \"redis://…\""
@@ -339,12 +370,11 @@ fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigErro
 }
 
 async fn on_redis(
-    settings: &RedisSettings,
+    redis: Redis,
     config: &Config,
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Store, RedisError> {
-    let redis = Redis::open(settings).await?;
     if config.redis.migrate {
         for migration in Layout::current().migrate(&redis, random).await? {
             tracing::info!(%migration, "migrated");

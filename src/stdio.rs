@@ -142,10 +142,13 @@ impl Connection {
     async fn take(&mut self, line: Bytes) {
         match parse(&line) {
             Ok(Message::Request(request)) => self.request(request).await,
-            Ok(Message::Notification { method, params }) => self.notification(&method, &params),
+            Ok(Message::Notification { method, params }) => {
+                self.notification(&method, &params).await;
+            }
             Ok(Message::Response { id, outcome }) => {
                 if let Some(session) = &self.session {
-                    self.stdio.legacy.answered(session, &id, outcome);
+                    // Whoever asked is in this process.
+                    let _ = self.stdio.legacy.answered(session, id, outcome).await;
                 }
             }
             Err((fault, id)) => self.refuse(id.as_ref(), &fault, Era::Legacy).await,
@@ -255,9 +258,10 @@ impl Connection {
         Ok(())
     }
 
-    fn notification(&self, method: &str, params: &Params) {
+    async fn notification(&self, method: &str, params: &Params) {
         if let Some(session) = &self.session {
-            self.stdio.legacy.notified(session, method, params);
+            // Whatever it concerns is in this process.
+            let _ = self.stdio.legacy.notified(session, method, params).await;
         }
         let running = self.lock();
         if let Some(cancelled) = Message::cancelled(method, params).and_then(|id| running.get(&id))

@@ -169,6 +169,8 @@ impl Default for RedisConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionsConfig {
+    /// `memory:`, or Redis; where nothing is said, Redis if resources lie there.
+    pub url: Option<String>,
     /// Seconds that a session lives without a request or a connection.
     pub idle: u64,
     /// Seconds that a finished stream can still be resumed.
@@ -184,6 +186,7 @@ impl Default for SessionsConfig {
     fn default() -> Self {
         let limits = crate::session::SessionLimits::default();
         Self {
+            url: None,
             idle: limits.idle.as_secs(),
             replay: limits.replay.as_secs(),
             per_principal: limits.sessions_per_principal,
@@ -334,6 +337,14 @@ impl Config {
                 return Err(ConfigError::new(setting, "it must be more than 0"));
             }
         }
+        if let Some(url) = &self.sessions.url
+            && !url.starts_with("memory:")
+            && !RedisSettings::is_for(url)
+        {
+            // It may hold a password.
+            let problem = "it is neither \"memory:\" nor \"redis://…\"";
+            return Err(ConfigError::new("sessions.url", problem));
+        }
         if self.store.default_ttl > self.store.max_ttl {
             return Err(ConfigError::new("store.default_ttl", "it is longer than store.max_ttl"));
         }
@@ -364,10 +375,19 @@ impl Config {
 
     /// How to reach Redis, where `store.url` says that resources lie there.
     pub fn redis(&self) -> Option<RedisSettings> {
-        RedisSettings::is_for(&self.store.url).then(|| RedisSettings {
+        self.redis_at(&self.store.url)
+    }
+
+    /// The same for sessions.
+    pub fn sessions_redis(&self) -> Option<RedisSettings> {
+        self.redis_at(self.sessions.url.as_ref().unwrap_or(&self.store.url))
+    }
+
+    fn redis_at(&self, url: &str) -> Option<RedisSettings> {
+        RedisSettings::is_for(url).then(|| RedisSettings {
             timeout: Duration::from_secs_f64(self.redis.timeout),
             prefix: self.redis.prefix.clone(),
-            ..RedisSettings::new(&self.store.url)
+            ..RedisSettings::new(url)
         })
     }
 
@@ -435,6 +455,7 @@ mod tests {
             ("[server]\nlisten = \"0.0.0.0:8000\"", "server.listen"),
             ("[store]\ndefault_ttl = 0", "store.default_ttl"),
             ("[store]\ndefault_ttl = -1", "store.default_ttl"),
+            ("[sessions]\nurl = \"http://x\"", "sessions.url"),
             ("[redis]\ntimeout = 0", "redis.timeout"),
             ("[redis]\ntimeout = -1", "redis.timeout"),
             ("[redis]\ntimeout = 1e99", "redis.timeout"),

@@ -56,8 +56,9 @@ pub async fn announce_changes(mut changes: Changes, sessions: Arc<dyn Sessions>)
     loop {
         match changes.next().await {
             Ok(Some(change)) => {
-                for announcement in announcements(&change) {
-                    sessions.announce(&change.owner, &announcement).await;
+                for (nth, announcement) in announcements(&change).enumerate() {
+                    let change_id = change.id.as_ref().map(|id| format!("{nth} {id}"));
+                    sessions.announce(&change.owner, &announcement, change_id.as_deref()).await;
                 }
             }
             Ok(None) => return,

@@ -42,14 +42,18 @@ impl Calls {
         CallGuard { calls: self.clone(), session: Arc::clone(session), key, cancelled }
     }
 
-    /// Cancels the calls of that id, of which an honest client has one.
-    pub(super) fn cancel(&self, session: &str, id: &RequestId) {
+    /// Cancels the calls of that id, of which an honest client has one; says
+    /// whether there is one here.
+    pub(super) fn cancel(&self, session: &str, id: &RequestId) -> bool {
+        let mut found = false;
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, running, cancelled) in table.sessions.get(session).into_iter().flatten() {
             if running == id {
                 cancelled.cancel();
+                found = true;
             }
         }
+        found
     }
 
     /// How calls of that session ask their client.
@@ -57,19 +61,19 @@ impl Calls {
         Arc::new(SessionRoute { calls: self.clone(), session: Arc::clone(session) })
     }
 
-    /// Hands an answer to whoever asked. What nobody waits for is dropped.
+    /// Hands an answer to whoever asked; gives it back where nobody here did.
     pub(super) fn answer(
         &self,
         session: &str,
         question: &RequestId,
         outcome: Result<Value, String>,
-    ) {
+    ) -> Option<Result<Value, String>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = table.questions.get_mut(session).and_then(|q| q.remove(question));
-        if let Some(asked) = asked {
-            // They may have given up meanwhile.
-            let _ = asked.send(outcome);
-        }
+        let Some(asked) = asked else { return Some(outcome) };
+        // They may have given up meanwhile.
+        let _ = asked.send(outcome);
+        None
     }
 
     /// Cancels all calls of a session, and gives its questions up.

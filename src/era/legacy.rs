@@ -1,8 +1,15 @@
 //! The legacy era: sessions, streams that can be resumed, and single requests
 //! without a session.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use futures_util::StreamExt;
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +28,7 @@ use crate::{
         Request, RequestId,
     },
     registry::Asking,
-    session::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter},
+    session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter},
     store::ResourceUri,
 };
 
@@ -35,6 +42,8 @@ pub struct Legacy {
     max: ProtocolVersion,
     /// Whether what was created in a session goes when the client ends it.
     delete_resources: bool,
+    /// Calls are cancelled because the process ends.
+    stopping: AtomicBool,
     /// What replies carry.
     pub dress: Dress,
 }
@@ -65,7 +74,8 @@ impl Legacy {
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
+        let stopping = AtomicBool::new(false);
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, stopping, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -75,8 +85,9 @@ impl Legacy {
         self.tasks.reopen();
     }
 
-    /// Cancels whatever still runs.
+    /// Cancels whatever still runs, and tells whoever waits for it.
     pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
         self.calls.cancel_everywhere();
     }
 
@@ -196,15 +207,19 @@ impl Legacy {
             First::Stream(first) => first,
             First::Cancelled => return Ok(Answer::Cancelled),
         };
-        let writer = match self.sessions.open(session).await {
-            Ok(writer) => writer,
+        let opened = async {
+            let writer = self.sessions.open(session, &request.id).await?;
+            let start = writer.start();
+            let deliveries = self.sessions.follow(session, &start).await?;
+            Ok::<_, SessionError>((writer, start, deliveries))
+        };
+        let (writer, start, deliveries) = match opened.await {
+            Ok(opened) => opened,
             Err(error) => {
                 attended.give_up();
                 return Err(error.into());
             }
         };
-        let start = writer.start();
-        let deliveries = self.sessions.follow(session, &start).await?;
         let this = Arc::clone(self);
         let id = request.id;
         self.tasks.spawn(async move { this.write_out(attended, first, writer, &id).await });
@@ -295,20 +310,54 @@ impl Legacy {
     }
 
     /// Takes a notification of the client's.
-    pub fn notified(&self, session: &Session, method: &str, params: &Params) {
-        if let Some(request) = Message::cancelled(method, params) {
-            self.calls.cancel(&session.id, &request);
+    ///
+    /// # Errors
+    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
+    pub async fn notified(
+        &self,
+        session: &Session,
+        method: &str,
+        params: &Params,
+    ) -> Result<(), Fault> {
+        if let Some(request) = Message::cancelled(method, params)
+            && !self.calls.cancel(&session.id, &request)
+        {
+            self.sessions.signal(session, Signal::Cancelled(request)).await?;
         }
+        Ok(())
     }
 
     /// Takes the client's answer to a question of a call's.
-    pub fn answered(
+    ///
+    /// # Errors
+    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
+    pub async fn answered(
         &self,
         session: &Session,
-        question: &RequestId,
+        question: RequestId,
         outcome: Result<Value, String>,
-    ) {
-        self.calls.answer(&session.id, question, outcome);
+    ) -> Result<(), Fault> {
+        if let Some(outcome) = self.calls.answer(&session.id, &question, outcome) {
+            self.sessions.signal(session, Signal::Answered { question, outcome }).await?;
+        }
+        Ok(())
+    }
+
+    /// Does here what other processes are told by the clients of the sessions
+    /// that this one serves, too.
+    pub async fn attend(self: Arc<Self>) {
+        let mut signals = self.sessions.signals();
+        while let Some((session, signal)) = signals.next().await {
+            match signal {
+                Signal::Cancelled(request) => {
+                    self.calls.cancel(&session, &request);
+                }
+                Signal::Answered { question, outcome } => {
+                    self.calls.answer(&session, &question, outcome);
+                }
+                Signal::Ended => self.calls.cancel_all(&session),
+            }
+        }
     }
 
     /// Connects to the session's own stream, or again to any of its streams.
@@ -340,6 +389,7 @@ impl Legacy {
                 Some(message) => Some(Step::Message(message)),
                 None => call.next().await,
             };
+            let is_last = !matches!(step, Some(Step::Message(_)));
             let written = match step {
                 Some(Step::Message(Outgoing::Disconnect { retry })) => {
                     writer.disconnect(retry).await
@@ -349,12 +399,23 @@ impl Legacy {
                     None => Ok(()),
                 },
                 Some(Step::Outcome(outcome)) => {
-                    writer.append(encode_outcome(id, outcome, &self.dress).await).await
+                    writer.finish(encode_outcome(id, outcome, &self.dress).await).await
                 }
+                None if self.stopping.load(Ordering::Relaxed) => {
+                    // Whoever comes back to another process must not wait for ever.
+                    let fault = Fault::Unavailable(
+                        "The server is stopping. Send the request again.".into(),
+                    );
+                    writer.finish(failure(Some(id), &fault, self.dress.era())).await
+                }
+                // Nothing is said of what the client has cancelled.
                 None => return,
             };
             if let Err(error) = written {
                 tracing::warn!(%error, "a call's stream cannot be written");
+                return call.give_up();
+            }
+            if is_last {
                 return;
             }
         }
@@ -406,6 +467,7 @@ impl From<SessionError> for Fault {
                 Self::StreamNotFound(error.to_string())
             }
             SessionError::TooMany(message) => Self::TooMany(message),
+            SessionError::Unavailable => Self::SessionsUnavailable(error.to_string()),
         }
     }
 }

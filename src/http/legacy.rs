@@ -105,7 +105,7 @@ pub(super) async fn notification(
         // Without a session there is nothing that it could concern.
         if let Some(id) = header(headers, SESSION.as_str()) {
             let session = endpoint.legacy.session(id, identity.principal()).await?;
-            endpoint.legacy.notified(&session, method, params);
+            endpoint.legacy.notified(&session, method, params).await?;
         }
         Ok::<_, Fault>(())
     };
@@ -127,7 +127,7 @@ pub(super) async fn response(
         check_version(headers)?;
         endpoint.dispatcher.authorize_other("a response", identity)?;
         let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
-        endpoint.legacy.answered(&session, id, outcome);
+        endpoint.legacy.answered(&session, id.clone(), outcome).await?;
         Ok::<_, Fault>(())
     };
     match taken.await {

@@ -132,6 +132,8 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,
         Fault::TooMany(_) | Fault::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Fault::InsufficientScope { .. } => StatusCode::FORBIDDEN,
+        // A GET or DELETE has no other way to say it, and proxies know what it means.
+        Fault::SessionsUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
         | Fault::ResourceNotFound { .. }

@@ -65,6 +65,10 @@ pub enum Fault {
     /// The stream of a `Last-Event-ID` is gone, trimmed or not this session's (HTTP 404).
     #[error("{0}")]
     StreamNotFound(String),
+    /// Where sessions are kept cannot be reached now; trying again makes sense
+    /// (-32603, HTTP 503).
+    #[error("{0}")]
+    SessionsUnavailable(String),
     /// The caller's token does not allow this (HTTP 403; -32600).
     #[error("This needs a token with the scope: {}", required.join(" "))]
     InsufficientScope {

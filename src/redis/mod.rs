@@ -16,6 +16,8 @@ mod subscriptions;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
+pub(crate) mod testing_cluster;
+#[cfg(test)]
 mod tests;
 
 use std::{fmt, sync::Arc};

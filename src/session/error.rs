@@ -18,4 +18,28 @@ pub enum SessionError {
     /// A bound was reached.
     #[error("{0}")]
     TooMany(String),
+    /// Where sessions are kept cannot be reached, or does not answer in time.
+    #[error("Sessions cannot be reached just now. Try again shortly.")]
+    Unavailable,
+}
+
+/// Said in one way wherever sessions are kept.
+impl SessionError {
+    pub(super) fn too_many_sessions(most: usize) -> Self {
+        Self::TooMany(format!(
+            "There are {most} sessions already (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
+        ))
+    }
+
+    pub(super) fn too_many_streams(most: usize) -> Self {
+        Self::TooMany(format!(
+            "This session has {most} calls under way, the most there may be. Wait for some to end."
+        ))
+    }
+
+    pub(super) fn too_many_subscriptions(most: usize) -> Self {
+        Self::TooMany(format!(
+            "This session has {most} subscriptions, the most there may be. Unsubscribe from some."
+        ))
+    }
 }

@@ -6,9 +6,13 @@
 //! log of messages with one writer and a closing mark; whoever follows it can
 //! lose the connection and go on after the last event it saw.
 
+pub mod contract;
 mod error;
 mod event;
+mod limits;
 mod memory;
+mod redis;
+mod signal;
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -18,11 +22,14 @@ use futures_util::Stream;
 
 pub use error::SessionError;
 pub use event::{Event, EventId};
-pub use memory::{MemorySessions, SessionLimits};
+pub use limits::SessionLimits;
+pub use memory::MemorySessions;
+pub use redis::RedisSessions;
+pub use signal::{Signal, Signalled, Signals};
 
 use crate::{
     auth::{Owner, Principal},
-    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion},
+    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
 };
 
 /// What is agreed on, as of one look-up. All but the log level stands while
@@ -57,7 +64,8 @@ pub enum Delivery {
     },
 }
 
-/// Where sessions and their streams are kept.
+/// Where sessions and their streams are kept. Any error may be
+/// [`SessionError::Unavailable`] where that is another process.
 #[async_trait]
 pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Begins a session.
@@ -89,11 +97,16 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Takes that back.
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Opens a stream for a call's messages.
+    /// Opens a stream for the messages of the call of that id. If the process
+    /// that writes it dies, whoever follows it is told by an error of that id.
     ///
     /// # Errors
     /// [`SessionError::TooMany`] when too many are open in this session.
-    async fn open(&self, session: &Session) -> Result<Box<dyn StreamWriter>, SessionError>;
+    async fn open(
+        &self,
+        session: &Session,
+        call: &RequestId,
+    ) -> Result<Box<dyn StreamWriter>, SessionError>;
 
     /// Follows a stream of this session from after that event. Whoever
     /// followed it before is cut off: a message goes to one connection only
@@ -110,11 +123,19 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
     /// Appends an announcement to the own streams of all sessions of that
-    /// owner that want it.
-    async fn announce(&self, owner: &Owner, announcement: &Announcement);
+    /// owner that want it. Where several processes hear of the same change and
+    /// give it the same name, each session is told once.
+    async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>);
 
     /// The same for everybody's sessions.
     async fn announce_to_all(&self, announcement: &Announcement);
+
+    /// Tells the other processes that serve this session. [`Sessions::delete`]
+    /// does so by itself.
+    async fn signal(&self, session: &Session, signal: Signal) -> Result<(), SessionError>;
+
+    /// What other processes say from now on.
+    fn signals(&self) -> Signals;
 
     /// Removes what has expired, until dropped.
     async fn maintain(&self);
@@ -128,6 +149,10 @@ pub trait StreamWriter: Send {
 
     /// Appends one JSON-RPC message.
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError>;
+
+    /// Appends the last message and closes the stream in one step, so that the
+    /// stream of a call that has ended never looks as if it had not.
+    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError>;
 
     /// Asks whoever follows to disconnect, once everything appended so far
     /// has been delivered.

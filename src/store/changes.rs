@@ -22,6 +22,9 @@ pub struct Change {
     pub uri: ResourceUri,
     /// What happened.
     pub kind: ChangeKind,
+    /// Names it where several processes hear of it; without one, this
+    /// process alone does.
+    pub id: Option<Arc<str>>,
 }
 
 /// What happened to a resource.

@@ -34,6 +34,7 @@ mod prompts;
 mod readme;
 mod redis;
 mod redis_migrations;
+mod replicas;
 mod resources;
 mod returns;
 mod sdk;

@@ -10,7 +10,10 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::Notify;
 
-use crate::session::{Deliveries, Delivery, Event, EventId, SessionError};
+use crate::{
+    clock::{Clock, Timestamp},
+    session::{Deliveries, Delivery, Event, EventId, SessionError, SessionLimits},
+};
 
 /// Appended by one, followed by at most one at a time.
 #[derive(Debug)]
@@ -18,13 +21,16 @@ pub(super) struct Log {
     pub(super) stream: Arc<str>,
     max_events: usize,
     max_bytes: usize,
+    max_age: Duration,
+    replay: Duration,
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
     changed: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    events: VecDeque<Bytes>,
+    events: VecDeque<(Timestamp, Bytes)>,
     bytes: usize,
     /// How many events were dropped from the front.
     trimmed: u64,
@@ -36,11 +42,36 @@ struct State {
     /// The one who follows now is asked to go, once it has seen everything.
     disconnect: Option<Duration>,
     closed: bool,
+    /// When it was last written or followed, if that is over.
+    used: Timestamp,
+    /// The last change that was announced here.
+    change: Option<Box<str>>,
 }
 
 impl Log {
-    pub(super) fn new(stream: Arc<str>, max_events: usize, max_bytes: usize) -> Self {
-        Self { stream, max_events, max_bytes, state: Mutex::default(), changed: Notify::new() }
+    pub(super) fn new(stream: Arc<str>, limits: &SessionLimits, clock: Arc<dyn Clock>) -> Self {
+        let state = State {
+            events: VecDeque::new(),
+            bytes: 0,
+            trimmed: 0,
+            delivered: 0,
+            follower: 0,
+            following: false,
+            disconnect: None,
+            closed: false,
+            used: Timestamp::from_millis(0),
+            change: None,
+        };
+        Self {
+            stream,
+            max_events: limits.events_per_stream,
+            max_bytes: limits.bytes_per_stream,
+            max_age: limits.message_age,
+            replay: limits.replay,
+            clock,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -48,18 +79,16 @@ impl Log {
     }
 
     pub(super) fn append(&self, message: Bytes) {
+        let now = self.clock.now();
         {
             let mut state = self.lock();
             if state.closed {
                 return;
             }
             state.bytes += message.len();
-            state.events.push_back(message);
-            // The newest is kept whatever its size: it may be the result.
-            while state.events.len() > 1
-                && (state.events.len() > self.max_events || state.bytes > self.max_bytes)
-            {
-                let oldest = state.events.pop_front().map_or(0, |e| e.len());
+            state.events.push_back((now, message));
+            while self.is_over(&state, now) {
+                let oldest = state.events.pop_front().map_or(0, |(_, message)| message.len());
                 state.bytes -= oldest;
                 state.trimmed += 1;
             }
@@ -67,13 +96,29 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    /// Appends unless the same message is the last and nobody has seen it yet:
-    /// saying twice that a list changed says nothing more.
-    pub(super) fn append_once(&self, message: Bytes) {
+    /// Whether the oldest must go. The newest is kept whatever its size: it may
+    /// be the result.
+    fn is_over(&self, state: &State, now: Timestamp) -> bool {
+        let is_old = |(at, _): &(Timestamp, Bytes)| now.since(*at) > self.max_age;
+        state.events.len() > 1
+            && (state.events.len() > self.max_events
+                || state.bytes > self.max_bytes
+                || state.events.front().is_some_and(is_old))
+    }
+
+    /// Appends unless that change was announced already, or the same message
+    /// is the last and nobody has seen it yet: saying twice that a list
+    /// changed says nothing more.
+    pub(super) fn append_once(&self, message: Bytes, change: Option<&str>) {
         let waiting = {
-            let state = self.lock();
+            let mut state = self.lock();
+            if change.is_some() && state.change.as_deref() == change {
+                return;
+            }
+            state.change = change.map(Into::into);
             let end = state.trimmed + state.events.len() as u64;
-            end > state.delivered && state.events.back() == Some(&message)
+            let last = state.events.back().map(|(_, last)| last);
+            end > state.delivered && last == Some(&message)
         };
         if !waiting {
             self.append(message);
@@ -81,7 +126,11 @@ impl Log {
     }
 
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        {
+            let mut state = self.lock();
+            state.closed = true;
+            state.used = self.clock.now();
+        }
         self.changed.notify_waiters();
     }
 
@@ -94,16 +143,23 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    pub(super) fn is_followed(&self) -> bool {
-        self.lock().following
+    /// When it was last in use: now, if somebody follows it or writes it. The
+    /// session's own is written by nobody in particular.
+    pub(super) fn last_used(&self, own: bool) -> Timestamp {
+        let state = self.lock();
+        let in_use = state.following || !(own || state.closed);
+        if in_use { self.clock.now() } else { state.used }
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    pub(super) fn delivered(&self) -> u64 {
-        self.lock().delivered
+    /// The position before the first message that no follower was given and
+    /// that is still kept.
+    pub(super) fn undelivered(&self) -> u64 {
+        let state = self.lock();
+        state.delivered.max(state.trimmed)
     }
 
     /// Events after `position`, as they come.
@@ -111,8 +167,9 @@ impl Log {
         let follower = {
             let mut state = self.lock();
             let end = state.trimmed + state.events.len() as u64;
+            let forgotten = state.used.saturating_add(self.replay);
             let id = EventId { stream: Arc::clone(&self.stream), position }.to_string();
-            if position > end {
+            if position > end || (state.closed && self.clock.now() >= forgotten) {
                 return Err(SessionError::NoStream(id));
             }
             if position < state.trimmed {
@@ -158,7 +215,7 @@ impl Following {
                     return Some(Err(SessionError::Trimmed(id(position).to_string())));
                 };
                 let index = usize::try_from(index).unwrap_or(usize::MAX);
-                if let Some(data) = state.events.get(index).cloned() {
+                if let Some((_, data)) = state.events.get(index).cloned() {
                     state.delivered = state.delivered.max(position + 1);
                     let event = Event { id: id(position + 1), data };
                     return Some(Ok(Delivery::Event(event)));
@@ -180,6 +237,9 @@ impl Drop for Following {
         let mut state = self.log.lock();
         if state.follower == self.follower {
             state.following = false;
+            if !state.closed {
+                state.used = self.log.clock.now();
+            }
         }
     }
 }

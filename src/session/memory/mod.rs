@@ -13,52 +13,23 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use tokio::sync::Notify;
 
 use self::{
     log::Log,
     table::{Record, Table},
 };
-use super::{Deliveries, EventId, Session, SessionError, Sessions, StreamWriter};
+use super::{
+    Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
+    StreamWriter,
+};
 use crate::{
     auth::{Owner, Principal},
     clock::Clock,
-    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion},
+    protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
     random::Random,
 };
-
-/// Bounds on sessions and their streams.
-#[derive(Debug, Clone)]
-pub struct SessionLimits {
-    /// How long a session lives without a request or an open stream.
-    pub idle: Duration,
-    /// How long a finished stream can still be resumed.
-    pub replay: Duration,
-    /// Sessions of one principal.
-    pub sessions_per_principal: usize,
-    /// Streams of one session, finished ones that can be resumed included.
-    pub streams_per_session: usize,
-    /// Subscribed resources of one session.
-    pub subscriptions_per_session: usize,
-    /// Messages kept of one stream.
-    pub events_per_stream: usize,
-    /// Bytes kept of one stream; the newest message is kept whatever its size.
-    pub bytes_per_stream: usize,
-}
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        Self {
-            idle: Duration::from_secs(60 * 60),
-            replay: Duration::from_secs(5 * 60),
-            sessions_per_principal: 100_000,
-            streams_per_session: 64,
-            subscriptions_per_session: 1_000,
-            events_per_stream: 10_000,
-            bytes_per_stream: 4 << 20,
-        }
-    }
-}
 
 /// Keeps sessions and streams in memory.
 #[derive(Debug)]
@@ -90,16 +61,14 @@ impl Inner {
     }
 
     fn new_log(&self) -> Arc<Log> {
-        let limits = &self.limits;
-        let stream = Arc::from(self.random.id());
-        Arc::new(Log::new(stream, limits.events_per_stream, limits.bytes_per_stream))
+        Arc::new(Log::new(self.random.id().into(), &self.limits, Arc::clone(&self.clock)))
     }
 
-    fn announce(&self, owner: Option<&Owner>, announcement: &Announcement) {
+    fn announce(&self, owner: Option<&Owner>, announcement: &Announcement, change: Option<&str>) {
         let message = announcement.encode(None);
         let logs = self.lock().own_streams_wanting(owner, announcement, || self.new_log());
         for log in logs {
-            log.append_once(message.clone());
+            log.append_once(message.clone(), change);
         }
     }
 
@@ -128,28 +97,26 @@ impl Sessions for MemorySessions {
         let most = inner.limits.sessions_per_principal;
         let inserted = inner.lock().insert(Arc::clone(&session), expires, most);
         if !inserted {
-            return Err(SessionError::TooMany(format!(
-                "There are {most} sessions already (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
-            )));
+            return Err(SessionError::too_many_sessions(most));
         }
         inner.sooner.notify_one();
         Ok(session)
     }
 
     async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError> {
-        let now = self.inner.clock.now();
+        let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
         let mut table = self.inner.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
-        let record = record.filter(|r| !r.is_expired(now)).ok_or(SessionError::NotFound)?;
-        record.expires = now.saturating_add(self.inner.limits.idle);
+        let record = record.filter(|r| r.expires_at(idle) > now).ok_or(SessionError::NotFound)?;
+        record.expires = now.saturating_add(idle);
         Ok(Arc::clone(&record.session))
     }
 
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
-        let now = self.inner.clock.now();
+        let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
         let mut table = self.inner.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
-        let Some(expired) = record.map(|r| r.is_expired(now)) else { return Ok(false) };
+        let Some(expired) = record.map(|r| r.expires_at(idle) <= now) else { return Ok(false) };
         table.remove(id);
         Ok(!expired)
     }
@@ -166,9 +133,7 @@ impl Sessions for MemorySessions {
         self.inner.with_record(session, |record| {
             let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
             if subscriptions.len() >= most && !subscriptions.contains(uri) {
-                return Err(SessionError::TooMany(format!(
-                    "This session has {most} subscriptions, the most there may be. Unsubscribe from some."
-                )));
+                return Err(SessionError::too_many_subscriptions(most));
             }
             subscriptions.insert(uri.to_owned());
             Ok(())
@@ -183,15 +148,17 @@ impl Sessions for MemorySessions {
         })
     }
 
-    async fn open(&self, session: &Session) -> Result<Box<dyn StreamWriter>, SessionError> {
+    async fn open(
+        &self,
+        session: &Session,
+        _call: &RequestId,
+    ) -> Result<Box<dyn StreamWriter>, SessionError> {
         let log = self.inner.new_log();
         let most = self.inner.limits.streams_per_session;
         let opened =
             self.inner.with_record(session, |record| record.add_stream(Arc::clone(&log), most))?;
         if !opened {
-            return Err(SessionError::TooMany(format!(
-                "This session has {most} calls under way, the most there may be. Wait for some to end."
-            )));
+            return Err(SessionError::too_many_streams(most));
         }
         let session = Arc::clone(&session.id);
         Ok(Box::new(MemoryWriter { inner: Arc::clone(&self.inner), session, log }))
@@ -206,16 +173,25 @@ impl Sessions for MemorySessions {
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError> {
         let log =
             self.inner.with_record(session, |record| record.own_stream(|| self.inner.new_log()))?;
-        let start = EventId { stream: Arc::clone(&log.stream), position: log.delivered() };
+        let start = EventId { stream: Arc::clone(&log.stream), position: log.undelivered() };
         Ok((start.clone(), log.follow(start.position)?))
     }
 
-    async fn announce(&self, owner: &Owner, announcement: &Announcement) {
-        self.inner.announce(Some(owner), announcement);
+    async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>) {
+        self.inner.announce(Some(owner), announcement, change);
     }
 
     async fn announce_to_all(&self, announcement: &Announcement) {
-        self.inner.announce(None, announcement);
+        self.inner.announce(None, announcement, None);
+    }
+
+    async fn signal(&self, _session: &Session, _signal: Signal) -> Result<(), SessionError> {
+        // Whoever could be concerned is in this process and has been asked.
+        Ok(())
+    }
+
+    fn signals(&self) -> Signals {
+        futures_util::stream::pending().boxed()
     }
 
     async fn maintain(&self) {
@@ -252,6 +228,12 @@ impl StreamWriter for MemoryWriter {
 
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError> {
         self.log.append(message);
+        Ok(())
+    }
+
+    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError> {
+        self.log.append(message);
+        self.log.close();
         Ok(())
     }
 

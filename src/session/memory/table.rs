@@ -29,14 +29,12 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
-        now >= self.expires && !self.is_in_use()
-    }
-
-    /// Somebody is connected, or a call is running.
-    fn is_in_use(&self) -> bool {
-        self.own.as_ref().is_some_and(|log| log.is_followed())
-            || self.calls.iter().any(|log| !log.is_closed())
+    /// So long after the last request, connection or running call.
+    pub(super) fn expires_at(&self, idle: Duration) -> Timestamp {
+        let own = self.own.iter().map(|log| log.last_used(true));
+        let calls = self.calls.iter().map(|log| log.last_used(false));
+        let last_used = own.chain(calls).max();
+        self.expires.max(last_used.map_or(self.expires, |at| at.saturating_add(idle)))
     }
 
     /// Adds a call's stream; forgets the oldest finished one when there are
@@ -154,15 +152,12 @@ impl Table {
             let Some(record) = self.records.get_mut(&id) else { continue };
             match stream {
                 Some(stream) => record.calls.retain(|log| log.stream != stream),
-                None if record.is_expired(now) => self.remove(&id),
-                None => {
-                    let again = if record.expires > now {
-                        record.expires
-                    } else {
-                        now.saturating_add(idle)
-                    };
-                    self.due.insert((again, id, None));
-                }
+                None => match record.expires_at(idle) {
+                    expired if expired <= now => self.remove(&id),
+                    again => {
+                        self.due.insert((again, id, None));
+                    }
+                },
             }
         }
     }

@@ -99,7 +99,7 @@ impl Inner {
     /// Says what happened. With the lock held, so that changes are heard in
     /// the order in which they are made.
     fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
-        self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind });
+        self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind, id: None });
     }
 }
 

@@ -29,9 +29,12 @@ local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
 
--- Says what happened, and how long the resource lives from now on.
+-- Says what happened, how long the resource lives from now on, and when it
+-- happened, to the microsecond: that tells it from any other change.
 local function tell(index, kind, uri, life)
-  local message = kind .. ' ' .. digits(life) .. ' ' .. index.owner .. ' ' .. uri
+  local now = redis.call('TIME')
+  local at = now[1] .. '.' .. now[2]
+  local message = kind .. ' ' .. digits(life) .. ' ' .. at .. ' ' .. index.owner .. ' ' .. uri
   redis.call('PUBLISH', index.env.channel, message)
 end
 

@@ -58,6 +58,15 @@ impl Events {
         events
     }
 
+    /// All that come until the stream ends or breaks off.
+    pub(crate) async fn until_broken(mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(Ok(event)) = patiently("an event or the end", self.incoming.next()).await {
+            events.push(event);
+        }
+        events
+    }
+
     /// The messages among them.
     pub(crate) async fn messages(self) -> Vec<Value> {
         messages(&self.rest().await)

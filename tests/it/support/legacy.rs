@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Events, Server, http, http_bearing, patiently};
 
+#[derive(Clone)]
 pub(crate) struct Legacy {
     http: Client,
     url: String,
@@ -22,34 +23,33 @@ impl Legacy {
 
     /// A session for which that version was asked.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        Self::with(http(), server, Self::initialize(version)).await
+        Self::with(http(), &server.url, &Self::initialize(version)).await
+    }
+
+    /// A session that begins at that address with that message.
+    pub(crate) async fn begin(url: &str, body: &Value) -> Self {
+        Self::with(http(), url, body).await
     }
 
     /// A session of a client that can do that.
     pub(crate) async fn able(server: &Server, capabilities: Value) -> Self {
         let mut body = Self::initialize("2025-11-25");
         body["params"]["capabilities"] = capabilities;
-        Self::with(http(), server, body).await
+        Self::with(http(), &server.url, &body).await
     }
 
     /// A session begun with that token.
     pub(crate) async fn bearing(server: &Server, token: &str) -> Self {
-        Self::with(http_bearing(token), server, Self::initialize("2025-11-25")).await
+        Self::with(http_bearing(token), &server.url, &Self::initialize("2025-11-25")).await
     }
 
     /// The same session, with that token from here on.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self {
-            http: http_bearing(token),
-            url: self.url.clone(),
-            session: self.session.clone(),
-            version: self.version.clone(),
-            initialized: self.initialized.clone(),
-        }
+        Self { http: http_bearing(token), ..self.clone() }
     }
 
-    async fn with(http: Client, server: &Server, body: Value) -> Self {
-        let url = server.url.clone();
+    async fn with(http: Client, url: &str, body: &Value) -> Self {
+        let url = url.to_owned();
         let request = http.post(&url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
@@ -60,6 +60,11 @@ impl Legacy {
         let taken = client.notify("notifications/initialized", json!({})).await;
         assert_eq!((taken.status, taken.body.len()), (202, 0));
         client
+    }
+
+    /// The same session at another address.
+    pub(crate) fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
     }
 
     pub(crate) fn initialize(version: &str) -> Value {

@@ -1,0 +1,55 @@
+//! Slow tools to try several servers on one Redis with: cut the connection of
+//! a call on one of them, and resume it on another.
+
+use std::time::Duration;
+
+use larder::{
+    registry::{AskError, Context, Elicited, Registry, Tool},
+    tools::{self, ToolOptions},
+};
+use tokio::time::sleep;
+
+/// Counts aloud: says by its progress how far it is.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Count {
+    /// How far.
+    to: u32,
+    /// Milliseconds before each number.
+    every: u64,
+}
+
+/// Asks for a name, and greets whoever has it.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Greet {}
+
+/// What is asked.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Name {
+    name: String,
+}
+
+async fn count(ctx: Context, args: Count) -> String {
+    for n in 1..=args.to {
+        sleep(Duration::from_millis(args.every)).await;
+        ctx.progress(f64::from(n), Some(f64::from(args.to)), None).await;
+    }
+    format!("counted to {}", args.to)
+}
+
+async fn greet(ctx: Context, _: Greet) -> Result<String, AskError> {
+    Ok(match ctx.elicit::<Name>("name", "What is your name?").await? {
+        Elicited::Accepted(Name { name }) => format!("Hello, {name}."),
+        Elicited::Declined | Elicited::Cancelled => "Hello, whoever you are.".to_owned(),
+    })
+}
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("replicas")
+            .tool(Tool::new(count))
+            .tool(Tool::new(greet))
+            .with(tools::reading(ToolOptions::default()))
+            .with(tools::writing())
+            .build()
+    })
+}

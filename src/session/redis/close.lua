@@ -1,0 +1,14 @@
+-- Closes a stream of a writer's: stream, replay, linger, writer, last words (or ''),
+-- events, bytes, age.
+local stream = ARGV[4]
+local log = redis.call('HMGET', KEYS[1], 'writer', 'until')
+if log[1] ~= ARGV[7] or log[2] then
+  return { 'none' }
+end
+close(stream, tonumber(ARGV[5]), tonumber(ARGV[6]))
+if ARGV[8] ~= '' then
+  push(session, stream, ARGV[8], { events = tonumber(ARGV[9]), bytes = tonumber(ARGV[10]), age = tonumber(ARGV[11]) })
+else
+  wake(KEYS[1])
+end
+return { 'ok' }

@@ -1,0 +1,84 @@
+-- What the other scripts share; it stands before each of them. mod.rs says
+-- what the keys are. ARGV[1] to ARGV[3]: the shard's prefix, the owner, the session.
+local shard, owner, session = ARGV[1], ARGV[2], ARGV[3]
+local clock = redis.call('TIME')
+-- One clock for all replicas, and the one by which keys expire.
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+
+-- Lua would write large numbers with an exponent.
+local function digits(number)
+  return string.format('%.0f', number)
+end
+
+local function key(kind, id, stream)
+  local name = shard .. kind .. ':' .. owner .. ':' .. id
+  return stream and name .. ':' .. stream or name
+end
+
+local sessions = shard .. 'sessions:' .. owner
+local owners = shard .. 'owners'
+
+-- Makes a key live that long, if it would not by itself.
+local function extend(name, till)
+  if redis.call('PTTL', name) < till - now then
+    redis.call('PEXPIREAT', name, digits(till))
+  end
+end
+
+-- Puts the expiry of a session off, and of all that lives as long.
+local function touch(id, own, idle)
+  local till = now + idle
+  redis.call('ZADD', sessions, digits(till), id)
+  redis.call('ZADD', owners, 'GT', digits(till), owner)
+  for _, name in ipairs({ sessions, owners, key('session', id), key('subscriptions', id),
+    key('log', id, own), key('stream', id, own) }) do
+    extend(name, till)
+  end
+end
+
+-- Wakes whoever follows, wherever that is.
+local function wake(log)
+  local follower = redis.call('HMGET', log, 'channel', 'follower')
+  if follower[1] then
+    redis.call('PUBLISH', follower[1], 'wake ' .. follower[2])
+  end
+end
+
+-- Closes a stream: it can be resumed for the replay time; whoever is reading
+-- then gets the linger time to finish.
+local function close(stream, replay, linger)
+  local log, till = key('log', session, stream), now + replay
+  redis.call('HSET', log, 'until', digits(till))
+  redis.call('PEXPIREAT', log, digits(till + linger))
+  redis.call('PEXPIREAT', key('stream', session, stream), digits(till + linger))
+  redis.call('ZADD', key('streams', session), digits(till), stream)
+end
+
+-- Appends a message, and drops the oldest while there are too many, too much,
+-- or too old ones: never the newest, which may be the result.
+local function push(id, stream, message, limits)
+  local log, entries = key('log', id, stream), key('stream', id, stream)
+  local position = redis.call('HINCRBY', log, 'last', 1)
+  redis.call('XADD', entries, '0-' .. digits(position), 'm', message, 't', digits(now))
+  local bytes = redis.call('HINCRBY', log, 'bytes', #message)
+  local length = redis.call('XLEN', entries)
+  local since = tonumber(redis.call('HGET', log, 'since') or digits(now))
+  local first, dropped = position - length + 1, 0
+  while length > 1 and (length > limits.events or bytes > limits.bytes or now - since > limits.age) do
+    local two = redis.call('XRANGE', entries, '0-' .. digits(first), '+', 'COUNT', 2)
+    bytes = bytes - #two[1][2][2]
+    since = tonumber(two[2][2][4])
+    first, length, dropped = first + 1, length - 1, dropped + 1
+    redis.call('XTRIM', entries, 'MINID', '=', '0-' .. digits(first))
+  end
+  if dropped > 0 then
+    redis.call('HSET', log, 'trimmed', digits(first - 1), 'bytes', digits(bytes))
+  end
+  redis.call('HSET', log, 'since', digits(since))
+  local life = redis.call('PTTL', log)
+  if life > 0 then
+    redis.call('PEXPIRE', entries, digits(life))
+  end
+  wake(log)
+  return position
+end

@@ -1,0 +1,6 @@
+-- Asks whoever follows to disconnect: stream, retry. Without effect when nobody does.
+if redis.call('HEXISTS', KEYS[1], 'channel') == 1 then
+  redis.call('HSET', KEYS[1], 'disconnect', ARGV[5])
+  wake(KEYS[1])
+end
+return { 'ok' }

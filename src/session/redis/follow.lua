@@ -1,0 +1,35 @@
+-- Follows a stream in the place of whoever did: stream (or '' for the
+-- session's own), position, channel, follower.
+local stream, position = ARGV[4], tonumber(ARGV[5])
+local own = redis.call('HGET', KEYS[1], 'own')
+if not own then
+  return { 'none' }
+end
+local from_the_start = stream == ''
+if from_the_start then
+  stream = own
+end
+local log = key('log', session, stream)
+if stream == own and redis.call('EXISTS', log) == 0 then
+  redis.call('HSET', log, 'last', 0, 'trimmed', 0, 'bytes', 0)
+  redis.call('PEXPIRE', log, redis.call('PTTL', KEYS[1]))
+end
+local state = redis.call('HMGET', log, 'last', 'trimmed', 'delivered', 'until', 'channel', 'follower')
+if not state[1] or (state[4] and now >= tonumber(state[4])) then
+  return { 'no stream' }
+end
+if from_the_start then
+  position = math.max(tonumber(state[3] or '0'), tonumber(state[2]))
+end
+if position > tonumber(state[1]) then
+  return { 'no stream' }
+end
+if position < tonumber(state[2]) then
+  return { 'trimmed' }
+end
+if state[5] then
+  redis.call('PUBLISH', state[5], 'cut ' .. state[6])
+end
+redis.call('HSET', log, 'channel', ARGV[6], 'follower', ARGV[7])
+redis.call('HDEL', log, 'disconnect')
+return { 'ok', stream, digits(position), stream == own and 'own' or '' }

@@ -1,0 +1,174 @@
+//! What the contract does not say: what lies in Redis, and what happens when
+//! it or a replica goes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+
+use super::RedisSessions;
+use crate::{
+    auth::Principal,
+    protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
+    random::Random,
+    redis::{Redis, RedisSettings, cmd, testing::RedisServer, testing_cluster::cluster},
+    session::{Session, SessionLimits, Sessions, contract, contract::Harness},
+};
+
+/// A server of its own, and on it as many installations as are asked for.
+struct OnRedis {
+    url: String,
+    _servers: Vec<RedisServer>,
+    installations: AtomicU32,
+}
+
+impl OnRedis {
+    async fn new() -> Self {
+        let server = RedisServer::start().await;
+        Self { url: server.url(), _servers: vec![server], installations: AtomicU32::new(0) }
+    }
+
+    async fn in_a_cluster() -> Self {
+        let nodes = cluster().await;
+        let hosts: Vec<String> = nodes.iter().map(|n| format!("127.0.0.1:{}", n.port())).collect();
+        let url = format!("redis+cluster://{}", hosts.join(","));
+        Self { url, _servers: nodes, installations: AtomicU32::new(0) }
+    }
+
+    async fn redis(&self, installation: u32) -> Redis {
+        let prefix = format!("larder-{installation}");
+        let settings = RedisSettings { prefix, ..RedisSettings::new(&self.url) };
+        Redis::open(&settings).await.expect("it is there")
+    }
+
+    async fn replica(&self, installation: u32, limits: SessionLimits) -> RedisSessions {
+        RedisSessions::new(self.redis(installation).await, Random::system(), limits)
+    }
+}
+
+#[async_trait]
+impl Harness for OnRedis {
+    async fn processes(&self, limits: SessionLimits) -> [Arc<dyn Sessions>; 2] {
+        let installation = self.installations.fetch_add(1, Ordering::Relaxed);
+        [
+            Arc::new(self.replica(installation, limits.clone()).await),
+            Arc::new(self.replica(installation, limits).await),
+        ]
+    }
+
+    async fn pass(&self, span: Duration) {
+        tokio::time::sleep(span).await;
+    }
+
+    fn tick(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+}
+
+crate::session_contract!(OnRedis::new().await);
+
+async fn begin(sessions: &RedisSessions) -> Arc<Session> {
+    let version = ProtocolVersion::LATEST_LEGACY;
+    let begun = sessions.create(Principal::Local, version, ClientFacts::default()).await;
+    begun.expect("a session begins")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_holds_in_a_cluster() {
+    let harness = OnRedis::in_a_cluster().await;
+    contract::a_follower_sees_what_came_before_and_what_comes(&harness).await;
+    contract::a_trimmed_cursor_is_an_error_and_never_a_gap(&harness).await;
+    contract::a_new_follower_cuts_the_old_one_off(&harness).await;
+    contract::running_streams_are_bounded_and_finished_ones_make_room(&harness).await;
+    contract::a_connection_without_a_cursor_goes_on_where_the_last_one_was(&harness).await;
+    contract::a_change_is_announced_once_whoever_hears_of_it(&harness).await;
+    contract::what_concerns_all_is_announced_to_all(&harness).await;
+    contract::deleting_a_session_ends_its_streams(&harness).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_its_expiry_nothing_is_left_of_a_session() {
+    let harness = OnRedis::new().await;
+    let idle = Duration::from_millis(500);
+    let limits = SessionLimits { idle, replay: Duration::ZERO, ..SessionLimits::default() };
+    let sessions = harness.replica(0, limits).await;
+    let session = begin(&sessions).await;
+    sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
+    let owner = Principal::Local.owner();
+    sessions.announce(&owner, &Announcement::ResourceListChanged, None).await;
+    let mut writer = sessions.open(&session, &RequestId::Number(1)).await.expect("it opens");
+    writer.append("1".into()).await.expect("it is appended");
+    drop(sessions.standalone(&session).await.expect("it can be followed"));
+    writer.finish("2".into()).await.expect("it is appended");
+    drop((writer, sessions));
+    let redis = harness.redis(0).await;
+    // What has been announced is remembered for a minute, streams for the linger time.
+    let left = async {
+        loop {
+            let keys: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists");
+            if keys.iter().all(|key| key.contains(":announced:")) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let announced: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists");
+        for key in announced {
+            let life: i64 = redis.query(cmd("PTTL").arg(key)).await.expect("it says");
+            assert!(life > 0, "it stays for ever");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), left).await.expect("everything goes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_session_is_in_redis_only() {
+    let harness = OnRedis::new().await;
+    let sessions = harness.replica(0, SessionLimits::default()).await;
+    let beginning = stream::iter(0..2000).map(|_| begin(&sessions)).buffer_unordered(64);
+    let begun: Vec<_> = beginning.collect().await;
+    for session in &begun[..100] {
+        sessions.get(&session.id, &Principal::Local).await.expect("it is there");
+    }
+    drop(sessions.standalone(&begun[0]).await.expect("it can be followed"));
+    let forgotten = async {
+        while sessions.inner.cache.len() + sessions.inner.held.len() > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), forgotten).await.expect("nothing is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_reaches_thousands_of_sessions_once_though_replicas_share_the_work() {
+    let harness = OnRedis::new().await;
+    let one = harness.replica(0, SessionLimits::default()).await;
+    let other = harness.replica(0, SessionLimits::default()).await;
+    let beginning = stream::iter(0..2100).map(|_| begin(&one)).buffer_unordered(64);
+    let begun: Vec<_> = beginning.collect().await;
+    let owner = Principal::Local.owner();
+    for change in ["first", "second"] {
+        let announcement = if change == "first" {
+            Announcement::ToolListChanged
+        } else {
+            Announcement::PromptListChanged
+        };
+        tokio::join!(
+            one.announce(&owner, &announcement, Some(change)),
+            other.announce(&owner, &announcement, Some(change)),
+        );
+    }
+    for session in &begun {
+        let (start, events) = other.standalone(session).await.expect("it can be followed");
+        assert_eq!(start.position, 0);
+        let two: Vec<_> = events.take(2).collect().await;
+        assert!(two.iter().all(Result::is_ok), "{two:?}");
+        let ahead = crate::session::EventId { position: 3, ..start };
+        assert!(one.follow(session, &ahead).await.is_err(), "it was told more than twice");
+    }
+}
