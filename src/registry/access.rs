@@ -3,7 +3,7 @@
 
 use super::{Catalog, Registry, collection::Item};
 use crate::{
-    auth::{Grant, Identity, Scopes},
+    auth::{Grant, Identity, Scopes, audit},
     protocol::{Fault, Method},
 };
 
@@ -154,7 +154,11 @@ impl Registry {
         if identity.allows(&needed) {
             return Ok(());
         }
-        Err(Fault::InsufficientScope { required: needed.names().map(str::to_owned).collect() })
+        let fault =
+            Fault::InsufficientScope { required: needed.names().map(str::to_owned).collect() };
+        // Whatever led here, it was not the request itself: that was let in.
+        audit::refused(identity, &"something within a call", &fault);
+        Err(fault)
     }
 
     /// Whether an item is listed for a caller with that grant.

@@ -6,6 +6,7 @@ use larder::{
     config::Config,
     registry::{Context, Prompt, Registry, Resource, Template, Tool, Variables},
     tools::{self, ToolOptions},
+    workflow::{self, dsl::*},
 };
 use serde_json::{Value, json};
 
@@ -41,6 +42,14 @@ fn registry() -> Registry {
             })
             .scope("x"),
         )
+        .with(workflow::prompt(
+            SequentialWorkflow::new("steps", "Does it")
+                .step(WorkflowStep::new("tool", ToolHandle::new("secret")).bind("said")),
+        ))
+        .with(workflow::prompt(
+            SequentialWorkflow::new("reads", "Reads it")
+                .step(read_resource("docs://secret").named("read")),
+        ))
         .with(tools::reading(ToolOptions::default()))
         .build()
         .unwrap()
@@ -86,7 +95,7 @@ async fn what_one_may_not_use_is_not_listed() {
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
     for (client, tools, prompts, resources, templates) in
-        [(&reader, 7, 0, 1, 0), (&admin, 9, 1, 2, 1)]
+        [(&reader, 7, 2, 1, 0), (&admin, 9, 3, 2, 1)]
     {
         assert_eq!(client.list("tools/list", "tools").await.len(), tools);
         assert_eq!(client.list("prompts/list", "prompts").await.len(), prompts);
@@ -168,6 +177,20 @@ async fn a_tool_does_not_lead_around_the_scopes_of_a_resource() {
             let failure = reader.call(tool, json!({ "uri": uri })).await.failure();
             assert!(failure.contains("scope"), "{failure}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_workflow_does_not_lead_around_the_scopes_of_its_steps() {
+    let world = scoped().await;
+    let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
+    let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
+    for name in ["steps", "reads"] {
+        let refused = reader.send("prompts/get", json!({ "name": name })).await.result();
+        assert_ne!(refused["_meta"]["larder/workflow"]["outcome"], "completed", "{refused}");
+        assert!(refused.to_string().contains("needs a token with the scope"), "{refused}");
+        let done = admin.send("prompts/get", json!({ "name": name })).await.result();
+        assert_eq!(done["_meta"]["larder/workflow"]["outcome"], "completed", "{done}");
     }
 }
 
