@@ -1,0 +1,47 @@
+//! Whatever stands in an Authorization header is read or refused: no panic,
+//! and nobody is let in.
+//!
+//!     cargo +nightly fuzz run authorization
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use larder::{
+    auth::{AuthOptions, Authenticator, Hierarchy, IssuerOptions, bearer_token},
+    clock::ManualClock,
+};
+use libfuzzer_sys::fuzz_target;
+use tokio::runtime::Runtime;
+
+/// Accepts tokens of an issuer that is not there.
+static DOOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let issuer = IssuerOptions {
+        issuer: "http://127.0.0.1:1".into(),
+        jwks_url: None,
+        audiences: vec!["a".into()],
+        any_typ: true,
+        scope_claim: "scope".into(),
+        introspection: None,
+    };
+    let options = AuthOptions::OAuth {
+        audience: "http://127.0.0.1:8000/mcp".into(),
+        issuers: vec![issuer],
+        hierarchy: Hierarchy::default(),
+    };
+    let authenticator = Authenticator::new(options, Arc::new(ManualClock::new())).unwrap();
+    (runtime, authenticator)
+});
+
+fuzz_target!(|headers: Vec<Vec<u8>>| {
+    let (runtime, authenticator) = &*DOOR;
+    // As a header, and as the token itself: most inputs get no further than the scheme.
+    let _ = bearer_token(headers.iter().map(Vec::as_slice));
+    for header in &headers {
+        let bearer = [b"Bearer ", header.as_slice()].concat();
+        if let Ok(token) = bearer_token([bearer.as_slice()]) {
+            assert!(runtime.block_on(authenticator.identify(token)).is_err());
+        }
+    }
+});
