@@ -4,6 +4,8 @@ FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 COPY src src
+COPY benches benches
+COPY migrations migrations
 # What is in a cache mount is in no layer, so the binary is copied out of it.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
