@@ -38,6 +38,28 @@ pub async fn an_unknown_session_is_not_found(harness: &dyn Harness) {
     }
 }
 
+/// With the right id, too; and it goes on for whom it belongs to.
+pub async fn a_session_is_found_by_its_principal_and_nobody_else(harness: &dyn Harness) {
+    let [one, other] = harness.processes(SessionLimits::default()).await;
+    let user = |subject: &str| {
+        let (issuer, subject) = ("https://issuer".into(), subject.into());
+        Principal::User { issuer, subject }
+    };
+    let (alice, version) = (user("alice"), ProtocolVersion::LATEST_LEGACY);
+    let session = one.create(alice.clone(), version, ClientFacts::default()).await;
+    let session = session.expect("it begins");
+    for sessions in [&one, &other] {
+        let found = sessions.get(&session.id, &alice).await.expect("it is hers");
+        assert_eq!(found.principal, alice);
+        for thief in [Principal::Local, user("mallory")] {
+            let refused = sessions.get(&session.id, &thief).await.err();
+            assert_eq!(refused, Some(SessionError::NotFound), "{thief}");
+            assert_eq!(sessions.delete(&session.id, &thief).await, Ok(false), "{thief}");
+        }
+        sessions.get(&session.id, &alice).await.expect("it is still hers");
+    }
+}
+
 /// Whichever process takes the next request.
 pub async fn a_log_level_is_in_force_at_once(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;

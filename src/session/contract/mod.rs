@@ -98,6 +98,7 @@ macro_rules! session_contract {
             lifetime:
                 a_session_is_what_was_agreed_on,
                 an_unknown_session_is_not_found,
+                a_session_is_found_by_its_principal_and_nobody_else,
                 a_log_level_is_in_force_at_once,
                 sessions_of_one_principal_are_bounded,
                 an_idle_session_expires_and_one_in_use_does_not,
