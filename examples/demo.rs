@@ -240,8 +240,10 @@ fn read_text(path: &Path) -> Result<String> {
 /// A word that stands in the middle of the text.
 fn rare_word(text: &str) -> String {
     let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let words = text[middle..].split(|c: char| !c.is_ascii_alphanumeric());
-    words.filter(|w| w.len() > 8).take(200).max_by_key(|w| w.len()).unwrap_or("the").to_owned()
+    // As the search sees words; the first one may have lost its beginning.
+    let words = text[middle..].split(|c: char| !c.is_alphanumeric() && c != '_').skip(1);
+    let plain = words.filter(|w| w.len() > 8 && w.bytes().all(|b| b.is_ascii_alphanumeric()));
+    plain.take(200).max_by_key(|w| w.len()).unwrap_or("the").to_owned()
 }
 
 /// Colours, on a terminal only.
