@@ -104,6 +104,15 @@ async function interact(oidc, request, response) {
   return prompt;
 }
 
+// Clients register with the scopes that the first challenge names, which the
+// provider would take for all they may ever ask for.
+async function register(request) {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const { scope, ...metadata } = JSON.parse(Buffer.concat(chunks));
+  request.body = metadata;
+}
+
 let oidc;
 let jwks = 'up';
 const counts = {};
@@ -124,6 +133,7 @@ const server = createServer(async (request, response) => {
     response.statusCode = 503;
     return response.end('{}');
   }
+  if (pathname === '/reg') await register(request);
   if (pathname.startsWith('/interaction/')) return interact(oidc, request, response);
   return oidc.callback()(request, response);
 });

@@ -1,0 +1,79 @@
+"""The official Python client logs in from the bare URL: login.py <url>"""
+
+import asyncio
+import sys
+from urllib.parse import parse_qs, urlparse
+
+import httpx2
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+
+CALLBACK = "http://127.0.0.1/callback"
+
+
+class Kept:
+    """What a host would keep on disk."""
+
+    tokens = None
+    client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client
+
+
+class Browser:
+    """Follows redirects with cookies until it is sent back to the client."""
+
+    answer = None
+
+    async def go(self, url):
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            for _ in range(10):
+                if url.startswith(CALLBACK):
+                    self.answer = parse_qs(urlparse(url).query)
+                    return
+                response = await http.get(url)
+                url = str(response.url.join(response.headers["location"]))
+        raise RuntimeError("too many redirects")
+
+    async def come_back(self):
+        answer = {name: values[0] for name, values in self.answer.items()}
+        return AuthorizationCodeResult(
+            code=answer["code"], state=answer.get("state"), iss=answer.get("iss")
+        )
+
+
+async def main(url):
+    kept, browser = Kept(), Browser()
+    metadata = OAuthClientMetadata(
+        client_name="Larder interop",
+        redirect_uris=[CALLBACK],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        token_endpoint_auth_method="none",
+    )
+    auth = OAuthClientProvider(url, metadata, kept, browser.go, browser.come_back)
+    async with create_mcp_http_client(auth=auth) as http:
+        async with Client(streamable_http_client(url, http_client=http)) as client:
+            text = "written by Python"
+            created = await client.call_tool(
+                "create_resource", {"uri": "notes://interop", "text": text}
+            )
+            assert not created.is_error, created
+            read = await client.call_tool("read_resource", {"uri": "notes://interop"})
+            assert text in read.content[0].text, read
+    print(f"Python: {kept.tokens.scope}")
+
+
+asyncio.run(main(sys.argv[1]))
