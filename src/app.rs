@@ -163,14 +163,8 @@ impl App {
         let tasks: Arc<dyn Tasks> =
             Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
-        let public_url = config.public_url()?;
-        let options = config.auth.options(public_url.as_ref())?;
-        let authenticator = Arc::new(Authenticator::new(options, Arc::clone(&clock))?);
-        let mut registry = registry;
-        registry.protect(config.auth.access()?).map_err(|idle| {
-            let names = idle.join(", ");
-            ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
-        })?;
+        let Door { registry, authenticator, protected } =
+            Door::of(registry, &config, Arc::clone(&clock))?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
         let principals = Limits::new(config.limits.principals(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(
@@ -204,8 +198,7 @@ impl App {
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
         ];
-        let protected = protected(&config, public_url.as_ref(), &authenticator)?;
-        let http = http_options(&config, public_url.as_ref());
+        let http = http_options(&config, config.public_url()?.as_ref());
         let closing = CancellationToken::new();
         Ok(Self {
             config,
@@ -402,17 +395,40 @@ fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
     Ok(key.trim_ascii().to_vec())
 }
 
-/// What clients are told of where to get tokens, where there is such a place.
-fn protected(
-    config: &Config,
-    public_url: Option<&PublicUrl>,
-    authenticator: &Authenticator,
-) -> Result<Option<Protected>, ConfigError> {
-    let (AuthMode::OAuth, Some(url)) = (config.auth.mode, public_url) else { return Ok(None) };
-    let scopes = config.auth.required_scopes()?;
-    let name = config.auth.resource_name.as_deref();
-    let (path, issuers) = (&config.server.path, authenticator.issuers());
-    Ok(Protected::new(url.as_str(), path, issuers, &scopes, name))
+/// Who is let in, and to what.
+pub(crate) struct Door {
+    registry: Registry,
+    authenticator: Arc<Authenticator>,
+    /// What clients are told of where to get tokens, where there is such a place.
+    protected: Option<Protected>,
+}
+
+impl Door {
+    /// Needs nothing but the configuration, so that it can be looked at alone.
+    pub(crate) fn of(
+        mut registry: Registry,
+        config: &Config,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        let auth = &config.auth;
+        let public_url = config.public_url()?;
+        let authenticator = Authenticator::new(auth.options(public_url.as_ref())?, clock)?;
+        registry.protect(auth.access()?).map_err(|idle| {
+            let names = idle.join(", ");
+            ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
+        })?;
+        let protected = match (auth.mode, &public_url) {
+            (AuthMode::OAuth, Some(url)) => Protected::new(
+                url.as_str(),
+                &config.server.path,
+                authenticator.issuers(),
+                &auth.required_scopes()?,
+                auth.resource_name.as_deref(),
+            ),
+            _ => None,
+        };
+        Ok(Self { registry, authenticator: Arc::new(authenticator), protected })
+    }
 }
 
 impl From<AuthOptionsError> for ConfigError {

@@ -9,7 +9,8 @@ use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 use crate::{
-    app::{App, OpenError},
+    app::{App, Door, OpenError},
+    clock::SystemClock,
     config::{Config, Places},
     registry::{BuildError, Registry},
     shutdown, telemetry,
@@ -264,7 +265,8 @@ async fn check(
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
     } else if config.redis().is_some() {
-        Ok(None)
+        let door = Door::of(registry, &config, Arc::new(SystemClock));
+        door.map(|_| None).map_err(|error| fail(USAGE, &error))
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
     };

@@ -122,6 +122,12 @@ async fn what_is_wrong_ends_with_2_and_is_named() {
             "server.public_url",
         ),
         ("[limits]\nwindow = 0".into(), "limits.window"),
+        // Also where the store is elsewhere and is not asked.
+        (
+            oauth(issuer, "[auth.scopes]\nno_such_tool = [\"a\"]")
+                + "[store]\nurl = \"redis://127.0.0.1:1\"",
+            "no_such_tool",
+        ),
     ] {
         let (code, said) = check(&toml, &[]).await;
         assert_eq!(code, 2, "{toml}\n{said}");
