@@ -1,7 +1,10 @@
 //! Which scopes what a server offers needs, by its definition and by
 //! configuration.
 
-use super::{Catalog, Registry, collection::Item};
+use super::{
+    Catalog, Registry,
+    item::{Item, Listed},
+};
 use crate::{
     auth::{Grant, Identity, Scopes, audit},
     protocol::{Fault, Method},
@@ -136,7 +139,7 @@ impl Registry {
         if let Some(resource) = catalog.resource(uri) {
             return self.access.of(&resource.listed.uri, &resource.scopes);
         }
-        let template = catalog.templates.iter().find(|t| t.template.matches(uri).is_some());
+        let template = catalog.templates.iter().find(|t| t.body.template.matches(uri).is_some());
         template.map(|t| self.access.of(&t.listed.uri_template, &t.scopes)).unwrap_or_default()
     }
 
@@ -162,10 +165,10 @@ impl Registry {
     }
 
     /// Whether an item is listed for a caller with that grant.
-    pub(super) fn shows<T: Item>(&self, grant: &Grant, item: &T) -> bool {
+    pub(super) fn shows<L: Listed, B>(&self, grant: &Grant, item: &Item<L, B>) -> bool {
         match grant {
             Grant::All => true,
-            Grant::Scopes(_) => grant.allows(&self.access.of(item.key(), item.scopes())),
+            Grant::Scopes(_) => grant.allows(&self.access.of(item.key(), &item.scopes)),
         }
     }
 

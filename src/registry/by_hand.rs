@@ -1,15 +1,17 @@
 //! Handlers written by hand for `tools/list` and `tools/call`: a server that
 //! says itself which tools there are, to each caller its own.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{
-    Builder, Context, IntoToolResult, PageOf, Scope, ToolError, checked, paging, schema::Validator,
-    tool::is_tool_name,
+    Builder, Context, IntoToolResult, PageOf, Scope, ToolError, checked,
+    item::{self, is_name},
+    paging,
+    schema::Validator,
 };
 use crate::protocol::Fault;
 
@@ -116,8 +118,8 @@ impl ByHand {
 
     async fn listed(&self, scope: Scope) -> Result<Vec<model::Tool>, Fault> {
         let Some(list) = &self.list else { return Ok(Vec::new()) };
-        let tools = guarded("tools/list", || list(scope)).await?;
-        if let Some(tool) = tools.iter().find(|tool| !is_tool_name(&tool.name)) {
+        let tools = guarded("tools/list", &scope.request_id.clone(), || list(scope)).await?;
+        if let Some(tool) = tools.iter().find(|tool| !is_name(&tool.name)) {
             tracing::error!(tool = %tool.name, "a tool is listed under a name that is none");
             return Err(Fault::Internal("The list of tools could not be made.".into()));
         }
@@ -147,8 +149,9 @@ impl ByHand {
         let Value::Object(arguments) = arguments else {
             return Err(Fault::invalid_params("\"arguments\" must be an object."));
         };
-        let run = guarded("tools/call", || call(scope, name.to_owned(), arguments));
-        let mut result = run.await?;
+        let request_id = Arc::clone(&scope.request_id);
+        let run = || call(scope, name.to_owned(), arguments);
+        let mut result = guarded("tools/call", &request_id, run).await?;
         match &output {
             Some(output) => result = checked::check(output, name, result),
             // Nothing says what it would look like, and the text says the same.
@@ -166,10 +169,12 @@ fn unusable(fault: &str) -> Fault {
 /// Runs a handler; a panic in it is this call's failure alone.
 async fn guarded<T>(
     method: &str,
+    request_id: &str,
     run: impl FnOnce() -> BoxFuture<'static, Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    AssertUnwindSafe(async { run().await }).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!(method, "the handler panicked");
-        Err(Fault::Internal(format!("{method} failed with an internal error.")))
+    item::guarded("method", method, request_id, run).await.unwrap_or_else(|_| {
+        Err(Fault::Internal(format!(
+            "{method} failed with an internal error (request {request_id})."
+        )))
     })
 }

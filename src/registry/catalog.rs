@@ -223,7 +223,7 @@ impl Registry {
 
     /// The arguments of a tool that have headers of their own.
     pub fn header_parameters(&self, tool: &str) -> Vec<HeaderParameter> {
-        self.catalog().tools.get(tool).map(|tool| tool.headers.clone()).unwrap_or_default()
+        self.catalog().tools.get(tool).map(|tool| tool.body.headers.clone()).unwrap_or_default()
     }
 
     /// Calls a tool. Bad arguments, a failing handler and a panic give a
@@ -284,19 +284,19 @@ impl Registry {
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
             }
-            prompt.completers.suggest(argument, completing, scope).await?.unwrap_or_default()
+            prompt.body.completers.suggest(argument, completing, scope).await?.unwrap_or_default()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
             self.admit(&scope.identity, || self.template_needs(uri))?;
             let unknown = || Fault::invalid_params(format!("Unknown resource template: {uri}"));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
-            if !template.template.variables().any(|v| v == argument) {
+            if !template.body.template.variables().any(|v| v == argument) {
                 return Err(no_argument(&format!("The template {uri}")));
             }
             let typed = completing.value.clone();
-            match template.completers.suggest(argument, completing, scope.clone()).await? {
+            match template.body.completers.suggest(argument, completing, scope.clone()).await? {
                 Some(values) => values,
-                None => complete::from_resources(&template.template, argument, &typed, &scope)
+                None => complete::from_resources(&template.body.template, argument, &typed, &scope)
                     .await
                     .map_err(|error| Fault::Unavailable(error.to_string()))?,
             }
@@ -328,7 +328,7 @@ impl Registry {
             return Some(resource.read(uri, scope).await);
         }
         for template in catalog.templates.iter() {
-            if let Some(variables) = template.template.matches(uri) {
+            if let Some(variables) = template.body.template.matches(uri) {
                 return Some(template.read(uri, variables, scope).await);
             }
         }
@@ -349,7 +349,7 @@ impl Catalog {
 
     /// Whether anything can be completed.
     pub fn has_completions(&self) -> bool {
-        !self.templates.is_empty() || self.prompts.iter().any(|p| !p.completers.is_empty())
+        !self.templates.is_empty() || self.prompts.iter().any(|p| !p.body.completers.is_empty())
     }
 
     /// The input schema of that tool, if there is one.
@@ -360,7 +360,7 @@ impl Catalog {
     /// Whether a resource or a template bears or covers that URI.
     pub fn covers(&self, uri: &str) -> bool {
         self.resource(uri).is_some()
-            || self.templates.iter().any(|t| t.template.matches(uri).is_some())
+            || self.templates.iter().any(|t| t.body.template.matches(uri).is_some())
     }
 
     /// All static resources, in the order of registration.

@@ -2,24 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{PageOf, paging};
-use crate::{auth::Scopes, protocol::Fault};
-
-/// Something that a server offers and lists.
-pub(super) trait Item {
-    /// As it is listed.
-    type Listed: Clone;
-    /// In faults: `Tool`.
-    const WHAT: &'static str;
-    /// In cursors: `tools`.
-    const LIST: &'static str;
-    /// Its entry in the list.
-    fn listed(&self) -> &Self::Listed;
-    /// The scopes of its definition.
-    fn scopes(&self) -> &Scopes;
-    /// What it is found by.
-    fn key(&self) -> &str;
-}
+use super::{
+    PageOf,
+    item::{Item, Listed},
+    paging,
+};
+use crate::protocol::Fault;
 
 /// All items of a kind. Cloned when it changes, so items are shared.
 pub(super) struct Collection<T> {
@@ -39,24 +27,24 @@ impl<T> Default for Collection<T> {
     }
 }
 
-impl<T: Item> Collection<T> {
+impl<L: Listed, B> Collection<Item<L, B>> {
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Arc<T>> {
+    pub(super) fn get(&self, key: &str) -> Option<&Arc<Item<L, B>>> {
         self.index.get(key).map(|at| &self.items[*at])
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Item<L, B>>> {
         self.items.iter()
     }
 
     /// Adds an item; a name that is taken is a fault.
-    pub(super) fn add(&mut self, item: T, faults: &mut Vec<String>) {
+    pub(super) fn add(&mut self, item: Item<L, B>, faults: &mut Vec<String>) {
         let key = item.key().to_owned();
         if self.index.contains_key(&key) {
-            faults.push(format!("{} {key:?} is registered twice", T::WHAT));
+            faults.push(format!("{} {key:?} is registered twice", L::WHAT));
             return;
         }
         self.index.insert(key, self.items.len());
@@ -77,9 +65,9 @@ impl<T: Item> Collection<T> {
         &self,
         cursor: Option<&str>,
         size: usize,
-        shows: impl Fn(&T) -> bool,
-    ) -> Result<PageOf<T::Listed>, Fault> {
-        let show = |item: &Arc<T>| shows(item).then(|| item.listed().clone());
-        paging::page(&self.items, show, T::LIST, cursor, size)
+        shows: impl Fn(&Item<L, B>) -> bool,
+    ) -> Result<PageOf<L>, Fault> {
+        let show = |item: &Arc<Item<L, B>>| shows(item).then(|| item.listed.clone());
+        paging::page(&self.items, show, L::LIST, cursor, size)
     }
 }

@@ -3,14 +3,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    panic::AssertUnwindSafe,
     sync::Arc,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::CompletionInfo;
 
-use super::{Context, Scope, UriTemplate};
+use super::{Context, Scope, UriTemplate, item::guarded};
 use crate::{protocol::Fault, store::StoreError};
 
 /// How many values a response may have.
@@ -106,9 +105,8 @@ impl Registered {
     ) -> Result<Option<Vec<String>>, Fault> {
         let Some(suggest) = self.by_argument.get(argument) else { return Ok(None) };
         let request_id = Arc::clone(&scope.request_id);
-        let run = AssertUnwindSafe(async { suggest(scope, completing).await });
-        run.catch_unwind().await.map(Some).map_err(|_| {
-            tracing::error!(argument, %request_id, "an argument's completer panicked");
+        let run = || suggest(scope, completing);
+        guarded("completer", argument, &request_id, run).await.map(Some).map_err(|_| {
             Fault::Internal(format!(
                 "Completing {argument:?} failed with an internal error (request {request_id})."
             ))

@@ -18,6 +18,7 @@ mod edit;
 mod error;
 mod file;
 mod headers;
+mod item;
 mod marks;
 mod media;
 mod messages;

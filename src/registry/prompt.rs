@@ -1,6 +1,6 @@
 //! Prompts: typed arguments in, messages out.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, GetPromptResult, JsonObject, PromptArgument};
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{
     Completers, Context, IntoPromptResult, Scope, ToolError, access,
-    collection::Item,
+    item::{Item, check_name, common_setters, guarded},
     marks,
     schema::{self, Validator},
 };
-use crate::{auth::Scopes, protocol::Fault};
+use crate::protocol::Fault;
 
 type Outcome = Result<GetPromptResult, ToolError>;
 /// A prompt being written, or why its arguments cannot be read.
@@ -88,13 +88,6 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.listed.title = Some(title.into());
-        self
-    }
-
     /// Another description than the struct's doc comment.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
@@ -110,20 +103,6 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
-    /// A picture for people; may be said several times.
-    #[must_use]
-    pub fn icon(mut self, icon: model::Icon) -> Self {
-        self.listed.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Data for particular hosts, under their own keys.
-    #[must_use]
-    pub fn meta(mut self, meta: model::MetaObject) -> Self {
-        self.listed.meta = Some(meta);
-        self
-    }
-
     /// Suggests values of an argument while somebody types it; see
     /// [`Template::complete`](super::Template::complete).
     #[must_use]
@@ -136,24 +115,13 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
-    /// Only for callers whose token has that scope: to others it is not
-    /// listed, and refused with the scopes that it takes. Once for each scope.
-    #[must_use]
-    pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
-        self
-    }
+    common_setters!();
 
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
-        let name = listed.name.clone();
-        if !super::tool::is_tool_name(&name) {
-            faults.push(format!(
-                "Prompt {name:?}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ - ."
-            ));
-        }
-        let icons = listed.icons.as_deref().unwrap_or_default();
-        marks::check_icons(&format!("Prompt {name:?}"), icons, faults);
+        let item = format!("Prompt {:?}", listed.name);
+        check_name(&item, &listed.name, faults);
+        marks::check_icons(&item, listed.icons.as_deref().unwrap_or_default(), faults);
         let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
         let properties = properties.unwrap_or_default();
         let required: Vec<_> =
@@ -168,45 +136,27 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 listed
             })
             .collect();
-        self.completers.check(&format!("Prompt {name:?}"), properties.keys(), faults);
+        self.completers.check(&item, properties.keys(), faults);
         listed.arguments = (!arguments.is_empty()).then_some(arguments);
         let validator = Validator::new(self.schema)
-            .map_err(|fault| faults.push(format!("Prompt {name:?}: {fault}")))
+            .map_err(|fault| faults.push(format!("{item}: {fault}")))
             .ok();
-        let scopes = access::read(&format!("Prompt {name:?}"), &self.scopes, faults);
+        let scopes = access::read(&item, &self.scopes, faults);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Registered { listed, scopes, validator, completers, run: Box::new(run) }
+        Item { listed, scopes, body: Body { validator, completers, run: Box::new(run) } }
     }
 }
 
-pub(super) struct Registered {
-    pub(super) listed: model::Prompt,
-    pub(super) scopes: Scopes,
+pub(super) type Registered = Item<model::Prompt, Body>;
+
+pub(super) struct Body {
     pub(super) completers: super::complete::Registered,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
     run: Box<dyn Fn(Scope, Value) -> Begun + Send + Sync>,
-}
-
-impl Item for Registered {
-    type Listed = model::Prompt;
-    const WHAT: &'static str = "Prompt";
-    const LIST: &'static str = "prompts";
-
-    fn listed(&self) -> &model::Prompt {
-        &self.listed
-    }
-
-    fn scopes(&self) -> &Scopes {
-        &self.scopes
-    }
-
-    fn key(&self) -> &str {
-        &self.listed.name
-    }
 }
 
 impl Registered {
@@ -215,15 +165,15 @@ impl Registered {
         arguments: JsonObject,
         scope: Scope,
     ) -> Result<GetPromptResult, Fault> {
-        let name = &self.listed.name;
+        let (name, body) = (&self.listed.name, &self.body);
         let mut arguments = Value::Object(arguments);
-        if let Some(validator) = &self.validator {
+        if let Some(validator) = &body.validator {
             validator.read_strings(&mut arguments);
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
         let request_id = Arc::clone(&scope.request_id);
-        let run = AssertUnwindSafe(async { Ok((self.run)(scope, arguments)?.await) });
-        match run.catch_unwind().await {
+        let run = || async { Ok((body.run)(scope, arguments)?.await) };
+        match guarded("prompt", name, &request_id, run).await {
             Ok(Err(refused)) => Err(refused),
             Ok(Ok(Ok(mut result))) => {
                 if result.description.is_none() {
@@ -232,12 +182,9 @@ impl Registered {
                 Ok(result)
             }
             Ok(Ok(Err(error))) => Err(Fault::Internal(error.message().to_owned())),
-            Err(_) => {
-                tracing::error!(prompt = %name, %request_id, "the prompt's handler panicked");
-                Err(Fault::Internal(format!(
-                    "The prompt {name} failed with an internal error (request {request_id})."
-                )))
-            }
+            Err(_) => Err(Fault::Internal(format!(
+                "The prompt {name} failed with an internal error (request {request_id})."
+            ))),
         }
     }
 }

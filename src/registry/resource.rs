@@ -1,14 +1,17 @@
 //! Resources of the server's own definition.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Context, IntoContent, ResourceError, Scope, access, collection::Item, marks};
+use super::{
+    Context, IntoContent, ResourceError, Scope, access,
+    item::{self, Item, annotation_setters, common_setters},
+    marks,
+};
 use crate::{
-    auth::Scopes,
     protocol::Fault,
     store::{Content, ResourceUri},
 };
@@ -91,13 +94,6 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.listed.title = Some(title.into());
-        self
-    }
-
     /// What is in it.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
@@ -112,14 +108,6 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    /// Only for callers whose token has that scope: to others it is not
-    /// listed, and refused with the scopes that it takes. Once for each scope.
-    #[must_use]
-    pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
-        self
-    }
-
     /// How many bytes it has.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
@@ -127,41 +115,8 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    /// A picture for people; may be said several times.
-    #[must_use]
-    pub fn icon(mut self, icon: model::Icon) -> Self {
-        self.listed.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Whom it is for: people, the model, or both.
-    #[must_use]
-    pub fn audience(mut self, audience: impl IntoIterator<Item = model::Role>) -> Self {
-        let annotations = self.listed.annotations.get_or_insert_default();
-        annotations.audience = Some(audience.into_iter().collect());
-        self
-    }
-
-    /// How much it matters, from 0 to 1.
-    #[must_use]
-    pub fn priority(mut self, priority: f32) -> Self {
-        self.listed.annotations.get_or_insert_default().priority = Some(priority);
-        self
-    }
-
-    /// When it was last changed, such as 2026-01-01T00:00:00Z.
-    #[must_use]
-    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
-        self.listed.annotations.get_or_insert_default().last_modified = Some(time.into());
-        self
-    }
-
-    /// Data for particular hosts, under their own keys.
-    #[must_use]
-    pub fn meta(mut self, meta: model::MetaObject) -> Self {
-        self.listed.meta = Some(meta);
-        self
-    }
+    common_setters!();
+    annotation_setters!();
 
     /// Asks for size and last change whenever the resource is listed.
     pub(super) fn stat(mut self, stat: Stat) -> Self {
@@ -179,33 +134,15 @@ impl<S: Send + Sync + 'static> Resource<S> {
         marks::check_annotations(&item, self.listed.annotations.as_ref(), faults);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
-        Registered { listed: self.listed, scopes, read: Box::new(read), stat: self.stat }
+        Item { listed: self.listed, scopes, body: Body { read: Box::new(read), stat: self.stat } }
     }
 }
 
-pub(super) struct Registered {
-    pub(super) listed: model::Resource,
-    pub(super) scopes: Scopes,
+pub(super) type Registered = Item<model::Resource, Body>;
+
+pub(super) struct Body {
     read: Box<dyn Fn(Scope) -> BoxFuture<'static, ReadResult> + Send + Sync>,
     stat: Option<Stat>,
-}
-
-impl Item for Registered {
-    type Listed = model::Resource;
-    const WHAT: &'static str = "Resource";
-    const LIST: &'static str = "resources";
-
-    fn listed(&self) -> &model::Resource {
-        &self.listed
-    }
-
-    fn scopes(&self) -> &Scopes {
-        &self.scopes
-    }
-
-    fn key(&self) -> &str {
-        &self.listed.uri
-    }
 }
 
 impl Registered {
@@ -215,7 +152,7 @@ impl Registered {
         uri: &str,
         scope: Scope,
     ) -> Result<(Content, Option<String>), Fault> {
-        let content = guarded(uri, || (self.read)(scope)).await?;
+        let content = guarded(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
         let given = content.given_mime_type().map(str::to_owned);
         Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
@@ -223,7 +160,7 @@ impl Registered {
     /// As it is listed, with what can be known now without reading it.
     pub(super) async fn listed_now(&self) -> model::Resource {
         let mut listed = self.listed.clone();
-        if let Some(stat) = &self.stat {
+        if let Some(stat) = &self.body.stat {
             let facts = stat().await;
             listed.size = facts.size;
             if let Some(time) = facts.last_modified {
@@ -237,13 +174,13 @@ impl Registered {
 /// Runs a resource handler; a panic in it is this read's failure alone.
 pub(super) async fn guarded(
     uri: &str,
+    request_id: &str,
     read: impl FnOnce() -> BoxFuture<'static, ReadResult>,
 ) -> Result<Content, Fault> {
-    match AssertUnwindSafe(async { read().await }).catch_unwind().await {
+    match item::guarded("resource", uri, request_id, read).await {
         Ok(result) => result.map_err(|error| error.into_fault(uri)),
-        Err(_) => {
-            tracing::error!(uri, "the resource's handler panicked");
-            Err(Fault::Internal(format!("Reading {uri} failed with an internal error.")))
-        }
+        Err(_) => Err(Fault::Internal(format!(
+            "Reading {uri} failed with an internal error (request {request_id})."
+        ))),
     }
 }

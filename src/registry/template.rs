@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{
     Completers, Completing, Context, IntoContent, ResourceError, Scope, UriTemplate, access,
-    collection::Item,
+    item::{Item, annotation_setters, common_setters},
     marks, resource,
     schema::{self, Validator},
 };
-use crate::{auth::Scopes, protocol::Fault, store::Content};
+use crate::{protocol::Fault, store::Content};
 
 /// What the variables of a template stand for in one URI, percent-decoded.
 pub type Variables = BTreeMap<String, String>;
@@ -111,13 +111,6 @@ impl<S: Send + Sync + 'static> Template<S> {
         }
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.listed.title = Some(title.into());
-        self
-    }
-
     /// What these resources are.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
@@ -129,42 +122,6 @@ impl<S: Send + Sync + 'static> Template<S> {
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.listed.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// A picture for people; may be said several times.
-    #[must_use]
-    pub fn icon(mut self, icon: model::Icon) -> Self {
-        self.listed.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Whom it is for: people, the model, or both.
-    #[must_use]
-    pub fn audience(mut self, audience: impl IntoIterator<Item = model::Role>) -> Self {
-        let annotations = self.listed.annotations.get_or_insert_default();
-        annotations.audience = Some(audience.into_iter().collect());
-        self
-    }
-
-    /// How much it matters, from 0 to 1.
-    #[must_use]
-    pub fn priority(mut self, priority: f32) -> Self {
-        self.listed.annotations.get_or_insert_default().priority = Some(priority);
-        self
-    }
-
-    /// When it was last changed, such as 2026-01-01T00:00:00Z.
-    #[must_use]
-    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
-        self.listed.annotations.get_or_insert_default().last_modified = Some(time.into());
-        self
-    }
-
-    /// Data for particular hosts, under their own keys.
-    #[must_use]
-    pub fn meta(mut self, meta: model::MetaObject) -> Self {
-        self.listed.meta = Some(meta);
         self
     }
 
@@ -180,13 +137,8 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
-    /// Only for callers whose token has that scope: to others it is not
-    /// listed, and refused with the scopes that it takes. Once for each scope.
-    #[must_use]
-    pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
-        self
-    }
+    common_setters!();
+    annotation_setters!();
 
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Option<Registered> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
@@ -208,34 +160,17 @@ impl<S: Send + Sync + 'static> Template<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        Some(Registered { listed: self.listed, scopes, template, completers, read: Box::new(read) })
+        let body = Body { template, completers, read: Box::new(read) };
+        Some(Item { listed: self.listed, scopes, body })
     }
 }
 
-pub(super) struct Registered {
-    pub(super) listed: model::ResourceTemplate,
-    pub(super) scopes: Scopes,
+pub(super) type Registered = Item<model::ResourceTemplate, Body>;
+
+pub(super) struct Body {
     pub(super) template: UriTemplate,
     pub(super) completers: super::complete::Registered,
     read: Box<dyn Fn(Scope, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
-}
-
-impl Item for Registered {
-    type Listed = model::ResourceTemplate;
-    const WHAT: &'static str = "Resource template";
-    const LIST: &'static str = "templates";
-
-    fn listed(&self) -> &model::ResourceTemplate {
-        &self.listed
-    }
-
-    fn scopes(&self) -> &Scopes {
-        &self.scopes
-    }
-
-    fn key(&self) -> &str {
-        &self.listed.uri_template
-    }
 }
 
 impl Registered {
@@ -245,7 +180,10 @@ impl Registered {
         variables: Variables,
         scope: Scope,
     ) -> Result<(Content, Option<String>), Fault> {
-        let content = resource::guarded(uri, || (self.read)(scope, variables)).await?;
+        let content = resource::guarded(uri, &scope.request_id.clone(), || {
+            (self.body.read)(scope, variables)
+        })
+        .await?;
         let given = content.given_mime_type().map(str::to_owned);
         Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
