@@ -1,5 +1,5 @@
-//! Reads a request's body, bounded in size and in time, before anything looks
-//! at it.
+//! Bodies: a request's is read, bounded in size and in time, before anything
+//! looks at it; a response's is a message as the era encoded it.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
 use super::{Endpoint, HttpOptions, refusal::Refusal};
+use crate::era::Encoded;
 
 /// Refuses a body that says it is too large, before anything else is done for it.
 pub(super) async fn size(
@@ -70,4 +71,13 @@ pub(super) async fn read(
         }
     }
     Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+impl From<Encoded> for Body {
+    fn from(encoded: Encoded) -> Self {
+        match encoded {
+            Encoded::Whole(bytes) => Self::from(bytes),
+            Encoded::Pieces(pieces) => Self::from_stream(pieces),
+        }
+    }
 }

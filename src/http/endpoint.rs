@@ -12,11 +12,20 @@ use http::{HeaderMap, Method, StatusCode};
 use super::{Endpoint, accept, body, legacy, modern, refusal, refusal::Refusal};
 use crate::{
     auth::Identity,
-    era::Era,
-    protocol::{Fault, Message, Meta, ProtocolVersion, parse},
+    era::{Era, Takes},
+    protocol::{Fault, Message, Meta, ProtocolVersion, Request, parse},
 };
 
 const VERSION: &str = "mcp-protocol-version";
+
+/// A request, with all that its era needs to answer it.
+pub(super) struct Received<'a> {
+    pub(super) headers: &'a HeaderMap,
+    pub(super) request: Request,
+    pub(super) meta: Meta,
+    pub(super) identity: Identity,
+    pub(super) takes: Takes,
+}
 
 /// Takes one message.
 pub(super) async fn post(
@@ -49,26 +58,28 @@ pub(super) async fn post(
                     return refusal::fault(Some(&request.id), &fault, by_header);
                 }
             };
-            match Era::of(&meta, version) {
-                Era::Modern => {
-                    modern::request(&endpoint, &headers, request, meta, identity, takes).await
-                }
-                Era::Legacy => {
-                    legacy::request(&endpoint, &headers, request, meta, identity, takes).await
-                }
-            }
+            let (id, era) = (request.id.clone(), Era::of(&meta, version));
+            let received = Received { headers: &headers, request, meta, identity, takes };
+            let answered = match era {
+                Era::Modern => modern::answer(&endpoint, received).await,
+                Era::Legacy => legacy::answer(&endpoint, received).await,
+            };
+            answered.unwrap_or_else(|fault| refusal::fault(Some(&id), &fault, era))
         }
         // 2026-07-28 defines no notification that a client sends over HTTP.
-        Message::Notification { .. } if by_header == Era::Modern => accepted(),
+        Message::Notification { .. } if by_header == Era::Modern => accepted(()),
         Message::Notification { method, params } => {
-            legacy::notification(&endpoint, &headers, &method, &params, &identity).await
+            let taken =
+                legacy::notification(&endpoint, &headers, &method, &params, &identity).await;
+            taken.map_or_else(refused, accepted)
         }
         Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
             refusal::fault(Some(&id), &fault, by_header)
         }
         Message::Response { id, outcome } => {
-            legacy::response(&endpoint, &headers, &id, outcome, &identity).await
+            let taken = legacy::response(&endpoint, &headers, &id, outcome, &identity).await;
+            taken.map_or_else(refused, accepted)
         }
     }
 }
@@ -90,7 +101,7 @@ pub(super) async fn get(
     if !accept::takes(&headers).stream {
         return Refusal::NotAcceptable.into_response();
     }
-    legacy::connect(&endpoint, &headers, &identity).await
+    legacy::connect(&endpoint, &headers, &identity).await.unwrap_or_else(refused)
 }
 
 /// Ends a session of the legacy era.
@@ -102,7 +113,8 @@ pub(super) async fn delete(
     if let Some(refusal) = refuse_modern(&Method::DELETE, &headers) {
         return refusal;
     }
-    legacy::end(&endpoint, &headers, &identity).await
+    let ended = legacy::end(&endpoint, &headers, &identity).await;
+    ended.map_or_else(refused, |()| StatusCode::NO_CONTENT.into_response())
 }
 
 /// Whatever else HTTP knows.
@@ -138,8 +150,14 @@ pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 }
 
 /// Taken, with nothing to say.
-pub(super) fn accepted() -> Response {
+fn accepted((): ()) -> Response {
     StatusCode::ACCEPTED.into_response()
+}
+
+/// What is no request, in the legacy era, and was not taken.
+#[allow(clippy::needless_pass_by_value, reason = "what maps an error is given it")]
+fn refused(fault: Fault) -> Response {
+    refusal::fault(None, &fault, Era::Legacy)
 }
 
 /// A legacy version header must name a version that is spoken here

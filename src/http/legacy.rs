@@ -1,52 +1,26 @@
 //! The legacy era over HTTP: `Mcp-Session-Id`, streams, DELETE.
 
-use std::sync::Arc;
-
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::{
     Endpoint,
-    endpoint::{accepted, check_version, header},
+    endpoint::{Received, check_version, header},
     refusal, sse,
 };
 use crate::{
     auth::Identity,
-    era::{Answer, Encoded, Era, Takes},
-    protocol::{Fault, Meta, Method, Params, Request, RequestId},
+    era::{Answer, Encoded, Takes},
+    protocol::{Fault, Method, Params, RequestId},
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: &str = "last-event-id";
 
 /// Answers a request, in a session or by itself.
-pub(super) async fn request(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    request: Request,
-    meta: Meta,
-    identity: Identity,
-    takes: Takes,
-) -> Response {
-    let id = request.id.clone();
-    match answer(endpoint, headers, request, meta, identity, takes).await {
-        Ok(response) => response,
-        Err(fault) => refusal::fault(Some(&id), &fault, Era::Legacy),
-    }
-}
-
-async fn answer(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    request: Request,
-    meta: Meta,
-    identity: Identity,
-    takes: Takes,
-) -> Result<Response, Fault> {
+pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
+    let Received { headers, request, meta, identity, takes } = received;
     let legacy = &endpoint.legacy;
     let Some(session) = header(headers, SESSION.as_str()) else {
         if Method::parse(&request.method) == Some(Method::Initialize) {
@@ -84,11 +58,7 @@ fn one(encoded: Encoded, takes: Takes, endpoint: &Endpoint, identity: &Identity)
     if !takes.message {
         return sse::response(sse::message(encoded), endpoint, identity);
     }
-    let body = match encoded {
-        Encoded::Whole(bytes) => Body::from(bytes),
-        Encoded::Pieces(pieces) => Body::from_stream(pieces),
-    };
-    refusal::json(StatusCode::OK, body)
+    refusal::json(StatusCode::OK, encoded.into())
 }
 
 /// Takes a notification.
@@ -98,21 +68,15 @@ pub(super) async fn notification(
     method: &str,
     params: &Params,
     identity: &Identity,
-) -> Response {
-    let taken = async {
-        check_version(headers)?;
-        endpoint.dispatcher.authorize_other(method, identity)?;
-        // Without a session there is nothing that it could concern.
-        if let Some(id) = header(headers, SESSION.as_str()) {
-            let session = endpoint.legacy.session(id, identity.principal()).await?;
-            endpoint.legacy.notified(&session, method, params).await?;
-        }
-        Ok::<_, Fault>(())
-    };
-    match taken.await {
-        Ok(()) => accepted(),
-        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
+) -> Result<(), Fault> {
+    check_version(headers)?;
+    endpoint.dispatcher.authorize_other(method, identity)?;
+    // Without a session there is nothing that it could concern.
+    if let Some(id) = header(headers, SESSION.as_str()) {
+        let session = endpoint.legacy.session(id, identity.principal()).await?;
+        endpoint.legacy.notified(&session, method, params).await?;
     }
+    Ok(())
 }
 
 /// Takes the answer to a request of the server's.
@@ -122,58 +86,42 @@ pub(super) async fn response(
     id: &RequestId,
     outcome: Result<Value, String>,
     identity: &Identity,
-) -> Response {
-    let taken = async {
-        check_version(headers)?;
-        endpoint.dispatcher.authorize_other("a response", identity)?;
-        let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
-        endpoint.legacy.answered(&session, id.clone(), outcome).await?;
-        Ok::<_, Fault>(())
-    };
-    match taken.await {
-        Ok(()) => accepted(),
-        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
-    }
+) -> Result<(), Fault> {
+    check_version(headers)?;
+    endpoint.dispatcher.authorize_other("a response", identity)?;
+    let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
+    endpoint.legacy.answered(&session, id.clone(), outcome).await
 }
 
 /// Opens the session's own stream, or resumes any of its streams.
 pub(super) async fn connect(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
-) -> Response {
-    let connected = async {
-        check_version(headers)?;
-        endpoint.dispatcher.authorize_other("a stream", identity)?;
-        let session = session_of(headers)?;
-        let session = endpoint.legacy.session(session, identity.principal()).await?;
-        let permit = endpoint.dispatcher.principals().stream(identity)?;
-        let connected = endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await?;
-        Ok::<_, Fault>((connected, permit))
-    };
-    match connected.await {
-        Ok(((prime, deliveries), permit)) => {
-            let retry = endpoint.options.retry;
-            let frames = sse::resumable(prime, deliveries, retry);
-            let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
-            let frames = sse::holding(frames, permit);
-            sse::response(frames, endpoint, identity)
-        }
-        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
-    }
+) -> Result<Response, Fault> {
+    check_version(headers)?;
+    endpoint.dispatcher.authorize_other("a stream", identity)?;
+    let session = session_of(headers)?;
+    let session = endpoint.legacy.session(session, identity.principal()).await?;
+    let permit = endpoint.dispatcher.principals().stream(identity)?;
+    let (prime, deliveries) =
+        endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await?;
+    let retry = endpoint.options.retry;
+    let frames = sse::resumable(prime, deliveries, retry);
+    let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
+    let frames = sse::holding(frames, permit);
+    Ok(sse::response(frames, endpoint, identity))
 }
 
 /// Ends the session.
-pub(super) async fn end(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
-    let ended = async {
-        check_version(headers)?;
-        endpoint.dispatcher.authorize_other("the end of a session", identity)?;
-        endpoint.legacy.end(session_of(headers)?, identity.principal()).await
-    };
-    match ended.await {
-        Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(fault) => refusal::fault(None, &fault, Era::Legacy),
-    }
+pub(super) async fn end(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    identity: &Identity,
+) -> Result<(), Fault> {
+    check_version(headers)?;
+    endpoint.dispatcher.authorize_other("the end of a session", identity)?;
+    endpoint.legacy.end(session_of(headers)?, identity.principal()).await
 }
 
 fn session_of(headers: &HeaderMap) -> Result<&str, Fault> {

@@ -2,48 +2,25 @@
 //! cancels the call (2026-07-28, Streamable HTTP: Cancellation), because the
 //! call lives in the response.
 
-use axum::{body::Body, response::Response};
+use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::{
     Endpoint,
-    endpoint::header,
+    endpoint::{Received, header},
     refusal::{self, Refusal},
     sse,
 };
 use crate::{
-    auth::Identity,
-    dispatch::{Running, Step},
-    era::{Dress, Encoded, Era, First, Listen, Mirror, Takes, encode_outcome, success},
-    protocol::{Fault, Meta, Method, Outgoing, Request, RequestId},
+    dispatch::{Reply, Running, Step},
+    era::{Dress, Encoded, Era, First, Listen, Mirror, failure, success},
+    protocol::{Fault, Method, Outgoing, RequestId},
 };
-use axum::response::IntoResponse;
 
 /// Answers a request.
-pub(super) async fn request(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    request: Request,
-    meta: Meta,
-    identity: Identity,
-    takes: Takes,
-) -> Response {
-    let id = request.id.clone();
-    match answer(endpoint, headers, request, meta, identity, takes).await {
-        Ok(response) => response,
-        Err(fault) => refusal::fault(Some(&id), &fault, Era::Modern),
-    }
-}
-
-async fn answer(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    request: Request,
-    meta: Meta,
-    identity: Identity,
-    takes: Takes,
-) -> Result<Response, Fault> {
+pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
+    let Received { headers, request, meta, identity, takes } = received;
     let lookup = |name: &str| header(headers, name);
     let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), identity)?;
     if call.method == Method::Listen {
@@ -62,11 +39,8 @@ async fn answer(
     let dress = &endpoint.modern.dress;
     match First::of(&mut running, takes, endpoint.options.promote_after).await {
         First::Ready(outcome) => {
-            let body = match success(&request.id, outcome?, dress).await? {
-                Encoded::Whole(bytes) => Body::from(bytes),
-                Encoded::Pieces(pieces) => Body::from_stream(pieces),
-            };
-            Ok(refusal::json(StatusCode::OK, body))
+            let encoded = success(&request.id, outcome?, dress).await?;
+            Ok(refusal::json(StatusCode::OK, encoded.into()))
         }
         First::Stream(first) => {
             let messages = messages(running, first, request.id, dress.clone());
@@ -94,21 +68,21 @@ fn messages(
             };
             let encoded = match step {
                 Step::Message(message) => message.encode().map(Encoded::Whole),
-                Step::Outcome(Ok(reply)) => match success(&id, reply, &dress).await {
-                    Ok(encoded) => Some(encoded),
-                    Err(fault) => {
-                        let message = encode_outcome(&id, Err(fault), &dress).await;
-                        Some(Encoded::Whole(message))
-                    }
-                },
-                Step::Outcome(Err(fault)) => {
-                    let message = encode_outcome(&id, Err(fault), &dress).await;
-                    Some(Encoded::Whole(message))
-                }
+                Step::Outcome(outcome) => Some(response(&id, outcome, &dress).await),
             };
             if let Some(encoded) = encoded {
                 return Some((encoded, (running, first, id, dress)));
             }
         }
     })
+}
+
+/// The response to a request whose stream has begun: nothing but a message can
+/// say now that there is no result.
+async fn response(id: &RequestId, outcome: Result<Reply, Fault>, dress: &Dress) -> Encoded {
+    let encoded = match outcome {
+        Ok(reply) => success(id, reply, dress).await,
+        Err(fault) => Err(fault),
+    };
+    encoded.unwrap_or_else(|fault| Encoded::Whole(failure(Some(id), &fault, Era::Modern)))
 }
