@@ -2,11 +2,14 @@
 // whose names say which tokens they get, logins and consents that nobody has
 // to click through, and hands on its key set for what goes wrong in practice.
 //
-//   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}
+//   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}; https, with the
+//                                files that TLS_KEY and TLS_CERT name
 //   POST /test/rotate            new keys, the old ones forgotten
 //   POST /test/jwks/<mode>       up, down (503) or hang (no answer)
 //   GET  /test/counts            how often each path was asked for
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createEncrypted } from 'node:https';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import Provider from 'oidc-provider';
 
@@ -116,7 +119,9 @@ async function register(request) {
 let oidc;
 let jwks = 'up';
 const counts = {};
-const server = createServer(async (request, response) => {
+const { TLS_KEY, TLS_CERT } = process.env;
+const encrypted = TLS_KEY && { key: readFileSync(TLS_KEY), cert: readFileSync(TLS_CERT) };
+const answer = async (request, response) => {
   const { pathname } = new URL(request.url, 'http://localhost');
   counts[pathname] = (counts[pathname] ?? 0) + 1;
   if (pathname === '/test/counts') return response.end(JSON.stringify(counts));
@@ -136,9 +141,10 @@ const server = createServer(async (request, response) => {
   if (pathname === '/reg') await register(request);
   if (pathname.startsWith('/interaction/')) return interact(oidc, request, response);
   return oidc.callback()(request, response);
-});
+};
+const server = encrypted ? createEncrypted(encrypted, answer) : createServer(answer);
 server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
-  const issuer = `http://127.0.0.1:${server.address().port}`;
+  const issuer = `${encrypted ? 'https' : 'http'}://127.0.0.1:${server.address().port}`;
   oidc = provider(issuer);
   console.log(JSON.stringify({ issuer }));
 });

@@ -1,6 +1,7 @@
 //! One line for each decision, and never a token.
 
 use std::{
+    ffi::OsStr,
     fmt::Write as _,
     process::Stdio,
     sync::{Arc, Mutex},
@@ -17,14 +18,14 @@ use super::{RESOURCE, issuer::Issuer, signer::Signer};
 use crate::support::{Answer, http, patiently};
 
 /// The binary, because what it logs is the whole process's matter.
-struct Logging {
+pub(super) struct Logging {
     url: String,
     lines: Arc<Mutex<String>>,
     _child: Child,
 }
 
 impl Logging {
-    async fn start(issuer: &str, level: Option<&str>) -> Self {
+    pub(super) async fn start(issuer: &str, environment: &[(&str, &OsStr)]) -> Self {
         let file = tempfile::NamedTempFile::new().unwrap();
         let toml = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"{RESOURCE}\"\n[limits]\nrequests_per_window = 3\n[auth]\nmode = \"oauth\"\n[auth.scopes]\ncreate_resource = [\"write\"]\n[[auth.issuers]]\nissuer = \"{issuer}\"\n"
@@ -32,7 +33,7 @@ impl Logging {
         std::fs::write(file.path(), toml).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         command.args(["serve", "--config"]).arg(file.path()).env_remove("RUST_LOG");
-        command.envs(level.map(|level| ("RUST_LOG", level)));
+        command.envs(environment.iter().copied());
         command.kill_on_drop(true).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -52,7 +53,7 @@ impl Logging {
         Self { url, lines, _child: child }
     }
 
-    async fn send(&self, token: &str, method: &str, params: &Value) -> u16 {
+    pub(super) async fn send(&self, token: &str, method: &str, params: &Value) -> u16 {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let request = http().post(&self.url).header("content-type", "application/json");
         let request = request.header("authorization", format!("Bearer {token}"));
@@ -87,7 +88,7 @@ fn token(issuer: &Issuer, aud: &str) -> String {
 #[tokio::test]
 async fn each_decision_is_one_line_and_no_token_is_ever_written() {
     let issuer = Issuer::start().await;
-    let larder = Logging::start(&issuer.url, Some("trace")).await;
+    let larder = Logging::start(&issuer.url, &[("RUST_LOG", "trace".as_ref())]).await;
     let (good, bad) = (token(&issuer, RESOURCE), token(&issuer, "elsewhere"));
     let read = json!({ "name": "list_resources", "arguments": { "prefix": "a-secret-argument" } });
     assert_eq!(larder.send(&good, "tools/call", &read).await, 200);
@@ -126,7 +127,7 @@ async fn each_decision_is_one_line_and_no_token_is_ever_written() {
 #[tokio::test]
 async fn by_default_refusals_are_shown() {
     let issuer = Issuer::start().await;
-    let larder = Logging::start(&issuer.url, None).await;
+    let larder = Logging::start(&issuer.url, &[]).await;
     let good = token(&issuer, RESOURCE);
     assert_eq!(larder.send(&good, "tools/list", &json!({})).await, 200);
     assert_eq!(larder.send("x", "tools/list", &json!({})).await, 401);

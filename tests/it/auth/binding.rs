@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{accept, issuer::Issuer, world};
+use super::{World, accept, issuer::Issuer, world};
 use crate::support::{Beat, Legacy, Modern, Server};
 
 #[tokio::test]
@@ -193,11 +193,24 @@ impl Modern {
 
 #[tokio::test]
 async fn a_request_state_is_bound_to_the_principal_not_to_the_token() {
-    use larder::auth::Principal;
-
-    // What it is sealed with is the owner, which another token of the same
-    // principal shares and another principal does not.
-    let user = |subject: &str| Principal::User { issuer: "i".into(), subject: subject.into() };
-    assert_eq!(user("alice").owner(), user("alice").owner());
-    assert_ne!(user("alice").owner(), user("mallory").owner());
+    let issuer = Issuer::start().await;
+    let server = Server::configured(|setup| {
+        accept(&mut setup.config, &issuer.url);
+        setup.offer(crate::asking::offers);
+    })
+    .await;
+    let world = World { issuer, server };
+    let able = || Modern::able(&world.server, json!({ "elicitation": {} }));
+    let client = |subject: &str, scope: &str| able().with_token(&world.token_for(subject, scope));
+    let asked = client("alice", "").call("ask_name", json!({})).await.result();
+    let again = json!({
+        "name": "ask_name",
+        "arguments": {},
+        "requestState": asked["requestState"],
+        "inputResponses": { "name": { "action": "accept", "content": { "name": "Ana" } } },
+    });
+    let stolen = client("mallory", "").send("tools/call", again.clone()).await;
+    assert_eq!(stolen.refusal(), (200, -32602, Some(json!(1))));
+    let refreshed = client("alice", "another").send("tools/call", again).await;
+    assert_eq!(refreshed.text(), "Hello, Ana!");
 }

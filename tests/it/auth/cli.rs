@@ -1,6 +1,6 @@
 //! `larder config check`, and what the configuration refuses.
 
-use std::{fs, process::Output};
+use std::{ffi::OsStr, fs, process::Output};
 
 use serde_json::json;
 use tokio::process::Command;
@@ -8,7 +8,7 @@ use tokio::process::Command;
 use super::issuer::{Issuer, Said};
 use crate::support::patiently;
 
-async fn larder(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+pub(super) async fn larder(arguments: &[&str], environment: &[(&str, &OsStr)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
     command.args(arguments).kill_on_drop(true).envs(environment.iter().copied());
     patiently("the process to end", command.output()).await.unwrap()
@@ -19,12 +19,12 @@ async fn check(toml: &str, more: &[&str]) -> (i32, String) {
     fs::write(file.path(), toml).unwrap();
     let path = file.path().to_str().unwrap();
     let arguments = [&["config", "check", "--config", path], more].concat();
-    let output = larder(&arguments, &[("SECRET_FOR_TESTS", "hush-hush")]).await;
+    let output = larder(&arguments, &[("SECRET_FOR_TESTS", "hush-hush".as_ref())]).await;
     let said = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap(), String::from_utf8(said).unwrap())
 }
 
-fn oauth(issuer: &str, more: &str) -> String {
+pub(super) fn oauth(issuer: &str, more: &str) -> String {
     format!(
         "[server]\npublic_url = \"http://127.0.0.1:8000/mcp\"\n[auth]\nmode = \"oauth\"\n{more}\n[[auth.issuers]]\nissuer = \"{issuer}\"\n"
     )

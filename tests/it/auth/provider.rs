@@ -1,7 +1,7 @@
 //! The certified provider in a process of its own (tests/oidc), and what its
 //! clients do to get tokens.
 
-use std::{collections::BTreeMap, fmt::Write, process::Stdio};
+use std::{collections::BTreeMap, fmt::Write, path::Path, process::Stdio};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use reqwest::{Client, Response, Url, redirect};
@@ -20,6 +20,7 @@ const CALLBACK: &str = "http://127.0.0.1/callback";
 
 pub(super) struct Provider {
     pub(super) issuer: String,
+    http: Client,
     process: Child,
     /// Closed when this is dropped, and then it ends.
     _stdin: ChildStdin,
@@ -27,9 +28,19 @@ pub(super) struct Provider {
 
 impl Provider {
     pub(super) async fn start() -> Self {
+        Self::spawn(http(), &[]).await
+    }
+
+    /// One that is reached by HTTPS, with this key and certificate.
+    pub(super) async fn encrypted(http: Client, key: &Path, cert: &Path) -> Self {
+        Self::spawn(http, &[("TLS_KEY", key), ("TLS_CERT", cert)]).await
+    }
+
+    async fn spawn(http: Client, environment: &[(&str, &Path)]) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oidc");
         let mut command = Command::new("node");
         command.arg("provider.mjs").current_dir(folder).kill_on_drop(true);
+        command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("node, to run the provider by");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
@@ -37,12 +48,13 @@ impl Provider {
         let line = line.expect("a provider: run `npm ci` in tests/oidc, as `make test` does");
         let line: Value = serde_json::from_str(&line).unwrap();
         let stdin = process.stdin.take().unwrap();
-        Self { issuer: line["issuer"].as_str().unwrap().to_owned(), process, _stdin: stdin }
+        let issuer = line["issuer"].as_str().unwrap().to_owned();
+        Self { issuer, http, process, _stdin: stdin }
     }
 
     fn post(&self, path: &str, form: &[(&str, &str)]) -> reqwest::RequestBuilder {
         let body = form.iter().map(|(name, value)| format!("{name}={}", encode(value)));
-        http()
+        self.http
             .post(format!("{}{path}", self.issuer))
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body.collect::<Vec<_>>().join("&"))

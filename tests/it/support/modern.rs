@@ -28,7 +28,12 @@ impl Modern {
 
     /// A client with a token.
     pub(crate) fn bearing(server: &Server, token: &str) -> Self {
-        Self { http: http_bearing(token), ..Self::of(server) }
+        Self::of(server).with_token(token)
+    }
+
+    /// The same client with that token.
+    pub(crate) fn with_token(self, token: &str) -> Self {
+        Self { http: http_bearing(token), ..self }
     }
 
     /// A client of whatever answers there.
