@@ -116,7 +116,7 @@ impl Default for StoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Bytes of content in all.
+    /// Bytes of content in all, counted as they came, before compression.
     pub bytes: u64,
     /// Bytes of content of one owner.
     pub bytes_per_owner: u64,

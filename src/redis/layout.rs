@@ -97,11 +97,19 @@ pub struct Status {
 impl Layout {
     /// The layout that this version works with.
     pub fn current() -> Self {
-        let migrations = vec![Migration {
-            number: 1,
-            name: "resources".into(),
-            code: include_str!("../../migrations/0001_resources.lua").into(),
-        }];
+        let migration = |number, name: &'static str, code: &'static str| Migration {
+            number,
+            name: name.into(),
+            code: code.into(),
+        };
+        let migrations = vec![
+            migration(1, "resources", include_str!("../../migrations/0001_resources.lua")),
+            migration(
+                2,
+                "compressed_blocks",
+                include_str!("../../migrations/0002_compressed_blocks.lua"),
+            ),
+        ];
         Self { migrations }
     }
 

@@ -6,7 +6,7 @@ use std::{fmt, ops::Range, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError};
+use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, Packed, ResourceUri, StoreError};
 use crate::{auth::Owner, clock::Timestamp};
 
 /// A place to keep resources. It removes what has expired, holds quotas, and
@@ -46,8 +46,9 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 /// Content on its way in.
 #[async_trait]
 pub trait Upload: Send {
-    /// Takes the next block.
-    async fn append(&mut self, block: Bytes) -> Result<(), StoreError>;
+    /// Takes the next block, which is kept as it comes. Quotas count its size
+    /// in the content, so that they mean the same everywhere.
+    async fn append(&mut self, block: Packed) -> Result<(), StoreError>;
 
     /// Makes the content readable under its name, all or nothing, in place of
     /// what was there. The backend fills in what only it can know at that
@@ -63,7 +64,7 @@ pub trait Upload: Send {
 /// where the backend can promise it (memory), or until the resource goes.
 #[async_trait]
 pub trait Blob: Send + Sync {
-    /// The bytes of that range, which never crosses the end of a block.
+    /// The bytes that are kept in that range, which never crosses the end of a block.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError>;
 }
 

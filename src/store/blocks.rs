@@ -1,10 +1,14 @@
 //! Cuts content into blocks while it streams in: one pass that checks UTF-8,
-//! counts lines, hashes, and never holds more than one block.
+//! counts lines, hashes and compresses. It holds a block that fills and the one
+//! before it, which is being packed meanwhile.
 
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use super::{Block, Kind, StoreError, Upload};
+use super::{
+    Block, Kind, StoreError, Upload,
+    packing::{Aside, Packed, Packer},
+};
 
 /// How much raw content a block holds at most. Small enough that a window
 /// reads little too much, large enough that a table of them stays small.
@@ -28,31 +32,65 @@ pub(super) struct BlockWriter {
     upload: Box<dyn Upload>,
     /// Less than a block that could not be passed on yet.
     rest: BytesMut,
-    blocks: Vec<Block>,
+    /// How much has been cut into blocks.
     offset: u64,
+    blocks: Vec<Block>,
+    /// Where it is between two blocks; otherwise it comes with `milling`.
+    mill: Option<Mill>,
+    milling: Option<Aside<(Mill, Milled)>>,
+}
+
+/// What every block goes through, one after the other.
+struct Mill {
+    kind: Kind,
+    packer: Packer,
+    hash: Sha256,
     line_feeds: u64,
     ends_with_line_feed: bool,
-    hash: Sha256,
+}
+
+/// A block that went through, and how many line feeds stand before it.
+struct Milled {
+    packed: Packed,
+    first_line: u64,
+}
+
+impl Mill {
+    fn take(&mut self, block: Bytes) -> Milled {
+        let first_line = self.line_feeds;
+        self.hash.update(&block);
+        if self.kind == Kind::Text {
+            self.line_feeds += memchr::memchr_iter(b'\n', &block).count() as u64;
+            self.ends_with_line_feed = block.last() == Some(&b'\n');
+        }
+        Milled { packed: self.packer.pack(block), first_line }
+    }
 }
 
 impl BlockWriter {
     pub(super) fn new(kind: Kind, upload: Box<dyn Upload>) -> Self {
-        Self::with_block_size(kind, upload, BLOCK_BYTES)
+        Self::with_block_size(kind, upload, Packer::new(), BLOCK_BYTES)
     }
 
-    /// With blocks of another size than usual.
-    pub(super) fn with_block_size(kind: Kind, upload: Box<dyn Upload>, block_bytes: usize) -> Self {
+    /// With blocks of another size, packed in another way.
+    pub(super) fn with_block_size(
+        kind: Kind,
+        upload: Box<dyn Upload>,
+        packer: Packer,
+        block_bytes: usize,
+    ) -> Self {
         debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block holds any one character");
+        let hash = Sha256::new();
+        let mill = Mill { kind, packer, hash, line_feeds: 0, ends_with_line_feed: false };
         Self {
             kind,
             block_bytes,
             upload,
             rest: BytesMut::new(),
-            blocks: Vec::new(),
             offset: 0,
-            line_feeds: 0,
-            ends_with_line_feed: false,
-            hash: Sha256::new(),
+            blocks: Vec::new(),
+            mill: Some(mill),
+            milling: None,
         }
     }
 
@@ -84,12 +122,16 @@ impl BlockWriter {
             let block = std::mem::take(&mut self.rest).freeze();
             self.emit(block).await?;
         }
-        let unfinished_line = self.offset > 0 && !self.ends_with_line_feed;
+        let (mill, last) = self.milled().await;
+        if let Some(last) = last {
+            self.pass_on(last).await?;
+        }
+        let unfinished_line = self.offset > 0 && !mill.ends_with_line_feed;
         let lines = match self.kind {
-            Kind::Text => self.line_feeds + u64::from(unfinished_line),
+            Kind::Text => mill.line_feeds + u64::from(unfinished_line),
             Kind::Binary => 0,
         };
-        let sha256 = hex(&self.hash.finalize());
+        let sha256 = hex(&mill.hash.finalize());
         let measured = Measured { size: self.offset, lines, sha256, blocks: self.blocks };
         Ok((self.upload, measured))
     }
@@ -114,16 +156,36 @@ impl BlockWriter {
         StoreError::NotText { at: self.offset + at as u64 }
     }
 
+    /// Puts a block in the mill, and passes on the one that was there.
     async fn emit(&mut self, block: Bytes) -> Result<(), StoreError> {
-        let len = block.len() as u64;
-        self.blocks.push(Block { offset: self.offset, len, first_line: self.line_feeds });
-        self.hash.update(&block);
-        if self.kind == Kind::Text {
-            self.line_feeds += memchr::memchr_iter(b'\n', &block).count() as u64;
-            self.ends_with_line_feed = block.last() == Some(&b'\n');
+        let (mut mill, done) = self.milled().await;
+        self.offset += block.len() as u64;
+        self.milling = Some(Aside::run(block.len(), move || {
+            let milled = mill.take(block);
+            (mill, milled)
+        }));
+        match done {
+            Some(done) => self.pass_on(done).await,
+            None => Ok(()),
         }
-        self.offset += len;
-        self.upload.append(block).await
+    }
+
+    /// The mill, once it is free, and what was in it.
+    async fn milled(&mut self) -> (Mill, Option<Milled>) {
+        if let Some(mill) = self.mill.take() {
+            return (mill, None);
+        }
+        let milling = self.milling.take().expect("the mill is there or at work");
+        let (mill, milled) = milling.done().await;
+        (mill, Some(milled))
+    }
+
+    async fn pass_on(&mut self, milled: Milled) -> Result<(), StoreError> {
+        let Milled { packed, first_line } = milled;
+        let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
+        let stored_len = packed.bytes.len() as u64;
+        self.blocks.push(Block { offset, len: packed.size, first_line, stored, stored_len });
+        self.upload.append(packed).await
     }
 }
 

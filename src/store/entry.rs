@@ -47,6 +47,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// How many bytes are kept of its content: fewer than its size where
+    /// blocks are compressed.
+    pub fn stored_size(&self) -> u64 {
+        self.blocks.last().map_or(0, Block::stored_end)
+    }
+
     /// Whether it has expired at that time.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.expires
@@ -89,11 +95,26 @@ pub struct Block {
     pub len: u64,
     /// How many line feeds stand before it.
     pub first_line: u64,
+    /// Where it begins in what is kept, in bytes.
+    pub stored: u64,
+    /// Its length in what is kept, in bytes: less than `len` where it is
+    /// compressed (zstd), and otherwise the same.
+    pub stored_len: u64,
 }
 
 impl Block {
     /// Where it ends.
     pub fn end(&self) -> u64 {
         self.offset + self.len
+    }
+
+    /// Where it ends in what is kept.
+    pub fn stored_end(&self) -> u64 {
+        self.stored + self.stored_len
+    }
+
+    /// Whether it is kept in fewer bytes than it has.
+    pub fn is_compressed(&self) -> bool {
+        self.stored_len < self.len
     }
 }

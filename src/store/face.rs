@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::StreamExt;
 
 use super::{
     Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
@@ -163,6 +162,7 @@ impl Store {
             lines: measured.lines,
             sha256: measured.sha256,
             blocks: measured.blocks.into(),
+            // From now on it lives, or a slow upload would be born expired.
             now: self.clock.now(),
             placement,
         };
@@ -202,7 +202,6 @@ impl Store {
         Ok(Page { entries, more })
     }
 
-    /// It counts from the moment the content is in, or a slow upload would be born expired.
     /// Removes what was to end with that session. Looks at all that the owner
     /// has, which is why sessions take their resources along only where that
     /// is asked for.
@@ -233,32 +232,6 @@ impl Store {
             return Err(StoreError::InvalidTtl(message));
         }
         Ok(ttl)
-    }
-}
-
-impl Found {
-    /// The content as a stream of blocks; in text, each is UTF-8 by itself.
-    pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
-        let Self { entry, blob } = self.clone();
-        let next = 0usize;
-        stream::try_unfold((entry, blob, next), |(entry, blob, next)| async move {
-            let Some(block) = entry.blocks.get(next).copied() else { return Ok(None) };
-            let bytes = blob.range(block.offset..block.end()).await?;
-            Ok(Some((bytes, (entry, blob, next + 1))))
-        })
-    }
-
-    /// The whole content in one piece; without a copy where it is one block.
-    pub async fn bytes(&self) -> Result<Bytes, StoreError> {
-        if let [block] = self.entry.blocks[..] {
-            return self.blob.range(block.offset..block.end()).await;
-        }
-        let mut whole = BytesMut::with_capacity(usize::try_from(self.entry.size).unwrap_or(0));
-        let mut blocks = std::pin::pin!(self.stream());
-        while let Some(block) = blocks.next().await {
-            whole.extend_from_slice(&block?);
-        }
-        Ok(whole.freeze())
     }
 }
 

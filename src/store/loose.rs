@@ -11,9 +11,10 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::{
-    Committed, Content, Details, Draft, Found, Placement, ResourceUri, StoreError, Upload,
+    Committed, Content, Details, Draft, Found, Packed, Placement, ResourceUri, StoreError, Upload,
     blocks::{BLOCK_BYTES, BlockWriter},
     memory::MemoryBlob,
+    packing::Packer,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
@@ -45,7 +46,7 @@ impl Found {
         let (kind, mut pieces) = content.into_parts();
         let blocks = Arc::new(Mutex::new(Vec::new()));
         let upload = Box::new(Loose { blocks: Arc::clone(&blocks), at: 0 });
-        let mut writer = BlockWriter::with_block_size(kind, upload, block_bytes);
+        let mut writer = BlockWriter::with_block_size(kind, upload, Packer::none(), block_bytes);
         while let Some(piece) = pieces.next().await {
             writer.write(piece.map_err(StoreError::Input)?).await?;
         }
@@ -81,10 +82,10 @@ struct Loose {
 
 #[async_trait]
 impl Upload for Loose {
-    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
-        let length = block.len() as u64;
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, block));
-        self.at += length;
+    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+        let blocks = &mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.push((self.at, block.bytes));
+        self.at += block.size;
         Ok(())
     }
 

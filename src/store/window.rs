@@ -74,7 +74,7 @@ impl Found {
                 break;
             }
             let Some(block) = blocks.next() else { break };
-            piece = self.blob.range(block.offset..block.end()).await?;
+            piece = self.block(block).await?;
         }
         let all = start + bytes.len() as u64 == entry.size;
         if all && end < bytes.len() && bytes.len() <= budget {
@@ -105,7 +105,7 @@ impl Found {
         let mut bytes = Vec::new();
         for block in blocks.iter().take_while(|block| block.offset < to) {
             let end = block.end().min(to.saturating_add(margin));
-            bytes.extend_from_slice(&self.blob.range(block.offset.max(start)..end).await?);
+            bytes.extend_from_slice(&self.part(block, block.offset.max(start)..end).await?);
         }
         if self.entry.kind == Kind::Text {
             let ahead = char_boundary(&bytes, usize::try_from(first - start).unwrap_or(0));
@@ -123,8 +123,8 @@ impl Found {
         let blocks = &self.entry.blocks;
         // The line feed before the line is in the last block that begins before it.
         let at = blocks.partition_point(|block| block.first_line < line).saturating_sub(1);
-        let block = blocks[at];
-        let mut piece = self.blob.range(block.offset..block.end()).await?;
+        let block = &blocks[at];
+        let mut piece = self.block(block).await?;
         if let Some(nth) = (line - block.first_line).checked_sub(1) {
             let nth = usize::try_from(nth).unwrap_or(usize::MAX);
             let feed = memchr::memchr_iter(b'\n', &piece).nth(nth);
@@ -342,7 +342,7 @@ mod tests {
     impl Blob for Counting {
         async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
             self.reads.fetch_add(1, Ordering::Relaxed);
-            let inside = |b: &Block| b.offset <= range.start && range.end <= b.end();
+            let inside = |b: &Block| b.stored <= range.start && range.end <= b.stored_end();
             assert!(self.found.entry.blocks.iter().any(inside), "{range:?} crosses a block's end");
             self.found.blob.range(range).await
         }

@@ -5,8 +5,8 @@ use futures_util::TryStreamExt;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Caller, Harness, in_pieces, long_text};
-use crate::store::{Content, Details, Found, Kind, WindowEnd, blocks::BLOCK_BYTES};
+use super::{Caller, Harness, in_pieces, long_text, noise};
+use crate::store::{Block, Content, Details, Found, Kind, WindowEnd, blocks::BLOCK_BYTES};
 
 /// Text of any characters is read back byte for byte, as `text/plain`.
 pub async fn text_comes_back_as_it_went_in(harness: &dyn Harness) {
@@ -124,6 +124,38 @@ pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
         let first = usize::try_from(first).expect("it is small");
         let expected = lines.iter().skip(first).take(3).copied().collect::<String>();
         assert!(window.bytes == expected.as_bytes(), "the lines from {first} are others");
+    }
+}
+
+/// Text is kept in a fraction of its size, what cannot be compressed in hardly
+/// more than that; windows are right either way, and where the two meet.
+pub async fn what_can_be_compressed_takes_less(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let mut log = String::new();
+    for n in 0..60_000u32 {
+        let (second, took, user) = (n % 60, n.wrapping_mul(2_654_435_761) % 5000, n % 977);
+        log += &format!("2026-07-28T12:00:{second:02}Z INFO {n} took {took} ms for user {user}\n");
+    }
+    let entry = alice.put("test://log", log.as_str()).await;
+    let kept = entry.stored_size();
+    assert!(kept < entry.size * 3 / 10, "{kept} of {} bytes are kept", entry.size);
+    assert!(alice.read("test://log").await == log, "the content is another");
+
+    let noise = noise(3 * BLOCK_BYTES + 5);
+    let entry = alice.put("test://noise", noise.clone()).await;
+    assert!(entry.stored_size() <= entry.size + entry.size / 100, "it has grown");
+    assert!(alice.read("test://noise").await == noise, "the content is another");
+
+    let mixed = [log.as_bytes(), &noise, log.as_bytes()].concat();
+    let entry = alice.put("test://mixed", mixed.clone()).await;
+    let found = alice.get("test://mixed").await;
+    let compressed: Vec<bool> = entry.blocks.iter().map(Block::is_compressed).collect();
+    assert!(compressed.contains(&true) && compressed.contains(&false), "{compressed:?}");
+    for border in entry.blocks.iter().map(|block| block.offset) {
+        let first = border.saturating_sub(7);
+        let window = found.bytes_from(first, 20).await.expect("it can be read");
+        let first = usize::try_from(first).expect("it is small");
+        assert_eq!(window.bytes, mixed[first..first + 20], "from byte {first}");
     }
 }
 

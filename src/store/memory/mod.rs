@@ -22,7 +22,7 @@ use crate::{auth::Owner, clock::Clock};
 /// How many expired resources are removed before others get the lock.
 const SWEEP_BATCH: usize = 256;
 
-/// How much may be kept.
+/// How much may be kept, counted before compression.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
     /// Bytes of content in all, uploads under way included.

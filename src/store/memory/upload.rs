@@ -8,14 +8,14 @@ use bytes::Bytes;
 use super::Inner;
 use crate::{
     auth::Owner,
-    store::{Blob, ChangeKind, Committed, Draft, Found, StoreError, Upload},
+    store::{Blob, ChangeKind, Committed, Draft, Found, Packed, StoreError, Upload},
 };
 
 /// The blocks of one revision. Readers hold it, so that what they began to
 /// read stays whole after the resource has gone.
 #[derive(Debug)]
 pub(in crate::store) struct MemoryBlob {
-    /// With the offset of each.
+    /// As they are kept, with where each begins in that.
     pub(in crate::store) blocks: Vec<(u64, Bytes)>,
 }
 
@@ -36,13 +36,15 @@ pub(super) struct MemoryUpload {
     inner: Arc<Inner>,
     owner: Owner,
     blocks: Vec<(u64, Bytes)>,
+    /// How much is kept.
+    stored: u64,
     /// Counted, and given back unless committed.
     reserved: u64,
 }
 
 impl MemoryUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
-        Self { inner, owner, blocks: Vec::new(), reserved: 0 }
+        Self { inner, owner, blocks: Vec::new(), stored: 0, reserved: 0 }
     }
 
     fn place(&mut self, draft: Draft) -> Result<Committed, StoreError> {
@@ -71,11 +73,12 @@ impl MemoryUpload {
 
 #[async_trait]
 impl Upload for MemoryUpload {
-    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
-        let len = block.len() as u64;
-        self.inner.shelves().reserve(&self.owner, len, &self.inner.limits)?;
-        self.blocks.push((self.reserved, block));
-        self.reserved += len;
+    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+        self.inner.shelves().reserve(&self.owner, block.size, &self.inner.limits)?;
+        self.reserved += block.size;
+        let begin = self.stored;
+        self.stored += block.bytes.len() as u64;
+        self.blocks.push((begin, block.bytes));
         Ok(())
     }
 

@@ -6,7 +6,8 @@ local ttl = tonumber(ARGV[12]) -- nil keeps the predecessor's expiry
 local predecessor = ARGV[13] -- its content's id, or '' for whatever is there
 local most_bytes, most_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
 local grace = tonumber(ARGV[16])
-local first_rest = 17 -- from there on: content that comes with the commit
+local stored = tonumber(ARGV[17]) -- how many bytes of content are kept
+local first_rest = 18 -- from there on: content that comes with the commit
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
@@ -32,7 +33,7 @@ local arrived = redis.call('STRLEN', blob)
 for at = first_rest, #ARGV do
   arrived = arrived + #ARGV[at]
 end
-if arrived ~= size then
+if arrived ~= stored then
   return refuse('lost', 0)
 end
 local used = tonumber(redis.call('HGET', index.sizes, '') or '0')

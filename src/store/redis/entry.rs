@@ -15,8 +15,9 @@ use crate::{
 pub(super) const FIELDS: [&str; 8] =
     ["meta", "blocks", "revision", "size", "created", "updated", "expires", "blob"];
 
-/// The length as u32 and the first line as u64; offsets follow from lengths.
-const BLOCK_BYTES: usize = 12;
+/// The length and the stored length as u32, the first line as u64; offsets
+/// follow from lengths.
+const BLOCK_BYTES: usize = 16;
 
 pub(super) fn key(shard: &Shard, owner: &Owner, uri: &str) -> String {
     shard.key_with("entry", owner.as_str(), uri)
@@ -78,25 +79,29 @@ pub(super) fn meta(entry: &Entry) -> String {
 
 pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(blocks.len() * BLOCK_BYTES);
+    let short = |len| u32::try_from(len).expect("a block is no longer than a quarter of a MiB");
     for block in blocks {
-        let len = u32::try_from(block.len).expect("a block is no longer than a quarter of a MiB");
-        bytes.extend(len.to_le_bytes());
+        bytes.extend(short(block.len).to_le_bytes());
+        bytes.extend(short(block.stored_len).to_le_bytes());
         bytes.extend(block.first_line.to_le_bytes());
     }
     bytes
 }
 
 fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
-    let mut offset = 0;
-    let block = |bytes: &[u8]| {
-        let (len, first_line) = bytes.split_first_chunk().unwrap_or((&[0; 4], &[]));
-        let len = u64::from(u32::from_le_bytes(*len));
-        let first_line = first_line.first_chunk().copied().map_or(0, u64::from_le_bytes);
-        let block = Block { offset, len, first_line };
-        offset = block.end();
+    let (mut offset, mut stored) = (0, 0);
+    let block = |bytes: &[u8; BLOCK_BYTES]| {
+        let [len, stored_len, low, high] = std::array::from_fn(|at| {
+            u32::from_le_bytes(std::array::from_fn(|n| bytes[4 * at + n]))
+        });
+        let first_line = u64::from(high) << 32 | u64::from(low);
+        let (len, stored_len) = (u64::from(len), u64::from(stored_len));
+        let block = Block { offset, len, first_line, stored, stored_len };
+        (offset, stored) = (block.end(), block.stored_end());
         block
     };
-    bytes.chunks_exact(BLOCK_BYTES).map(block).collect()
+    let (blocks, _) = bytes.as_chunks();
+    blocks.iter().map(block).collect()
 }
 
 /// What is there under [`FIELDS`].

@@ -143,7 +143,10 @@ impl Inner {
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
-            let call = rest.iter().fold(call.arg(millis(GRACE)), |call, rest| call.arg(&rest[..]));
+            let call =
+                rest.iter().fold(call.arg(millis(GRACE)).arg(entry.stored_size()), |call, rest| {
+                    call.arg(&rest[..])
+                });
             let answer = self.run(&call).await.map_err(unavailable)?;
             match answer.0.as_str() {
                 "changed" => {}

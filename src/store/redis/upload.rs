@@ -11,7 +11,7 @@ use super::{Inner, entry, millis, unavailable};
 use crate::{
     auth::Owner,
     redis::{RedisError, cmd, pipe},
-    store::{Committed, Draft, StoreError, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, Packed, StoreError, Upload, blocks::BLOCK_BYTES},
 };
 
 /// How much is collected before it is sent. What is left at the end goes with
@@ -27,7 +27,10 @@ pub(super) struct RedisUpload {
     /// Of the content; of no other ever.
     id: String,
     key: String,
+    /// How much content has come.
     size: u64,
+    /// How much is kept of it.
+    stored: u64,
     /// What is not sent yet.
     held: Vec<Bytes>,
     /// What is being sent, while more comes, and how much is there then.
@@ -40,7 +43,17 @@ impl RedisUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
         let id = inner.random.id();
         let key = entry::blob_key(&inner.shard_of(&owner), &id);
-        Self { inner, owner, id, key, size: 0, held: Vec::new(), sending: None, mine: true }
+        Self {
+            inner,
+            owner,
+            id,
+            key,
+            size: 0,
+            stored: 0,
+            held: Vec::new(),
+            sending: None,
+            mine: true,
+        }
     }
 
     /// Until what was sent has arrived.
@@ -70,26 +83,27 @@ impl RedisUpload {
             let there: Vec<u64> = inner.redis.pipeline(&append).await?;
             Ok(there.last().copied().unwrap_or_default())
         }));
-        self.sending = Some((sending, self.size));
+        self.sending = Some((sending, self.stored));
     }
 }
 
 #[async_trait]
 impl Upload for RedisUpload {
-    async fn append(&mut self, block: Bytes) -> Result<(), StoreError> {
+    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit does not fill Redis first.
-        if self.size + block.len() as u64 > self.inner.limits.bytes_per_owner {
+        if self.size + block.size > self.inner.limits.bytes_per_owner {
             return Err(StoreError::Full(format!(
                 "The content has more bytes than all your resources may have together ({}). Store less.",
                 self.inner.limits.bytes_per_owner
             )));
         }
-        if self.held.iter().map(Bytes::len).sum::<usize>() + block.len() > WINDOW {
+        if self.held.iter().map(Bytes::len).sum::<usize>() + block.bytes.len() > WINDOW {
             self.arrived().await?;
             self.send();
         }
-        self.size += block.len() as u64;
-        self.held.push(block);
+        self.size += block.size;
+        self.stored += block.bytes.len() as u64;
+        self.held.push(block.bytes);
         Ok(())
     }
 
@@ -109,7 +123,7 @@ impl Drop for RedisUpload {
     fn drop(&mut self) {
         // It would expire, but may be large. Where nothing runs any more, it does expire.
         if self.mine
-            && self.size > 0
+            && self.stored > 0
             && let Ok(runtime) = Handle::try_current()
         {
             let (inner, key) = (Arc::clone(&self.inner), self.key.clone());

@@ -7,8 +7,13 @@ use futures_util::stream;
 use super::{lasting, maintained, on, patiently, settings, uri};
 use crate::{
     auth::Owner,
-    redis::{Redis, cmd, testing::RedisServer},
-    store::{Content, Details, StoreError, blocks::BLOCK_BYTES},
+    random::Random,
+    redis::{
+        Redis, cmd,
+        layout::{self, Layout},
+        testing::RedisServer,
+    },
+    store::{Content, Details, StoreError, blocks::BLOCK_BYTES, contract::noise},
 };
 
 /// All keys but those that say which layout this is, with the milliseconds
@@ -89,7 +94,7 @@ async fn content_that_never_arrives_expires_and_what_is_given_up_goes_at_once() 
     let store = on(&server).await;
     let owner = Owner::new("alice");
     let halfway = async {
-        let pieces = stream::iter([Ok(vec![1; 5 * BLOCK_BYTES].into())]);
+        let pieces = stream::iter([Ok(noise(5 * BLOCK_BYTES).into())]);
         let content =
             Content::byte_stream(futures_util::StreamExt::chain(pieces, stream::pending()));
         store.create(&owner, uri("x:1"), content, Details::default()).await
@@ -128,4 +133,31 @@ async fn what_cannot_be_read_is_damage_to_that_resource_alone() {
     assert_eq!(page.entries.iter().map(|e| e.uri.as_str()).collect::<Vec<_>>(), ["x:2"]);
     store.create(&owner, uri("x:1"), "anew".into(), Details::default()).await.expect("it fits");
     assert_eq!(super::read(&store, &owner, "x:1").await, "anew");
+}
+
+#[tokio::test]
+async fn what_was_stored_before_there_was_compression_is_read_after_the_migration() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let (store, owner) = (on(&server).await, Owner::new("alice"));
+    let content = noise(2 * BLOCK_BYTES + 5);
+    store.create(&owner, uri("x:1"), content.clone().into(), Details::default()).await.expect("ok");
+
+    // As the first layout has it: the stored length is not in the table.
+    let shard = redis.keys().shard_of("alice");
+    let entry = super::super::entry::key(&shard, &owner, "x:1");
+    let table: Vec<u8> =
+        redis.query(cmd("HGET").arg(&entry).arg("blocks")).await.expect("it has a table");
+    let old: Vec<u8> = table.chunks(16).flat_map(|b| [&b[..4], &b[8..]].concat()).collect();
+    assert_eq!(old.len(), 3 * 12);
+    let mut set = cmd("HSET");
+    redis.query::<()>(set.arg(&entry).arg("blocks").arg(&old)).await.expect("it is set");
+    for shard in redis.keys().shards() {
+        let mut set = cmd("SET");
+        redis.query::<()>(set.arg(layout::key(&shard)).arg(1)).await.expect("it is set");
+    }
+
+    let done = Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
+    assert_eq!(done[0].number, 2);
+    assert!(super::read(&store, &owner, "x:1").await == content, "the content is another");
 }

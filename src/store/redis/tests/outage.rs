@@ -9,9 +9,15 @@ use tokio::time::Instant;
 use super::{heard, maintained, patiently, read, replica, settings, uri};
 use crate::{
     auth::Owner,
-    redis::{Redis, RedisSettings, cmd, layout, testing::RedisServer},
+    redis::{
+        Redis, RedisSettings, cmd,
+        layout::{self, Layout},
+        testing::RedisServer,
+    },
     store::{
-        ChangeKind, Content, Details, Store, StoreError, blocks::BLOCK_BYTES, contract::Setup,
+        ChangeKind, Content, Details, Store, StoreError,
+        blocks::BLOCK_BYTES,
+        contract::{Setup, noise},
     },
 };
 
@@ -121,7 +127,7 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     store.delete(&owner, &uri("x:0")).await.expect("it can be deleted");
     let before = blobs(&redis).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let pieces = stream::iter([Ok(vec![b'x'; 3 * BLOCK_BYTES].into())]);
+    let pieces = stream::iter([Ok(noise(4 * BLOCK_BYTES).into())]);
     let pieces = pieces.chain(stream::once(async {
         ended.await.map_err(std::io::Error::other)?;
         Ok(Bytes::new())
@@ -140,7 +146,7 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     server.resume();
     recovered(&store, &owner).await;
     // Redis has done meanwhile what it was asked for before.
-    assert_eq!(read(&store, &owner, "x:1").await.len(), 3 * BLOCK_BYTES);
+    assert_eq!(read(&store, &owner, "x:1").await.len(), 4 * BLOCK_BYTES);
 }
 
 #[tokio::test]
@@ -164,7 +170,8 @@ async fn a_layout_that_has_moved_on_is_not_touched() {
     let store = on(&server).await;
     let owner = Owner::new("alice");
     let shard = redis.keys().shard_of("alice");
-    redis.query::<()>(cmd("SET").arg(layout::key(&shard)).arg(2)).await.expect("it can be set");
+    let newer = Layout::current().version() + 1;
+    redis.query::<()>(cmd("SET").arg(layout::key(&shard)).arg(newer)).await.expect("it can be set");
     for refused in
         [create(&store, &owner, "x:1").await, store.delete(&owner, &uri("x:1")).await.map(|_| ())]
     {
