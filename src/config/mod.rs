@@ -304,8 +304,11 @@ impl Config {
             .ignore_empty(true)
             .source(environment);
         let read = builder.add_source(environment).build();
-        read.and_then(::config::Config::try_deserialize)
-            .map_err(|error| ConfigError(format!("The configuration cannot be used: {error}")))
+        read.and_then(::config::Config::try_deserialize).map_err(|error| {
+            let in_file = file.and_then(first_fault);
+            let problem = in_file.unwrap_or_else(|| error.to_string());
+            ConfigError(format!("The configuration cannot be used: {problem}"))
+        })
     }
 
     /// Checks what types alone do not say.
@@ -409,6 +412,15 @@ impl Config {
     pub fn grace(&self) -> Duration {
         Duration::from_secs(self.server.grace)
     }
+}
+
+/// What is wrong with a file by itself, with the place where it stands, which
+/// sources that were put together do not know.
+fn first_fault(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let error = toml::from_str::<Config>(&text).err()?;
+    let line = text[..error.span()?.start].matches('\n').count() + 1;
+    Some(format!("{}:{line}: {}", file.display(), error.message()))
 }
 
 #[cfg(test)]
