@@ -24,7 +24,13 @@ pub struct Control {
     wish: Mutex<Option<Wish>>,
     task: OnceLock<TaskHandle>,
     waker: AtomicWaker,
+    /// How many calls it is within.
+    depth: u8,
 }
+
+/// How deep calls may lie within each other. Tools that call each other in a
+/// circle would otherwise go on until there is no stack left.
+const DEEPEST: u8 = 4;
 
 enum Wish {
     Fail(Fault),
@@ -56,6 +62,19 @@ impl Control {
     fn wish(&self, wish: Wish) {
         *self.lock() = Some(wish);
         self.waker.wake();
+    }
+
+    /// For a call within this one.
+    ///
+    /// # Errors
+    /// When it would lie too deep.
+    pub(super) fn nested(&self) -> Result<Self, Fault> {
+        if self.depth == DEEPEST {
+            return Err(Fault::Internal(format!(
+                "Tools call each other more than {DEEPEST} deep. They probably go round in a circle."
+            )));
+        }
+        Ok(Self { depth: self.depth + 1, ..Self::default() })
     }
 
     /// The task that the call has become, if it has.

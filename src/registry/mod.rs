@@ -58,4 +58,5 @@ pub use structured::{Structure, Structured};
 pub use template::{Template, Variables};
 pub use tool::Tool;
 pub use uri_template::UriTemplate;
+pub(crate) use uri_template::leads_out;
 pub use web::HttpResource;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::CallToolResult;
 use serde_json::Value;
 
-use super::{Asking, Context, Control, Scope};
+use super::{Asking, Context, Scope};
 use crate::protocol::Fault;
 
 impl<S> Context<S> {
@@ -13,9 +13,10 @@ impl<S> Context<S> {
     /// checks, and with its own progress and questions kept from the client.
     ///
     /// # Errors
-    /// As the caller would see it.
+    /// As the caller would see it; [`Fault::Internal`] when calls lie more than
+    /// 4 deep within each other.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
-        let control = Arc::new(Control::default());
+        let control = Arc::new(self.scope().control.nested()?);
         let asking = Asking::No("A step of another call cannot ask the client.");
         let scope = Scope {
             progress_token: None,
@@ -23,8 +24,9 @@ impl<S> Context<S> {
             control: Arc::clone(&control),
             ..self.scope().clone()
         };
-        let call = std::pin::pin!(self.registry().call_tool(name, Some(arguments), scope));
-        match control.run(&asking, call).await? {
+        // On the heap, since calls may lie within each other.
+        let mut call = Box::pin(self.registry().call_tool(name, Some(arguments), scope));
+        match control.run(&asking, call.as_mut()).await? {
             Ok(result) => result,
             // Without a client to follow it, a call never becomes a task.
             Err(_) => Err(Fault::Internal(format!("The tool {name} did not come to an end."))),

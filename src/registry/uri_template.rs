@@ -12,6 +12,7 @@ use super::Variables;
 /// let variables = template.matches("logs://web%20app/2026-01-01").unwrap();
 /// assert_eq!(variables["service"], "web app");
 /// assert!(template.matches("logs://web/2026/01").is_none());
+/// assert_eq!(template.matches("logs://a%2Fb/2026-01-01").unwrap()["service"], "a/b");
 /// assert!(template.matches("logs://..%2fetc/passwd").is_none());
 /// assert!(UriTemplate::parse("logs://{a}{b}").is_err());
 ///
@@ -147,9 +148,29 @@ fn decode(encoded: &str, many: bool) -> Option<String> {
     }
     let text = String::from_utf8(bytes).ok()?;
     // After decoding, so that an encoded slash hides nothing.
-    let is_name = |s: &str| !matches!(s, "" | "." | "..") && !s.contains(['/', '\\', '\0']);
-    let is_fine = if many { text.split('/').all(is_name) } else { is_name(&text) };
-    is_fine.then_some(text)
+    leads_out(&text, many).is_none().then_some(text)
+}
+
+/// Why a value must not stand in a URI, since a handler that takes it for the
+/// name of a file, or for a path, would be led elsewhere. An encoded slash in
+/// a value of one segment is data: what it leads to lies further down at most.
+pub(crate) fn leads_out(value: &str, many: bool) -> Option<&'static str> {
+    let mut segments = value.split(['/', '\\']);
+    if value.is_empty() {
+        Some("is empty")
+    } else if value.contains('\0') {
+        Some("holds a NUL")
+    } else if value.starts_with(['/', '\\']) {
+        Some("begins with a slash")
+    } else if segments.any(|segment| matches!(segment, "." | "..")) {
+        Some("leads out of its place with dots")
+    } else if many && value.contains('\\') {
+        Some("holds a backslash")
+    } else if many && value.split('/').any(str::is_empty) {
+        Some("has an empty segment")
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

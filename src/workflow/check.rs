@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    DataSource, Pattern, ResourceHandle, SequentialWorkflow, WorkflowStep,
+    DataSource, ResourceHandle, SequentialWorkflow, WorkflowStep,
     source::{Origin, Piece, pieces},
 };
 use crate::registry::Catalog;
@@ -189,6 +189,10 @@ impl Check<'_> {
         if step.for_each.is_some() {
             self.found(Some(step), "for_each reads resources; a step with a tool cannot have it");
         }
+        if self.workflow.also.is_some() && *tool == self.workflow.name {
+            self.found(Some(step), "it calls its own workflow, which would never end");
+            return;
+        }
         let Some(schema) = self.catalog.input_schema(tool) else {
             self.found(Some(step), format!("there is no tool {tool:?}"));
             return;
@@ -220,10 +224,10 @@ impl Check<'_> {
         let mut used = BTreeMap::new();
         for resource in &step.resources {
             let ResourceHandle::Uri(uri) = resource else { continue };
-            let pattern = match Pattern::parse(uri) {
+            let pattern = match uri.pattern() {
                 Ok(pattern) => pattern,
                 Err(error) => {
-                    self.found(Some(step), format!("the URI {uri:?}: {error}"));
+                    self.found(Some(step), format!("the URI {:?}: {error}", uri.text()));
                     continue;
                 }
             };
@@ -236,11 +240,11 @@ impl Check<'_> {
                 );
             }
             for variable in pattern.variables() {
-                used.insert(variable.to_owned(), uri.clone());
+                used.insert(variable, uri.text());
             }
         }
         for (variable, uri) in &used {
-            if !step.template_bindings.contains_key(variable) {
+            if !step.template_bindings.contains_key(*variable) {
                 self.found(
                     Some(step),
                     format!(
@@ -249,7 +253,7 @@ impl Check<'_> {
                 );
             }
         }
-        for variable in step.template_bindings.keys().filter(|v| !used.contains_key(*v)) {
+        for variable in step.template_bindings.keys().filter(|v| !used.contains_key(v.as_str())) {
             self.found(Some(step), format!("{variable:?} is bound and stands in none of its URIs"));
         }
         if let Some(each) = &step.for_each {

@@ -15,7 +15,19 @@ pub struct SequentialWorkflow {
     pub(super) instructions: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) arguments: Vec<Argument>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) also: Option<Also>,
     pub(super) steps: Vec<WorkflowStep>,
+}
+
+/// What a workflow is besides a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Also {
+    /// A tool.
+    Tool,
+    /// A tool whose calls become tasks where the client can follow one.
+    Task,
 }
 
 /// An argument of the prompt.
@@ -57,6 +69,7 @@ impl SequentialWorkflow {
             description: description.into(),
             instructions: None,
             arguments: Vec::new(),
+            also: None,
             steps: Vec::new(),
         }
     }
@@ -97,6 +110,24 @@ impl SequentialWorkflow {
     #[must_use]
     pub fn step(mut self, step: WorkflowStep) -> Self {
         self.steps.push(step);
+        self
+    }
+
+    /// Offers it as a tool as well, for models in hosts that leave prompts to
+    /// people: its arguments are the prompt's, its result is the transcript as
+    /// text, with the outcome as structured content. A run that fails is a
+    /// failure of the tool's.
+    #[must_use]
+    pub fn as_tool(mut self) -> Self {
+        self.also = Some(Also::Tool);
+        self
+    }
+
+    /// The same for a workflow that takes long: a call becomes a task where
+    /// the client can follow one, and the task says which step it is at.
+    #[must_use]
+    pub fn as_task(mut self) -> Self {
+        self.also = Some(Also::Task);
         self
     }
 

@@ -41,6 +41,7 @@
 mod check;
 mod definition;
 pub mod dsl;
+mod outcome;
 mod pattern;
 mod register;
 mod run;
@@ -50,7 +51,7 @@ mod transcript;
 
 pub use check::{Problem, problems};
 pub use definition::{Argument, ArgumentKind, SequentialWorkflow};
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{Pattern, PatternError, WrittenUri};
 pub use register::{prompt, prompt_showing};
 pub use source::{
     DataSource, SourceError, Transform, constant, field, from_step, prompt_arg, template,

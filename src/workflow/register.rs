@@ -1,15 +1,18 @@
-//! A workflow as a prompt of a server.
+//! A workflow as a prompt of a server, and as a tool where its author wants it.
 
 use std::sync::Arc;
 
-use rmcp::model::JsonObject;
+use rmcp::model::{CallToolResult, GetPromptResult, JsonObject};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{Problem, SequentialWorkflow, check, run};
-use crate::registry::{Builder, Context, Prompt};
+use super::{Problem, SequentialWorkflow, check, definition::Also, outcome::Outcome, run};
+use crate::registry::{Builder, Context, Prompt, Structured, Tool};
 
 /// Offers a workflow as a prompt, and has it checked against everything that
-/// the server offers in the end: `builder.with(workflow::prompt(hint))`.
+/// the server offers in the end: `builder.with(workflow::prompt(hint))`. One
+/// that is also a tool ([`SequentialWorkflow::as_tool`]) is offered as both.
 pub fn prompt<S: Send + Sync + 'static>(
     workflow: SequentialWorkflow,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
@@ -23,22 +26,69 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
     show: impl Fn(&Problem) -> String + Send + 'static,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     let workflow = Arc::new(workflow);
-    move |builder| {
-        let schema = match workflow.schema() {
-            Value::Object(schema) => schema,
-            _ => JsonObject::new(),
-        };
-        let (checked, running) = (Arc::clone(&workflow), Arc::clone(&workflow));
-        let prompt = Prompt::new(move |ctx: Context<S>, arguments: JsonObject| {
-            let workflow = Arc::clone(&running);
-            async move { run::run(&workflow, &ctx, arguments).await }
-        })
-        .name(workflow.name.clone())
-        .description(workflow.description.clone())
-        .input_schema(schema);
-        builder.prompt(prompt).check(move |catalog, faults| {
-            let problems = check::problems(&checked, catalog);
+    move |mut builder| {
+        if let Some(also) = workflow.also {
+            builder = builder.tool(as_tool(Arc::clone(&workflow), also));
+        }
+        builder.prompt(as_prompt(Arc::clone(&workflow))).check(move |catalog, faults| {
+            let problems = check::problems(&workflow, catalog);
             faults.extend(problems.iter().map(show));
         })
+    }
+}
+
+fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Prompt<S> {
+    let (name, description) = (workflow.name.clone(), workflow.description.clone());
+    let schema = schema(&workflow);
+    Prompt::new(move |ctx: Context<S>, arguments: JsonObject| {
+        let workflow = Arc::clone(&workflow);
+        async move {
+            let (transcript, outcome) = run::run(&workflow, &ctx, arguments).await;
+            let mut result = GetPromptResult::new(transcript.messages);
+            result.description = Some(workflow.description.clone());
+            result.meta = Some(outcome.to_meta());
+            result
+        }
+    })
+    .name(name)
+    .description(description)
+    .input_schema(schema)
+}
+
+/// What a tool's caller is told, as structured content.
+#[derive(Serialize, JsonSchema)]
+struct Told {
+    #[serde(flatten)]
+    outcome: Outcome,
+    /// What was found: some hosts show a model the structured content alone.
+    transcript: String,
+}
+
+fn as_tool<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>, also: Also) -> Tool<S> {
+    let (name, description) = (workflow.name.clone(), workflow.description.clone());
+    let schema = schema(&workflow);
+    Tool::new(move |ctx: Context<S>, arguments: JsonObject| {
+        let workflow = Arc::clone(&workflow);
+        async move {
+            if also == Also::Task {
+                ctx.into_task().await;
+            }
+            let (transcript, outcome) = run::run(&workflow, &ctx, arguments).await;
+            let (transcript, content) = transcript.into_content();
+            let mut result = CallToolResult::success(content);
+            result.is_error = Some(outcome.is_failure());
+            result.meta = Some(outcome.to_meta());
+            (Structured(Told { outcome, transcript }), result)
+        }
+    })
+    .name(name)
+    .description(description)
+    .input_schema(schema)
+}
+
+fn schema(workflow: &SequentialWorkflow) -> JsonObject {
+    match workflow.schema() {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
     }
 }

@@ -2,18 +2,16 @@
 
 use std::{fmt::Write, time::Duration};
 
-use rmcp::model::{CallToolResult, GetPromptResult, JsonObject, MetaObject};
-use serde_json::{Value, json};
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::Value;
 
 use super::{
     DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
+    outcome::{Outcome, Status},
     source::{Bindings, Origin, Piece, pieces},
     transcript::Transcript,
 };
 use crate::registry::Context;
-
-/// Where the outcome stands in the result's `_meta`.
-const META: &str = "larder/workflow";
 
 /// What became of a step.
 enum Step {
@@ -35,52 +33,39 @@ struct Run<'a, S> {
     transcript: Transcript,
 }
 
+/// Runs it: what was said, and what came of it.
 pub(super) async fn run<S>(
     workflow: &SequentialWorkflow,
     ctx: &Context<S>,
     arguments: JsonObject,
-) -> GetPromptResult {
+) -> (Transcript, Outcome) {
     let bindings = Bindings { arguments, ..Bindings::default() };
     let mut run = Run { ctx, bindings, transcript: Transcript::default() };
     run.begin(workflow);
-    let mut statuses = Vec::new();
-    let mut outcome = json!({ "outcome": "completed" });
+    let mut outcome = Outcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
-    for (done, step) in (0u32..).zip(&workflow.steps) {
+    for ((done, step), next) in (0u32..).zip(&workflow.steps).zip(1..) {
         ctx.progress(f64::from(done), Some(f64::from(total)), Some(&step.name)).await;
         if step.handoff {
-            run.hand_over(step, &workflow.steps[statuses.len() + 1..]);
-            outcome = json!({ "outcome": "handoff", "step": step.name });
-            break;
+            run.hand_over(step, &workflow.steps[next..]);
+            outcome.handed_over(&step.name);
+            return (run.transcript, outcome);
         }
-        let status = match run.step(step).await {
-            Step::Done => "done",
+        match run.step(step).await {
+            Step::Done => outcome.went_by(&step.name, Status::Done),
             Step::Skipped(reason) => {
                 run.transcript.assistant(format!("I skip {:?}: {reason}.", step.name));
-                "skipped"
+                outcome.went_by(&step.name, Status::Skipped);
             }
             Step::Failed { reason, retryable } => {
-                run.fail(step, &reason, &workflow.steps[statuses.len() + 1..]);
-                outcome = json!({ "outcome": "failed", "step": step.name, "reason": reason });
-                if retryable {
-                    outcome["retryable"] = json!(true);
-                }
-                statuses.push(json!({ "name": step.name, "status": "failed" }));
-                break;
+                run.fail(step, &reason, &workflow.steps[next..]);
+                outcome.failed(&step.name, reason, retryable);
+                return (run.transcript, outcome);
             }
-        };
-        statuses.push(json!({ "name": step.name, "status": status }));
+        }
     }
-    if outcome["outcome"] == "completed" {
-        ctx.progress(f64::from(total), Some(f64::from(total)), None).await;
-    }
-    outcome["steps"] = json!(statuses);
-    let mut result = GetPromptResult::new(run.transcript.messages);
-    result.description = Some(workflow.description.clone());
-    let mut meta = MetaObject::new();
-    meta.0.insert(META.to_owned(), outcome);
-    result.meta = Some(meta);
-    result
+    ctx.progress(f64::from(total), Some(f64::from(total)), None).await;
+    (run.transcript, outcome)
 }
 
 impl<S> Run<'_, S> {
@@ -158,16 +143,16 @@ impl<S> Run<'_, S> {
                 ResourceHandle::From { uri } => {
                     uris.push(uri.text(&self.bindings).map_err(|e| ended("the resource", &e))?);
                 }
-                ResourceHandle::Uri(text) => {
+                ResourceHandle::Uri(uri) => {
                     // Checked when the server was built.
                     let pattern =
-                        Pattern::parse(text).map_err(|e| Step::failed(format!("{text}: {e}")))?;
-                    if pattern.literal().is_some() {
-                        uris.push(text.clone());
+                        uri.pattern().map_err(|e| Step::failed(format!("{}: {e}", uri.text())))?;
+                    if let Some(literal) = pattern.literal() {
+                        uris.push(literal.to_owned());
                     } else if step.for_each.is_some() {
-                        self.uris_for_each(step, &pattern, &mut uris)?;
+                        self.uris_for_each(step, pattern, &mut uris)?;
                     } else {
-                        uris.push(self.uri(step, &pattern, None)?);
+                        uris.push(self.uri(step, pattern, None)?);
                     }
                 }
             }

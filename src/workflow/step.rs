@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::DataSource;
+use super::{DataSource, WrittenUri};
 
 /// A tool, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ToolHandle {
 #[serde(untagged)]
 pub enum ResourceHandle {
     /// `docs://{page_id}`
-    Uri(String),
+    Uri(WrittenUri),
     /// A whole URI that another step has made.
     From {
         /// Where it comes from.
@@ -34,7 +34,7 @@ pub enum ResourceHandle {
 impl ResourceHandle {
     /// The resource at that URI.
     pub fn new(uri: impl Into<String>) -> Self {
-        Self::Uri(uri.into())
+        Self::Uri(uri.into().into())
     }
 
     /// The resource whose URI this gives, such as one that a tool has put by.

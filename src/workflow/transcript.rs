@@ -32,6 +32,34 @@ impl Transcript {
         self.messages.push(PromptMessage::new(Role::User, content));
     }
 
+    /// For a tool's result: all of it as one text, and after it what is no text.
+    /// Hosts differ in what they show of embedded resources, so those that are
+    /// text stand in the text.
+    pub(super) fn into_content(self) -> (String, Vec<ContentBlock>) {
+        let (mut texts, mut others) = (Vec::new(), Vec::new());
+        for message in self.messages {
+            match message.content {
+                ContentBlock::Text(text) => texts.push(text.text),
+                ContentBlock::Resource(embedded) => match &embedded.resource {
+                    ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                        let mime_type = mime_type.as_deref().unwrap_or_default();
+                        texts.push(format!("{uri} ({mime_type}):\n{text}"));
+                    }
+                    ResourceContents::BlobResourceContents { uri, .. } => {
+                        texts.push(format!("{uri} is not text."));
+                        others.push(ContentBlock::Resource(embedded));
+                    }
+                    _ => others.push(ContentBlock::Resource(embedded)),
+                },
+                other => others.push(other),
+            }
+        }
+        let text = texts.join("\n\n");
+        let mut content = vec![ContentBlock::text(&text)];
+        content.append(&mut others);
+        (text, content)
+    }
+
     /// Shows a resource under its own URI, with its own type: whole where it
     /// is small, as a link otherwise. Gives what later steps can use of it.
     pub(super) async fn resource(&mut self, found: &Found) -> Result<Value, StoreError> {

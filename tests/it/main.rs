@@ -44,5 +44,4 @@ mod stdio;
 mod support;
 mod tasks;
 mod time;
-mod workflow_checks;
 mod workflows;

@@ -48,7 +48,8 @@ fn registry() -> Registry {
         ))
         .with(workflow::prompt(
             SequentialWorkflow::new("reads", "Reads it")
-                .step(read_resource("docs://secret").named("read")),
+                .step(read_resource("docs://secret").named("read"))
+                .as_tool(),
         ))
         .with(tools::reading(ToolOptions::default()))
         .build()
@@ -95,7 +96,7 @@ async fn what_one_may_not_use_is_not_listed() {
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
     for (client, tools, prompts, resources, templates) in
-        [(&reader, 7, 2, 1, 0), (&admin, 9, 3, 2, 1)]
+        [(&reader, 8, 2, 1, 0), (&admin, 10, 3, 2, 1)]
     {
         assert_eq!(client.list("tools/list", "tools").await.len(), tools);
         assert_eq!(client.list("prompts/list", "prompts").await.len(), prompts);
@@ -192,6 +193,9 @@ async fn a_workflow_does_not_lead_around_the_scopes_of_its_steps() {
         let done = admin.send("prompts/get", json!({ "name": name })).await.result();
         assert_eq!(done["_meta"]["larder/workflow"]["outcome"], "completed", "{done}");
     }
+    let refused = reader.call("reads", json!({})).await.failure();
+    assert!(refused.contains("needs a token with the scope"), "{refused}");
+    assert!(admin.call("reads", json!({})).await.text().contains("docs://secret"));
 }
 
 #[tokio::test]

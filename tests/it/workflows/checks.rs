@@ -147,6 +147,17 @@ fn steps_must_make_sense() {
 }
 
 #[test]
+fn the_short_forms_are_the_long_ones() {
+    let long = WorkflowStep::new("read docs://{a}", ResourceHandle::new("docs://{a}"));
+    assert_eq!(read_resource("docs://{a}"), long);
+    assert_eq!(read_resources("docs://{a}"), long);
+    let named = WorkflowStep::new("page", ResourceHandle::new("docs://{a}"));
+    assert_eq!(read_resource("docs://{a}").named("page"), named);
+    let workflow = || SequentialWorkflow::new("w", "A workflow").step(find("find"));
+    assert_eq!(workflow().finish(), workflow());
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let workflow = SequentialWorkflow::new("bad name", "A workflow")
         .step(WorkflowStep::new("one", ToolHandle::new("lose")))
@@ -161,6 +172,7 @@ fn a_workflow_is_written_and_read_again() {
     let workflow = SequentialWorkflow::new("w", "A workflow")
         .typed_argument("n", ArgumentKind::Integer, "How many", true)
         .with_instructions("Be brief.")
+        .as_task()
         .step(find("find").bind("found").retryable().with_guidance("Looking for {n}"))
         .step(
             read_resources("docs://{page}")

@@ -1,0 +1,79 @@
+//! What came of a run, for programs.
+
+use rmcp::model::MetaObject;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+/// Where the outcome stands in a result's `_meta`.
+const META: &str = "larder/workflow";
+
+/// What came of a run.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(super) struct Outcome {
+    /// How it ended.
+    #[serde(rename = "outcome")]
+    end: End,
+    /// The step that ended it before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Whether it may go well another time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    retryable: bool,
+    /// The steps that it came to, in their order.
+    steps: Vec<Came>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum End {
+    #[default]
+    Completed,
+    Failed,
+    Handoff,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Came {
+    name: String,
+    status: Status,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    Done,
+    Skipped,
+    Failed,
+}
+
+impl Outcome {
+    pub(super) fn went_by(&mut self, step: &str, status: Status) {
+        self.steps.push(Came { name: step.to_owned(), status });
+    }
+
+    pub(super) fn failed(&mut self, step: &str, reason: String, retryable: bool) {
+        self.went_by(step, Status::Failed);
+        self.end = End::Failed;
+        (self.step, self.reason, self.retryable) = (Some(step.to_owned()), Some(reason), retryable);
+    }
+
+    pub(super) fn handed_over(&mut self, step: &str) {
+        (self.end, self.step) = (End::Handoff, Some(step.to_owned()));
+    }
+
+    pub(super) fn is_failure(&self) -> bool {
+        self.end == End::Failed
+    }
+
+    /// For a result's `_meta`.
+    pub(super) fn to_meta(&self) -> MetaObject {
+        let mut meta = MetaObject::new();
+        meta.0.insert(META.to_owned(), json!(self));
+        meta
+    }
+}

@@ -1,0 +1,204 @@
+//! Workflows as tools, and as tasks.
+
+use larder::{
+    registry::{Registry, Resource},
+    workflow::{dsl::*, prompt},
+};
+use serde_json::{Value, json};
+
+use super::{client, get, two_slow_steps, user, workflow};
+use crate::support::{Beat, Legacy, Modern, Server, patiently};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+fn looks_and_reads() -> SequentialWorkflow {
+    workflow()
+        .typed_argument("n", ArgumentKind::Integer, "How many", true)
+        .step(user().arg("count", prompt_arg("n")).with_resource("docs://static-page"))
+        .step(read_resource("docs://picture").named("picture"))
+        .as_tool()
+}
+
+#[tokio::test]
+async fn it_is_listed_with_the_prompts_arguments() {
+    let (_server, client, _) = client(looks_and_reads()).await;
+    let tools = client.list("tools/list", "tools").await;
+    let tool = tools.iter().find(|tool| tool["name"] == "w").unwrap();
+    assert_eq!(tool["description"], "Do it");
+    let input = &tool["inputSchema"];
+    assert_eq!(input["properties"]["n"], json!({ "type": "integer", "description": "How many" }));
+    assert_eq!(input["required"], json!(["n"]));
+    let output = &tool["outputSchema"];
+    assert_eq!(output["type"], "object");
+    assert!(output["properties"]["outcome"].is_object(), "{output}");
+    // Nobody else's workflow is a tool.
+    assert_eq!(client.list("prompts/list", "prompts").await.len(), 1);
+}
+
+#[tokio::test]
+async fn its_result_is_what_the_prompt_says() {
+    let (_server, client, _) = client(looks_and_reads()).await;
+    let said = get(&client, json!({ "n": "2" })).await;
+    let result = client.call("w", json!({ "n": 2 })).await.result();
+    assert_ne!(result["isError"], true);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    for message in said["messages"].as_array().unwrap() {
+        let shown = match message["content"]["type"].as_str().unwrap() {
+            "text" => &message["content"]["text"],
+            _ => &message["content"]["resource"]["uri"],
+        };
+        assert!(text.contains(shown.as_str().unwrap()), "{shown} is not in {text}");
+    }
+    assert!(text.contains("The static page.") && text.contains(r#""count":2"#), "{text}");
+    let picture = &result["content"][1]["resource"];
+    assert_eq!((&picture["uri"], &picture["blob"]), (&json!("docs://picture"), &json!("iVBORw==")));
+    assert_eq!(result["content"].as_array().unwrap().len(), 2);
+    let mut told = result["structuredContent"].clone();
+    // Some hosts show nothing else.
+    assert_eq!(told["transcript"].take(), text);
+    told.as_object_mut().unwrap().remove("transcript");
+    assert_eq!(told, said["_meta"]["larder/workflow"]);
+    assert_eq!(told["outcome"], "completed");
+    assert_eq!(told, result["_meta"]["larder/workflow"]);
+}
+
+#[tokio::test]
+async fn a_run_that_fails_is_a_failure_and_says_where() {
+    let steps = workflow().step(user().arg("name", constant("nobody"))).as_tool();
+    let (_server, client, _) = client(steps).await;
+    let answer = client.call("w", json!({})).await;
+    assert!(answer.failure().contains("There is nobody of that name."), "{answer:?}");
+    let outcome = &answer.result()["_meta"]["larder/workflow"];
+    assert_eq!((&outcome["outcome"], &outcome["step"]), (&json!("failed"), &json!("look up")));
+    assert!(answer.result().get("structuredContent").is_none());
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_named_and_no_step_is_taken() {
+    let (_server, client, _) = client(looks_and_reads()).await;
+    for (wrong, named) in [
+        (json!({ "n": "many" }), "n: "),
+        (json!({}), "\"n\""),
+        (json!({ "n": 1, "other": 2 }), "other"),
+    ] {
+        let answer = client.call("w", wrong).await;
+        assert!(answer.failure().contains(named), "{answer:?}");
+        assert!(answer.result().get("_meta").is_none_or(|m| m.get("larder/workflow").is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_session_calls_it_just_so() {
+    let (server, _, _) = client(looks_and_reads()).await;
+    let legacy = Legacy::of(&server).await;
+    let params = json!({ "name": "w", "arguments": { "n": 3 } });
+    let result = legacy.send("tools/call", params).await.result();
+    assert_eq!(result["structuredContent"]["outcome"], "completed");
+}
+
+#[tokio::test]
+async fn its_progress_claims_no_end_that_did_not_come() {
+    for (name, last) in [("somebody", 2.0), ("nobody", 0.0)] {
+        let steps = workflow()
+            .step(user().arg("name", constant(name)))
+            .step(read_resource("docs://static-page"))
+            .as_tool();
+        let (_server, client, _) = client(steps).await;
+        let mut events = client.stream_call(1, "w", json!({})).await;
+        let mut told = Vec::new();
+        loop {
+            let message = events.message().await;
+            if message["method"] != "notifications/progress" {
+                break;
+            }
+            assert_eq!(message["params"]["total"], 2.0);
+            told.push(message["params"]["progress"].as_f64().unwrap());
+        }
+        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+        assert_eq!(told.last(), Some(&last));
+    }
+}
+
+async fn task(client: &Modern, id: &str, status: &str) -> Value {
+    let reached = async {
+        loop {
+            let task = client.send("tasks/get", json!({ "taskId": id })).await.result();
+            if task["status"] == status {
+                return task;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    patiently(status, reached).await
+}
+
+async fn slow() -> (Server, Modern) {
+    let server = Server::offering(|builder| builder.with(two_slow_steps())).await;
+    let client = Modern::able(&server, json!({ "extensions": { TASKS: {} } }));
+    (server, client)
+}
+
+#[tokio::test]
+async fn a_long_one_is_a_task_that_says_which_step_it_is_at() {
+    let (server, client) = slow().await;
+    let created = client.call("slow", json!({})).await.result();
+    assert_eq!(created["resultType"], "task", "{created}");
+    let id = created["taskId"].as_str().unwrap();
+    for step in ["one", "two"] {
+        server.stage.reached(step, Beat::Started).await;
+        assert_eq!(task(&client, id, "working").await["statusMessage"], step);
+        server.stage.release(step, 1);
+    }
+    let result = task(&client, id, "completed").await["result"].clone();
+    assert_eq!(result["structuredContent"]["outcome"], "completed");
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("played two"), "{result}");
+}
+
+#[tokio::test]
+async fn a_cancelled_task_takes_no_further_step() {
+    let (server, client) = slow().await;
+    let created = client.call("slow", json!({})).await.result();
+    let id = created["taskId"].as_str().unwrap();
+    server.stage.reached("one", Beat::Started).await;
+    client.send("tasks/cancel", json!({ "taskId": id })).await.result();
+    server.stage.reached("one", Beat::Dropped).await;
+    let cancelled = task(&client, id, "cancelled").await;
+    assert!(cancelled.get("result").is_none(), "{cancelled}");
+    assert!(!server.stage.has("two", Beat::Started));
+}
+
+#[tokio::test]
+async fn who_cannot_follow_a_task_waits_for_the_result() {
+    let (server, _) = slow().await;
+    for step in ["one", "two"] {
+        server.stage.release(step, 1);
+    }
+    let result = Modern::of(&server).call("slow", json!({})).await.result();
+    assert_eq!(result["structuredContent"]["outcome"], "completed");
+}
+
+fn calling(name: &str, tool: &str) -> SequentialWorkflow {
+    let call = WorkflowStep::new("call", ToolHandle::new(tool));
+    SequentialWorkflow::new(name, "Calls a tool").step(call).as_tool()
+}
+
+#[tokio::test]
+async fn tools_that_call_each_other_in_a_circle_come_to_an_end() {
+    let registry = Registry::builder("circle")
+        .with(prompt(calling("one", "two")))
+        .with(prompt(calling("two", "one")))
+        .resource(Resource::text("docs://page", "A page."))
+        .build()
+        .unwrap();
+    let server = Server::of(registry).await;
+    let answer = Modern::of(&server).call("one", json!({})).await;
+    assert!(answer.failure().contains("round in a circle"), "{answer:?}");
+}
+
+#[test]
+fn one_that_calls_itself_does_not_build() {
+    let built = Registry::builder("w").with(prompt(calling("own", "own"))).build();
+    let faults = built.unwrap_err().faults;
+    assert_eq!(faults.len(), 1, "{faults:#?}");
+    assert!(faults[0].contains("\"call\"") && faults[0].contains("never end"), "{faults:#?}");
+}

@@ -1,0 +1,97 @@
+//! Workflows of a configuration file, met through the binary.
+
+use std::io::Write;
+
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::{resources, texts};
+use crate::{
+    process::{larder, refused, serving},
+    support::{Modern, patiently},
+};
+
+fn file(text: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+const DIGEST: &str = r#"
+[[workflows]]
+name = "digest"
+description = "Digest a resource"
+also = "tool"
+
+[[workflows.arguments]]
+name = "uri"
+description = "Which resource"
+required = true
+
+[[workflows.steps]]
+name = "describe"
+tool = "describe_resource"
+arguments = { uri = { prompt_arg = "uri" } }
+
+[[workflows.steps]]
+name = "read"
+resources = [{ uri = { prompt_arg = "uri" } }]
+"#;
+
+#[tokio::test]
+async fn a_configured_workflow_is_a_prompt_and_a_tool() {
+    let file = file(DIGEST);
+    let path = file.path().to_str().unwrap();
+    let checked = patiently("the check", larder(&["config", "check", "--config", path]).output());
+    assert_eq!(checked.await.unwrap().status.code(), Some(0));
+    let (_process, url) = serving(&["--config", path]).await;
+    let client = Modern::at(&url);
+    client.create(json!({ "uri": "notes://one", "text": "A note." })).await;
+    let params = json!({ "name": "digest", "arguments": { "uri": "notes://one" } });
+    let prompt = client.send("prompts/get", params).await.result();
+    assert_eq!(resources(&prompt)[0]["text"], "A note.");
+    assert!(texts(&prompt).contains("I call describe_resource"));
+    let result = client.call("digest", json!({ "uri": "notes://one" })).await;
+    assert!(result.text().contains("A note."), "{result:?}");
+}
+
+/// The line in the file at which that stands, from 1.
+fn line(text: &str, what: &str) -> usize {
+    1 + text[..text.find(what).unwrap()].matches('\n').count()
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_one_is_told_with_file_and_line() {
+    let unknown_tool = DIGEST.replace("\"describe_resource\"", "\"describe\"");
+    let unknown_argument =
+        DIGEST.replace("[{ uri = { prompt_arg = \"uri\"", "[{ uri = { prompt_arg = \"url\"");
+    let no_steps = format!("{}steps = []\n", &DIGEST[..DIGEST.find("also").unwrap()]);
+    let unknown_key = DIGEST.replace("tool = \"describe", "tol = \"describe");
+    let no_source =
+        DIGEST.replace("arguments = { uri = { prompt_arg", "arguments = { uri = { prompt");
+    let no_toml = DIGEST.replace("also = \"tool\"", "also =");
+    for (text, place, words) in [
+        (
+            unknown_tool,
+            "\"describe\"\ntool",
+            &["digest", "step \"describe\"", "no tool \"describe\""][..],
+        ),
+        (unknown_argument, "\"read\"", &["step \"read\"", "\"url\"", "declared: uri"]),
+        (no_steps, "\"digest\"", &["digest", "no steps"]),
+        (unknown_key, "tol =", &["tol"]),
+        (no_source, "arguments = { uri", &["prompt"]),
+        (no_toml, "also =", &[]),
+    ] {
+        let file = file(&text);
+        let path = file.path().to_str().unwrap();
+        let place = format!("{path}:{}: ", line(&text, place));
+        for command in [&["config", "check", "--config", path][..], &["serve", "--config", path]] {
+            let (code, said) = refused(command, &[]).await;
+            assert_eq!(code, Some(2), "{said}");
+            assert!(said.contains(&place), "{place} is not in {said}");
+            for word in words {
+                assert!(said.contains(word), "{word} is not in {said}");
+            }
+        }
+    }
+}

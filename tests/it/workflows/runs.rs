@@ -1,0 +1,211 @@
+//! What a run says and does, step by step.
+
+use std::sync::atomic::Ordering;
+
+use larder::workflow::dsl::*;
+use serde_json::{Value, json};
+
+use super::{client, get, messages, outcome, resources, texts, two_slow_steps, user, workflow};
+use crate::{
+    process::serving_with,
+    support::{Answer, Beat, Modern, Server, http},
+};
+
+#[tokio::test]
+async fn the_transcript_goes_step_by_step() {
+    let steps = workflow()
+        .with_instructions("Be brief.")
+        .step(user().with_guidance("First {a}, not {user}.").with_resource("docs://static-page"))
+        .step(read_resource("docs://static-page").named("read"))
+        .finish();
+    let (_server, client, _) = client(steps).await;
+    let result = get(&client, json!({ "a": "{user}" })).await;
+    let said: Vec<_> = messages(&result)
+        .into_iter()
+        .map(|(role, content)| (role, content["type"].as_str().unwrap().to_owned()))
+        .collect();
+    let expected = [
+        ("user", "text"),
+        ("assistant", "text"),
+        ("assistant", "text"),
+        ("user", "resource"),
+        ("assistant", "text"),
+        ("user", "text"),
+        ("user", "resource"),
+    ];
+    assert_eq!(said, expected.map(|(r, t)| (r.to_owned(), t.to_owned())));
+    let texts = texts(&result);
+    assert!(texts.contains("Be brief.") && texts.contains("First {user}, not {user}."), "{texts}");
+    assert!(texts.contains("I call lookup with {}."), "{texts}");
+    let read = &resources(&result)[1];
+    assert_eq!(read["uri"], "docs://static-page");
+    assert_eq!(
+        (&read["mimeType"], &read["text"]),
+        (&json!("text/plain"), &json!("The static page."))
+    );
+    assert_eq!(result["description"], "Do it");
+    let steps = &outcome(&result)["steps"];
+    assert_eq!(steps[0], json!({ "name": "look up", "status": "done" }));
+}
+
+#[tokio::test]
+async fn a_failing_tool_stops_the_workflow() {
+    let steps = workflow()
+        .step(user().arg("name", constant("nobody")))
+        .step(read_resource("docs://static-page").named("never"));
+    let (_server, client, _) = client(steps).await;
+    let result = get(&client, json!({})).await;
+    assert!(resources(&result).is_empty());
+    assert_eq!(outcome(&result)["outcome"], "failed");
+    let (role, content) = messages(&result).pop().unwrap();
+    assert_eq!(role, "user");
+    let text = content["text"].as_str().unwrap();
+    assert!(text.contains("nobody of that name") && text.contains("Not done: never"), "{text}");
+}
+
+#[tokio::test]
+async fn a_step_is_tried_again_where_it_may_be() {
+    let flaky = || WorkflowStep::new("flaky", ToolHandle::new("flaky"));
+    let delay = std::time::Duration::from_millis(1);
+    let (_server, one, calls) = client(workflow().step(flaky().retryable_with(3, delay))).await;
+    let result = get(&one, json!({})).await;
+    assert_eq!(outcome(&result)["outcome"], "completed");
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+    assert!(texts(&result).contains("At last."));
+    let (_server, two, _) = client(workflow().step(flaky().retryable_with(2, delay))).await;
+    assert_eq!(outcome(&get(&two, json!({})).await)["retryable"], true);
+    let (_server, once, _) = client(workflow().step(flaky())).await;
+    assert!(outcome(&get(&once, json!({})).await).get("retryable").is_none());
+}
+
+#[tokio::test]
+async fn conditions_skip_and_say_so() {
+    let steps = workflow().step(
+        read_resource("docs://static-page").named("maybe").when(prompt_arg("a"), equals("yes")),
+    );
+    let (_server, client, _) = client(steps).await;
+    assert_eq!(resources(&get(&client, json!({ "a": "yes" })).await).len(), 1);
+    for arguments in [json!({ "a": "no" }), json!({})] {
+        let result = get(&client, arguments).await;
+        assert!(resources(&result).is_empty() && texts(&result).contains("I skip \"maybe\""));
+        assert_eq!(outcome(&result)["steps"][0]["status"], "skipped");
+    }
+}
+
+#[tokio::test]
+async fn what_is_binary_or_large_does_not_stop_it() {
+    let steps =
+        workflow().step(read_resource("docs://picture").with_resource("docs://huge").bind("both"));
+    let (_server, client, _) = client(steps).await;
+    let result = get(&client, json!({})).await;
+    let picture = &resources(&result)[0];
+    assert_eq!((&picture["mimeType"], &picture["blob"]), (&json!("image/png"), &json!("iVBORw==")));
+    let links: Vec<_> =
+        messages(&result).into_iter().filter(|(_, c)| c["type"] == "resource_link").collect();
+    assert_eq!(links[0].1["uri"], "docs://huge");
+    assert!(result.to_string().len() < 10_000);
+    assert_eq!(outcome(&result)["outcome"], "completed");
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_put_by_and_linked() {
+    let big = WorkflowStep::new("big", ToolHandle::new("big"));
+    let (_server, client, _) = client(workflow().step(big)).await;
+    let result = get(&client, json!({})).await;
+    assert_eq!(outcome(&result)["outcome"], "completed");
+    assert!(result.to_string().len() < 50_000);
+    let mut links = messages(&result).into_iter().filter(|(_, c)| c["type"] == "resource_link");
+    let uri = links.next().unwrap().1["uri"].as_str().unwrap().to_owned();
+    assert!(texts(&result).contains(&uri), "{}", texts(&result));
+    assert_eq!(client.read(&uri).await["text"], "much ".repeat(40_000));
+}
+
+#[tokio::test]
+async fn the_same_run_says_the_same() {
+    let steps = workflow().step(user()).step(read_resource("docs://static-page"));
+    let (_server, client, _) = client(steps).await;
+    let first = get(&client, json!({ "a": "x" })).await;
+    assert_eq!(get(&client, json!({ "a": "x" })).await.to_string(), first.to_string());
+}
+
+#[tokio::test]
+async fn a_cancelled_run_takes_no_further_step() {
+    let server = Server::streaming_with(|builder| builder.with(two_slow_steps())).await;
+    let client = Modern::of(&server);
+    let events = client.stream(1, "prompts/get", json!({ "name": "slow" })).await;
+    server.stage.reached("one", Beat::Started).await;
+    drop(events);
+    server.stage.reached("one", Beat::Dropped).await;
+    assert!(!server.stage.has("two", Beat::Started));
+}
+
+#[tokio::test]
+async fn the_rest_is_handed_over_with_what_is_known() {
+    let steps =
+        workflow().step(user()).step(WorkflowStep::handoff("yours", "I leave {a} to you.")).step(
+            WorkflowStep::new("again", ToolHandle::new("lookup"))
+                .arg("count", field("user", "id"))
+                .with_resource("docs://static-page"),
+        );
+    let (_server, client, _) = client(steps).await;
+    let result = get(&client, json!({ "a": "this" })).await;
+    let texts = texts(&result);
+    assert!(texts.contains("I leave this to you."), "{texts}");
+    assert!(
+        texts.contains(r#"again: call lookup with {"count":123}: read docs://static-page"#),
+        "{texts}"
+    );
+    assert_eq!(outcome(&result)["outcome"], "handoff");
+    assert!(resources(&result).is_empty());
+}
+
+#[tokio::test]
+async fn progress_never_claims_an_end_that_did_not_come() {
+    for (name, ends) in [("somebody", true), ("nobody", false)] {
+        let steps = workflow().step(user().arg("name", constant(name)));
+        let (_server, client, _) = client(steps).await;
+        let params = json!({ "name": "w", "_meta": { "progressToken": "p" } });
+        let mut events = client.stream(1, "prompts/get", params).await;
+        let mut told = Vec::new();
+        loop {
+            let message = events.message().await;
+            if message["method"] != "notifications/progress" {
+                break;
+            }
+            told.push(message["params"]["progress"].as_f64().unwrap());
+        }
+        assert_eq!(told.last() == Some(&1.0), ends, "{told:?}");
+        assert!(told.is_sorted());
+    }
+}
+
+#[tokio::test]
+async fn a_workflow_is_listed_with_its_arguments() {
+    let (_server, client, _) = client(workflow().step(user())).await;
+    let prompts = client.list("prompts/list", "prompts").await;
+    assert_eq!(prompts[0]["name"], "w");
+    assert_eq!(prompts[0]["description"], "Do it");
+    let arguments = json!([{ "name": "a", "description": "Anything", "required": false }]);
+    assert_eq!(prompts[0]["arguments"], arguments);
+}
+
+#[tokio::test]
+async fn the_player_who_is_stuck_gets_a_hint_in_one_request() {
+    let larder = std::path::Path::new(env!("CARGO_BIN_EXE_larder"));
+    let example = larder.with_file_name("examples").join("interactive_fiction");
+    let (_process, url) = serving_with(example.to_str().unwrap(), &[]).await;
+    let ask = |arguments: Value| {
+        let params = json!({ "name": "get_hint", "arguments": arguments });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params });
+        let request = http().post(&url).header("content-type", "application/json");
+        Answer::of(request.body(body.to_string()))
+    };
+    let result = ask(json!({})).await.result();
+    let read = &resources(&result)[0];
+    assert_eq!(read["uri"], "if://walkthrough/zork1");
+    assert!(read["text"].as_str().unwrap().contains("mailbox"));
+    assert!(texts(&result).contains("West of House"));
+    let unknown = ask(json!({ "game_id": "none" })).await.result();
+    assert_eq!(outcome(&unknown)["outcome"], "failed");
+    assert!(texts(&unknown).contains("if://walkthrough/none"), "{}", texts(&unknown));
+}

@@ -1,0 +1,183 @@
+//! Where values come from, and what becomes of them in URIs and arguments.
+
+use std::sync::atomic::Ordering;
+
+use larder::workflow::dsl::*;
+use serde_json::{Value, json};
+
+use super::{client, get, messages, outcome, resources, texts, user, workflow};
+
+async fn read_by(source: DataSource) -> (Value, Vec<Value>) {
+    let step = read_resource("docs://{v}").named("read").with_template_binding("v", source);
+    let (_server, client, _) = client(workflow().step(user()).step(step)).await;
+    let result = get(&client, json!({ "a": "ds1" })).await;
+    let resources = resources(&result);
+    (result, resources)
+}
+
+#[tokio::test]
+async fn uris_are_built_from_each_source() {
+    for (source, uri) in [
+        (field("user", "id"), "docs://123"),
+        (field("user", "api.endpoint_name"), "docs://v1"),
+        (field("user", "list.1"), "docs://two"),
+        (field("user", "list.0").to_lowercase(), "docs://one"),
+        (prompt_arg("a"), "docs://ds1"),
+        (constant(true), "docs://true"),
+        (field("user", "path"), "docs://a%2Fb%3Fc%23d"),
+        (constant("x://evil"), "docs://x%3A%2F%2Fevil"),
+        (constant("v2"), "docs://v2"),
+        (constant("{a}"), "docs://%7Ba%7D"),
+        (template("x-{n}", [("n", field("user", "id"))]), "docs://x-123"),
+    ] {
+        let (result, resources) = read_by(source).await;
+        assert_eq!(resources.len(), 1, "{uri}: {result}");
+        assert_eq!(resources[0]["uri"], uri);
+        assert_eq!(outcome(&result)["outcome"], "completed");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_stand_in_a_uri_fails_visibly_and_reads_nothing() {
+    for (source, words) in [
+        (field("user", "nope"), "no field"),
+        (field("user", "list.9"), "out of range in a list of 3"),
+        (field("user", "none"), "null is no text"),
+        (from_step("user"), "an object is no text"),
+        (field("user", "up"), "leads out of its place"),
+        (constant("missing"), "docs://missing"),
+        (constant("../../secret"), "leads out of its place"),
+        (constant("/etc/passwd"), "begins with a slash"),
+    ] {
+        let (result, resources) = read_by(source).await;
+        assert!(resources.is_empty(), "{words}");
+        assert_eq!(outcome(&result)["outcome"], "failed");
+        assert_eq!(outcome(&result)["step"], "read");
+        let last = messages(&result).pop().unwrap();
+        assert_eq!(last.0, "user");
+        assert!(last.1["text"].as_str().unwrap().contains(words), "{words}: {}", last.1);
+    }
+}
+
+#[tokio::test]
+async fn what_a_template_is_given_is_the_value_itself() {
+    let (_, resources) = read_by(field("user", "path")).await;
+    assert_eq!(resources[0]["text"], "page a/b?c#d");
+}
+
+#[tokio::test]
+async fn a_uri_has_several_variables() {
+    let step = read_resource("project://{org}/{repo}/config")
+        .with_template_binding("org", constant("acme"))
+        .with_template_binding("repo", prompt_arg("a"));
+    let (_server, client, _) = client(workflow().step(step)).await;
+    let result = get(&client, json!({ "a": "web" })).await;
+    let read = &resources(&result)[0];
+    assert_eq!(read["uri"], "project://acme/web/config");
+    assert_eq!(read["text"], "web of acme");
+    // What only reads has no call to show.
+    assert!(!texts(&result).contains("I call"), "{}", texts(&result));
+}
+
+#[tokio::test]
+async fn what_was_read_is_used_by_later_steps() {
+    let by = |source| read_resource("docs://{v}").named("by").with_template_binding("v", source);
+    for (uri, source, read) in [
+        ("docs://facts", field("read", "next.page"), "docs://two"),
+        ("docs://pointer", from_step("read"), "docs://three"),
+    ] {
+        let steps = workflow().step(read_resource(uri).bind("read")).step(by(source));
+        let (_server, client, _) = client(steps).await;
+        assert_eq!(resources(&get(&client, json!({})).await)[1]["uri"], read);
+    }
+}
+
+#[tokio::test]
+async fn each_source_feeds_a_tool_with_its_own_type() {
+    for (source, value) in [
+        (prompt_arg("a"), json!("7")),
+        (field("user", "id"), json!(123)),
+        (field("user", "list"), json!(["One", "two", "three"])),
+        (field("user", "none"), json!(null)),
+        (field("user", "api"), json!({ "endpoint_name": "v1" })),
+        (constant(json!([1, { "a": true }])), json!([1, { "a": true }])),
+        (template("docs://{id}", [("id", field("user", "id"))]), json!("docs://123")),
+    ] {
+        let says = WorkflowStep::new("say", ToolHandle::new("say_back")).arg("value", source);
+        let (_server, client, _) = client(workflow().step(user()).step(says)).await;
+        let texts = texts(&get(&client, json!({ "a": "7" })).await);
+        let said = json!({ "value": value }).to_string();
+        assert!(texts.contains(&format!("I call say_back with {said}.")), "{texts}");
+        assert!(texts.contains(&format!("Result of say_back:\n{said}")), "{texts}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_keep_their_types() {
+    let steps = SequentialWorkflow::new("w", "Do it")
+        .typed_argument("n", ArgumentKind::Integer, "How many", true)
+        .step(user().arg("count", prompt_arg("n")).arg("name", constant("'; DROP {n}")))
+        .step(WorkflowStep::new("count", ToolHandle::new("flaky")));
+    let (_server, client, calls) = client(steps).await;
+    let result = get(&client, json!({ "n": "42" })).await;
+    assert!(texts(&result).contains(r#""count":42"#));
+    assert!(texts(&result).contains("'; DROP {n}"));
+    let before = calls.load(Ordering::SeqCst);
+    for wrong in [json!({ "n": "many" }), json!({}), json!({ "n": "1", "other": "x" })] {
+        let refused = client.send("prompts/get", json!({ "name": "w", "arguments": wrong })).await;
+        assert_eq!(refused.error()["code"], -32602, "{wrong}");
+    }
+    // No step was taken.
+    assert_eq!(calls.load(Ordering::SeqCst), before);
+}
+
+#[tokio::test]
+async fn a_resource_that_a_step_put_by_is_read_by_the_next() {
+    let steps = workflow()
+        .step(WorkflowStep::new("park", ToolHandle::new("park")).bind("parked"))
+        .step(WorkflowStep::new("read", ResourceHandle::from_source(field("parked", "uri"))));
+    let (_server, client, _) = client(steps).await;
+    let read = resources(&get(&client, json!({})).await);
+    assert_eq!(read[0]["uri"], "results://parked");
+    assert_eq!(read[0]["text"], "parked content");
+}
+
+#[tokio::test]
+async fn an_optional_argument_that_is_missing_skips_or_has_a_default() {
+    let read =
+        |source| read_resource("docs://{v}").named("read").with_template_binding("v", source);
+    let (_server, skips, _) = client(workflow().step(read(prompt_arg("a")))).await;
+    let result = get(&skips, json!({})).await;
+    assert!(resources(&result).is_empty() && texts(&result).contains("was not given"));
+    let (_server, defaults, _) = client(workflow().step(read(prompt_arg("a").or("front")))).await;
+    assert_eq!(resources(&get(&defaults, json!({})).await)[0]["uri"], "docs://front");
+}
+
+#[tokio::test]
+async fn a_list_is_read_one_by_one() {
+    let each =
+        |source| read_resources("docs://{v}").named("all").with_template_binding("v", source);
+    let all = each(field("user", "list").to_lowercase()).for_each();
+    let (_server, one, _) = client(workflow().step(user()).step(all)).await;
+    let uris: Vec<_> =
+        resources(&get(&one, json!({})).await).iter().map(|r| r["uri"].clone()).collect();
+    assert_eq!(uris, ["docs://one", "docs://two", "docs://three"]);
+
+    let some = each(field("user", "list")).for_each_up_to(2, OnError::Stop);
+    let (_server, two, _) = client(workflow().step(user()).step(some)).await;
+    let result = get(&two, json!({})).await;
+    assert_eq!(resources(&result).len(), 2);
+    assert!(texts(&result).contains("Only the first 2 of 3"), "{}", texts(&result));
+
+    let list = || constant(json!(["x", "missing", null, "y"]));
+    let (_server, stops, _) = client(workflow().step(each(list()).for_each())).await;
+    assert_eq!(outcome(&get(&stops, json!({})).await)["outcome"], "failed");
+    let skipping = each(list()).for_each_up_to(9, OnError::Skip);
+    let (_server, skips, _) = client(workflow().step(skipping)).await;
+    let result = get(&skips, json!({})).await;
+    assert_eq!(resources(&result).len(), 2);
+    assert_eq!(texts(&result).matches("left out").count(), 2);
+    let none = each(constant(json!([]))).for_each();
+    let (_server, empty, _) = client(workflow().step(none)).await;
+    assert_eq!(outcome(&get(&empty, json!({})).await)["outcome"], "completed");
+}
