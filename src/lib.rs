@@ -30,7 +30,7 @@
 //! ```
 //!
 //! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
+//! [`protocol`], [`clock`], [`random`], [`preview`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
 //! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
 
@@ -42,6 +42,7 @@ pub mod config;
 pub mod dispatch;
 pub mod era;
 pub mod http;
+pub mod preview;
 pub mod protocol;
 pub mod random;
 pub mod redis;

@@ -8,7 +8,7 @@ use std::{
 
 /// Lowest first. A module uses only modules of lower floors.
 const FLOORS: [&[&str]; 12] = [
-    &["protocol", "clock", "random"],
+    &["protocol", "clock", "random", "preview"],
     &["auth", "redis"],
     &["store", "session", "task"],
     &["registry"],

@@ -1,0 +1,106 @@
+//! Which format content has: by its media type, or by how it begins.
+
+use super::{Sample, csv, json, words::number};
+
+/// What content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON value.
+    Json,
+    /// A JSON value on each line.
+    JsonLines,
+    /// Records of fields.
+    Csv {
+        /// What stands between fields.
+        delimiter: u8,
+    },
+    /// Any other text.
+    Text,
+    /// A picture.
+    Image {
+        /// Its media type.
+        mime_type: &'static str,
+        /// In pixels, where its beginning tells.
+        size: Option<(usize, usize)>,
+    },
+    /// Any other bytes.
+    Binary,
+}
+
+impl Format {
+    pub(super) fn of(sample: &Sample<'_>) -> Self {
+        if !sample.is_text {
+            return image(sample.head).unwrap_or(Self::Binary);
+        }
+        if sample.value.is_some() {
+            return Self::Json;
+        }
+        let essence = sample.mime_type.unwrap_or("text/plain").split(';').next();
+        let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
+        let delimited = || csv::delimiter(sample).map(|delimiter| Self::Csv { delimiter });
+        match essence.as_str() {
+            "text/csv" => Self::Csv { delimiter: csv::delimiter(sample).unwrap_or(b',') },
+            "text/tab-separated-values" => Self::Csv { delimiter: b'\t' },
+            "application/x-ndjson" | "application/jsonl" | "application/json-lines" => {
+                Self::JsonLines
+            }
+            // Whoever said JSON may be wrong, and then it is text to look at.
+            kind if kind == "application/json" || kind.ends_with("+json") => {
+                if json::is_one(sample) { Self::Json } else { Self::Text }
+            }
+            "text/plain" if json::is_lines(sample) => Self::JsonLines,
+            "text/plain" if json::is_one(sample) => Self::Json,
+            "text/plain" => delimited().unwrap_or(Self::Text),
+            _ => Self::Text,
+        }
+    }
+
+    /// Its media type.
+    pub fn mime_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::JsonLines => "application/x-ndjson",
+            Self::Csv { delimiter: b'\t' } => "text/tab-separated-values",
+            Self::Csv { .. } => "text/csv",
+            Self::Text => "text/plain",
+            Self::Image { mime_type, .. } => mime_type,
+            Self::Binary => "application/octet-stream",
+        }
+    }
+}
+
+fn image(head: &[u8]) -> Option<Format> {
+    use imagesize::ImageType;
+    let mime_type = match imagesize::image_type(head).ok()? {
+        ImageType::Bmp => "image/bmp",
+        ImageType::Gif => "image/gif",
+        ImageType::Ico => "image/vnd.microsoft.icon",
+        ImageType::Jpeg => "image/jpeg",
+        ImageType::Png => "image/png",
+        ImageType::Tiff => "image/tiff",
+        ImageType::Webp => "image/webp",
+        _ => return None,
+    };
+    let size = imagesize::blob_size(head).ok().map(|size| (size.width, size.height));
+    Some(Format::Image { mime_type, size })
+}
+
+/// What can be said of bytes.
+pub(super) fn facts(sample: &Sample<'_>) -> Vec<String> {
+    match image(sample.head) {
+        Some(Format::Image { mime_type, size }) => {
+            let kind = mime_type.rsplit(['/', '.']).next().unwrap_or_default().to_uppercase();
+            let pixels = |n: usize| number(n as u64);
+            vec![match size {
+                Some((width, height)) => {
+                    format!("{kind} image, {} x {} pixels", pixels(width), pixels(height))
+                }
+                None => format!("{kind} image; its beginning does not tell its dimensions"),
+            }]
+        }
+        _ => {
+            let first: Vec<_> = sample.head.iter().take(16).map(|b| format!("{b:02x}")).collect();
+            vec![format!("Binary; the first bytes are {}", first.join(" "))]
+        }
+    }
+}

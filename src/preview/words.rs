@@ -1,0 +1,45 @@
+//! Numbers as prose has them.
+
+/// `12,345`.
+pub fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1 line`, `2 lines`.
+pub fn count(n: u64, thing: &str) -> String {
+    let plural = match thing {
+        _ if n == 1 => "",
+        "match" => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{plural}", number(n))
+}
+
+/// The beginning of a text in at most so many bytes, between characters.
+pub fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_agree_with_their_noun() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000), "1,000");
+        assert_eq!(number(12_345_678), "12,345,678");
+        assert_eq!(count(1, "match"), "1 match");
+        assert_eq!(count(2, "match"), "2 matches");
+        assert_eq!(count(0, "line"), "0 lines");
+    }
+}
