@@ -98,14 +98,14 @@ fn pdf(line: &str) -> Vec<u8> {
 }
 
 fn main() -> std::process::ExitCode {
-    larder::cli::run(|config| {
+    larder::cli::run(|_| {
         Registry::builder("dynamic-resources")
             .tool(Tool::new(search))
             .tool(Tool::new(generate_pdf))
             .tool(Tool::new(update_results))
             .tool(Tool::new(cleanup))
             .resource(Resource::text("results://about", "Results live here for two hours."))
-            .with(tools::reading(ToolOptions { output_bytes: config.tools.output_bytes }))
+            .with(tools::reading(ToolOptions::default()))
             .build()
     })
 }

@@ -55,11 +55,11 @@ async fn search_logs(ctx: Context<Logs>, args: SearchLogs) -> Result<CallToolRes
 }
 
 fn main() -> std::process::ExitCode {
-    larder::cli::run(|config| {
+    larder::cli::run(|_| {
         Registry::builder("search-logs")
             .state(Logs::new())
             .tool(Tool::new(search_logs))
-            .with(tools::reading(ToolOptions { output_bytes: config.tools.output_bytes }))
+            .with(tools::reading(ToolOptions::default()))
             .build()
     })
 }

@@ -417,6 +417,10 @@ impl Door {
             let names = idle.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
         })?;
+        registry.bound_output(config.tools.output()).map_err(|idle| {
+            let names = idle.join(", ");
+            ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
+        })?;
         let protected = match (auth.mode, &public_url) {
             (AuthMode::OAuth, Some(url)) => Protected::new(
                 url.as_str(),

@@ -134,12 +134,11 @@ fn places(args: &ServeArgs) -> Places {
 
 /// What the binary itself offers.
 fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
-    let options = ToolOptions { output_bytes: config.tools.output_bytes };
     let mut builder = Registry::builder("larder")
         .instructions(
             "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
         )
-        .with(tools::reading(options));
+        .with(tools::reading(ToolOptions::default()));
     if config.tools.write {
         builder = builder.with(tools::writing());
     }

@@ -3,6 +3,7 @@
 
 mod auth;
 mod public_url;
+mod tools;
 mod workflows;
 
 use std::{
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     public_url::PublicUrl,
+    tools::ToolsConfig,
     workflows::Places,
 };
 use crate::{
@@ -239,23 +241,6 @@ impl Default for LimitsConfig {
     }
 }
 
-/// `[tools]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ToolsConfig {
-    /// Whether clients may create, update and delete resources themselves.
-    pub write: bool,
-    /// The most bytes of text that an answer of a reading tool has.
-    pub output_bytes: usize,
-}
-
-impl Default for ToolsConfig {
-    fn default() -> Self {
-        let options = crate::tools::ToolOptions::default();
-        Self { write: true, output_bytes: options.output_bytes }
-    }
-}
-
 /// What is wrong with the configuration, naming the setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -359,9 +344,7 @@ impl Config {
             );
             return Err(ConfigError::new("redis.timeout", problem));
         }
-        if self.tools.output_bytes < 2_000 {
-            return Err(ConfigError::new("tools.output_bytes", "it must be at least 2000"));
-        }
+        self.tools.check()?;
         self.auth.check(self.public_url()?.as_ref())?;
         let nobody_is_asked = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && nobody_is_asked {
@@ -472,6 +455,8 @@ mod tests {
             ("[redis]\ntimeout = -1", "redis.timeout"),
             ("[redis]\ntimeout = 1e99", "redis.timeout"),
             ("[tools]\noutput_bytes = 1", "tools.output_bytes"),
+            ("[tools.clients]\nsmall = 1", "tools.clients.small"),
+            ("[tools.spill]\nlist_resources = \"sometimes\"", "sometimes"),
             ("[server", "TOML"),
         ] {
             let error = load(file, &[]).unwrap_err().to_string();

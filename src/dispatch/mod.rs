@@ -25,7 +25,7 @@ use crate::{
     auth::{Identity, Limits},
     protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
     random::Random,
-    registry::{Asking, Control, Paused, Registry, Scope},
+    registry::{Asking, Control, Paused, Registry, Scope, Spilling},
     store::Store,
     task::Tasks,
 };
@@ -237,7 +237,9 @@ impl Dispatcher {
                 Some(parsed)
             }
         };
-        Ok(Reply::CallTool(self.registry.call_tool(&call.name, arguments, scope).await?))
+        let spilling = Spilling::of(&scope);
+        let result = self.registry.call_tool(&call.name, arguments, scope).await?;
+        Ok(Reply::CallTool(self.registry.bounded(&call.name, result, &spilling).await))
     }
 
     /// What `initialize` answers.

@@ -7,8 +7,8 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{
-    Access, BuildError, Builder, Completing, HeaderParameter, PageOf, Scope, by_hand::ByHand,
-    collection::Collection, complete, prompt, resource, template, tool,
+    Access, BuildError, Builder, Completing, HeaderParameter, OutputRules, PageOf, Scope,
+    by_hand::ByHand, collection::Collection, complete, prompt, resource, template, tool,
 };
 use crate::{
     auth::Grant,
@@ -27,6 +27,7 @@ pub struct Registry {
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Announcement>,
     pub(super) access: Access,
+    pub(super) output: OutputRules,
 }
 
 /// What stays as it is while the server runs.
@@ -82,6 +83,7 @@ impl Registry {
             catalog: RwLock::new(Arc::new(catalog)),
             changes,
             access: Access::default(),
+            output: OutputRules::default(),
         }
     }
 
@@ -170,7 +172,16 @@ impl Registry {
         cursor: Option<&str>,
     ) -> Result<PageOf<model::Tool>, Fault> {
         let shows = |item: &_| self.shows(grant, item);
-        self.catalog().tools.page(cursor, self.definition.page_size, shows)
+        let catalog = self.catalog();
+        let mut page = catalog.tools.page(cursor, self.definition.page_size, shows)?;
+        for listed in page.items.iter_mut().filter(|tool| tool.output_schema.is_some()) {
+            if let Some(tool) = catalog.tools.get(&listed.name)
+                && self.may_spill(&listed.name)
+            {
+                listed.output_schema.clone_from(&tool.body.admits_spilled);
+            }
+        }
+        Ok(page)
     }
 
     /// A page of the tools that this caller has.

@@ -106,6 +106,12 @@ impl<S> Context<S> {
         &self.call.scope.store
     }
 
+    /// How much text this call's answer may have, in bytes, before it is put by
+    /// as a resource: for tools that bound their answers themselves.
+    pub fn output_bytes(&self) -> usize {
+        self.call.scope.registry.output_bytes(&self.call.scope.client)
+    }
+
     /// Cancelled when the call is. The handler itself is dropped then; this is
     /// for work that it handed to others.
     pub fn cancellation(&self) -> &CancellationToken {

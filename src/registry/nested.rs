@@ -5,10 +5,16 @@ use std::sync::Arc;
 use rmcp::model::CallToolResult;
 use serde_json::Value;
 
-use super::{Asking, Context, Scope};
+use super::{Asking, Context, Scope, Spilling};
 use crate::protocol::Fault;
 
 impl<S> Context<S> {
+    /// A tool's result as an answer can hold it: what is larger than
+    /// [`Context::output_bytes`] is put by, and a preview stands for it.
+    pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
+        self.registry().bounded(tool, result, &Spilling::of(self.scope()).even_unread()).await
+    }
+
     /// Calls another tool of this server: by the same caller, with the same
     /// checks, and with its own progress and questions kept from the client.
     ///

@@ -9,13 +9,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Context, HeaderParameter, IntoToolResult, Scope, ToolError, access,
+    Context, HeaderParameter, IntoToolResult, Scope, Spill, ToolError, access,
     checked::{Output, RegisteredOutput},
     headers,
     item::{Item, check_name, common_setters, guarded},
     marks,
     schema::{self, Validator},
+    spill,
 };
+
 /// Is told whether structured content is wanted.
 type Handler<S> =
     Box<dyn Fn(Context<S>, Value, bool) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
@@ -31,6 +33,7 @@ pub struct Tool<S = ()> {
     scopes: Vec<String>,
     schema: JsonObject,
     output: Output,
+    spill: Spill,
     handler: Handler<S>,
 }
 
@@ -65,6 +68,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             scopes: Vec::new(),
             schema: described.schema,
             output: Output { structure: R::structure(), ..Output::default() },
+            spill: Spill::default(),
             handler,
         }
     }
@@ -117,6 +121,15 @@ impl<S: Send + Sync + 'static> Tool<S> {
 
     common_setters!();
 
+    /// When its results are put by as resources and replaced by a preview:
+    /// when they are larger than an answer may be, by default. The
+    /// configuration has the last word (`tools.spill`).
+    #[must_use]
+    pub fn spill(mut self, spill: Spill) -> Self {
+        self.spill = spill;
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let item = format!("Tool {:?}", listed.name);
@@ -146,7 +159,10 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let run = move |scope, arguments| {
             handler(Context::new(scope, Arc::clone(&state)), arguments, structured)
         };
-        Item { listed, scopes, body: Body { headers, validator, output, run: Box::new(run) } }
+        let admits_spilled = listed.output_schema.as_deref().map(|own| Arc::new(spill::admit(own)));
+        let (spill, run) = (self.spill, Box::new(run));
+        let body = Body { headers, validator, output, spill, admits_spilled, run };
+        Item { listed, scopes, body }
     }
 }
 
@@ -157,6 +173,9 @@ pub(super) struct Body {
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
     output: Option<RegisteredOutput>,
+    pub(super) spill: Spill,
+    /// The output schema, for where results may be put by.
+    pub(super) admits_spilled: Option<Arc<JsonObject>>,
     run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
 }
 

@@ -10,13 +10,16 @@ use crate::clock::Timestamp;
 #[non_exhaustive]
 pub enum StoreError {
     /// Nothing of that name for this owner.
-    #[error("Resource not found: {uri}")]
+    #[error("Resource not found: {uri}{}", gone(uri))]
     NotFound {
         /// The name.
         uri: ResourceUri,
     },
     /// It was there and its time is over.
-    #[error("Resource expired: {uri} was removed at {at}. Run the tool that made it again.")]
+    #[error(
+        "Resource expired: {uri} was removed at {at}. Run {} again to make a new one.",
+        maker(uri)
+    )]
     Expired {
         /// The name.
         uri: ResourceUri,
@@ -73,6 +76,21 @@ pub enum StoreError {
         /// For the log.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// What to run again.
+fn maker(uri: &ResourceUri) -> &str {
+    uri.made_by().unwrap_or("the tool that made it")
+}
+
+/// Its name alone says what was there, whoever asks.
+fn gone(uri: &ResourceUri) -> String {
+    let hint = |tool| {
+        format!(
+            ". Results of {tool} are there for a while only; run {tool} again to make a new one."
+        )
+    };
+    uri.made_by().map(hint).unwrap_or_default()
 }
 
 impl StoreError {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The longest URI taken, in bytes. Longer ones are data, not names.
 const MAX_URI_BYTES: usize = 2048;
 
+/// Where results that were put by lie.
+const RESULTS: &str = "larder://r/";
+
 /// A URI by RFC 3986, of any scheme, kept byte for byte as the caller chose it.
 ///
 /// ```
@@ -53,6 +56,29 @@ impl ResourceUri {
             Err(_) if !uri.contains(':') => invalid("it has no scheme".into()),
             Err(_) => invalid("it holds characters that a URI cannot hold as they are".into()),
         }
+    }
+
+    /// A name for a result of that tool, which nobody can guess as long as `id`
+    /// is random. Who reads it later can tell which tool to run again.
+    ///
+    /// ```
+    /// use larder::store::ResourceUri;
+    ///
+    /// let uri = ResourceUri::of_result("search_logs", "8d1f3c").unwrap();
+    /// assert_eq!(uri.as_str(), "larder://r/search_logs/8d1f3c");
+    /// assert_eq!(uri.made_by(), Some("search_logs"));
+    /// ```
+    ///
+    /// # Errors
+    /// When the tool's name has characters that a URI cannot hold.
+    pub fn of_result(tool: &str, id: &str) -> Result<Self, InvalidUri> {
+        Self::parse(&format!("{RESULTS}{tool}/{id}"))
+    }
+
+    /// The tool whose result this names, if the name says so.
+    pub fn made_by(&self) -> Option<&str> {
+        let (tool, id) = self.0.strip_prefix(RESULTS)?.split_once('/')?;
+        (!tool.is_empty() && !id.is_empty() && !id.contains('/')).then_some(tool)
     }
 
     /// The URI, as it was given.

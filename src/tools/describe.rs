@@ -6,14 +6,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::wording::{call, count};
+use super::{ToolOptions, wording::call};
 use crate::{
+    preview::{Preview, words::count},
     registry::{Context, Tool, ToolError},
     store::Kind,
 };
 
-/// Says what a stored resource is without reading it: type, size, number of
-/// lines, when it was written and when it expires.
+/// Kept for what is told of it.
+const HEAD: usize = 800;
+/// How much of it is shown at most.
+const PREVIEW: usize = 3_000;
+
+/// Says what a stored resource is without reading all of it: type, size, number
+/// of lines, when it was written and when it expires; the shape of JSON, the
+/// columns of a table; how it begins and ends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
@@ -21,13 +28,14 @@ struct DescribeResource {
     uri: String,
 }
 
-pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
-    Tool::new(
-        |ctx: Context<S>, args: DescribeResource| async move { describe(&ctx, &args.uri).await },
-    )
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: DescribeResource| {
+        let budget = options.budget(&ctx, HEAD).min(PREVIEW);
+        async move { describe(&ctx, &args.uri, budget).await }
+    })
 }
 
-async fn describe<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
+async fn describe<S>(ctx: &Context<S>, uri: &str, budget: usize) -> Result<String, ToolError> {
     let found = ctx.read_any(uri).await?;
     let entry = &found.entry;
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
@@ -61,5 +69,6 @@ async fn describe<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
     line("updated", &entry.updated);
     line("expires", &entry.expires);
     line("next", &next);
+    Preview::of_found(&found, budget).await?.write_to(&mut text);
     Ok(text)
 }

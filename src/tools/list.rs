@@ -30,11 +30,14 @@ struct ListResources {
     limit: Option<usize>,
 }
 
-pub(super) fn tool<S: Send + Sync + 'static>(options: &ToolOptions) -> Tool<S> {
-    let budget = options.output_bytes;
-    Tool::new(
-        move |ctx: Context<S>, args: ListResources| async move { list(&ctx, &args, budget).await },
-    )
+/// Kept for what stands around the items.
+const AROUND: usize = 512;
+
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: ListResources| {
+        let budget = options.budget(&ctx, AROUND);
+        async move { list(&ctx, &args, budget).await }
+    })
 }
 
 async fn list<S>(
@@ -118,8 +121,7 @@ async fn list<S>(
 /// Adds an item if it fits the budget; says whether it did.
 fn push(items: &mut Vec<Value>, item: Value, used: &mut usize, budget: usize) -> bool {
     let size = item.to_string().len() + 1;
-    // Something is kept for what stands around the items.
-    let fits = *used + size + 512 <= budget || *used == 0;
+    let fits = *used + size <= budget || *used == 0;
     if fits {
         *used += size;
         items.push(item);

@@ -16,20 +16,22 @@ mod wording;
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
 use serde_json::json;
 
-use crate::registry::{Builder, Tool};
+use crate::registry::{Builder, Context, Spill, Tool};
 
 /// How the tools answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolOptions {
-    /// The most that one answer may have, in bytes of text.
-    pub output_bytes: usize,
+    /// The most that one answer may have, in bytes of text; what the server's
+    /// [`OutputRules`](crate::registry::OutputRules) say where this is less.
+    pub output_bytes: Option<usize>,
 }
 
-impl Default for ToolOptions {
-    /// 32,000 bytes: below what the strictest of the common hosts hands on to
-    /// a model whole.
-    fn default() -> Self {
-        Self { output_bytes: 32_000 }
+impl ToolOptions {
+    /// What an answer to that call may have beside `head` bytes that it says of
+    /// itself.
+    fn budget<S>(&self, ctx: &Context<S>, head: usize) -> usize {
+        let all = self.output_bytes.unwrap_or(usize::MAX).min(ctx.output_bytes());
+        all.saturating_sub(head).max(head)
     }
 }
 
@@ -48,10 +50,10 @@ pub fn reading<S: Send + Sync + 'static>(
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
         builder
-            .tool(reads(list::tool(&options), "List resources"))
-            .tool(reads(describe::tool(), "Describe a resource"))
-            .tool(reads(read::tool(&options), "Read a resource"))
-            .tool(reads(search::tool(&options), "Search a resource"))
+            .tool(reads(list::tool(options.clone()), "List resources"))
+            .tool(reads(describe::tool(options.clone()), "Describe a resource"))
+            .tool(reads(read::tool(options.clone()), "Read a resource"))
+            .tool(reads(search::tool(options), "Search a resource"))
     }
 }
 
@@ -86,5 +88,5 @@ fn reads<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
     );
     let mut meta = JsonObject::new();
     meta.insert("anthropic/maxResultSizeChars".into(), json!(100_000));
-    tool.annotations(hints).meta(MetaObject(meta))
+    tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never)
 }

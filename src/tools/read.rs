@@ -5,11 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    ToolOptions,
-    wording::{call, count, number},
-};
+use super::{ToolOptions, wording::call};
 use crate::{
+    preview::words::{count, number},
     registry::{Context, Tool, ToolError},
     store::{Entry, Found, Kind, Window, WindowEnd},
 };
@@ -48,11 +46,11 @@ enum Unit {
     Bytes,
 }
 
-pub(super) fn tool<S: Send + Sync + 'static>(options: &ToolOptions) -> Tool<S> {
-    let budget = options.output_bytes.saturating_sub(HEAD).max(HEAD);
-    Tool::new(
-        move |ctx: Context<S>, args: ReadResource| async move { read(&ctx, &args, budget).await },
-    )
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: ReadResource| {
+        let budget = options.budget(&ctx, HEAD);
+        async move { read(&ctx, &args, budget).await }
+    })
 }
 
 async fn read<S>(

@@ -13,11 +13,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{
-    ToolOptions,
-    wording::{call, count, number},
-};
+use super::{ToolOptions, wording::call};
 use crate::{
+    preview::words::{count, number},
     registry::{Context, Tool, ToolError},
     store::{Found, Kind},
 };
@@ -54,10 +52,10 @@ struct SearchResource {
     offset: u64,
 }
 
-pub(super) fn tool<S: Send + Sync + 'static>(options: &ToolOptions) -> Tool<S> {
-    let budget = options.output_bytes.saturating_sub(HEAD).max(HEAD);
-    Tool::new(move |ctx: Context<S>, args: SearchResource| async move {
-        search(&ctx, args, budget).await
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: SearchResource| {
+        let budget = options.budget(&ctx, HEAD);
+        async move { search(&ctx, args, budget).await }
     })
 }
 

@@ -3,34 +3,14 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-use crate::store::{Entry, Kind};
+use crate::{
+    preview::words::count,
+    store::{Entry, Kind},
+};
 
 /// A call that the model can copy: `read_resource {"uri":"…"}`.
 pub(super) fn call(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")
-}
-
-/// `12,345`.
-pub(super) fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// `1 line`, `2 lines`.
-pub(super) fn count(n: u64, thing: &str) -> String {
-    let plural = match thing {
-        _ if n == 1 => "",
-        "match" => "es",
-        _ => "s",
-    };
-    format!("{} {thing}{plural}", number(n))
 }
 
 /// `text/plain, 1,234 bytes, 56 lines`.
@@ -61,20 +41,4 @@ pub(super) fn stored(entry: &Entry, done: &str) -> CallToolResult {
         ContentBlock::text(words),
         entry.to_link(),
     ])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_and_agree_with_their_noun() {
-        assert_eq!(number(0), "0");
-        assert_eq!(number(999), "999");
-        assert_eq!(number(1_000), "1,000");
-        assert_eq!(number(12_345_678), "12,345,678");
-        assert_eq!(count(1, "match"), "1 match");
-        assert_eq!(count(2, "match"), "2 matches");
-        assert_eq!(count(0, "line"), "0 lines");
-    }
 }

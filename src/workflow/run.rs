@@ -9,7 +9,7 @@ use super::{
     DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
     outcome::{Outcome, Status},
     source::{Bindings, Origin, Piece, pieces},
-    transcript::Transcript,
+    transcript::{Transcript, all_text},
 };
 use crate::registry::Context;
 
@@ -240,7 +240,7 @@ impl<S> Run<'_, S> {
     async fn read(&mut self, uri: &str) -> Result<Value, String> {
         let found = self.ctx.read_any(uri).await;
         let found = found.map_err(|e| format!("Reading {uri} failed: {}.", e.message()))?;
-        let shown = self.transcript.resource(&found).await;
+        let shown = self.transcript.resource(&found, self.ctx.output_bytes()).await;
         shown.map_err(|e| format!("Reading {uri} failed: {e}"))
     }
 
@@ -259,7 +259,7 @@ impl<S> Run<'_, S> {
                 Ok(result) if result.is_error == Some(true) => failure(&result),
                 Ok(result) => {
                     let shown = self.transcript.result(self.ctx, tool, result).await;
-                    return shown.map_err(|e| Step::failed(e.to_string()));
+                    return shown.map_err(Step::failed);
                 }
                 Err(fault) => fault.to_string(),
             };
@@ -338,9 +338,8 @@ fn ended(place: &str, error: &SourceError) -> Step {
 }
 
 fn failure(result: &CallToolResult) -> String {
-    let texts: Vec<_> =
-        result.content.iter().filter_map(|c| c.as_text()).map(|t| &*t.text).collect();
-    if texts.is_empty() { "without a word".into() } else { texts.join("\n") }
+    let text = all_text(result);
+    if text.is_empty() { "without a word".into() } else { text }
 }
 
 fn shown(value: &Value) -> String {

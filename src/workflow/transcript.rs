@@ -5,13 +5,13 @@ use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents,
 use serde_json::Value;
 
 use crate::{
+    preview::Preview,
     registry::Context,
     store::{Found, Kind, StoreError},
 };
 
-/// The most that one resource or one result takes up; what is larger is
-/// linked to.
-const EMBEDDED: usize = 100_000;
+/// How much is shown of a resource that is too large to be shown.
+const PREVIEW: usize = 3_000;
 
 /// The messages so far.
 #[derive(Debug, Default)]
@@ -62,16 +62,24 @@ impl Transcript {
 
     /// Shows a resource under its own URI, with its own type: whole where it
     /// is small, as a link otherwise. Gives what later steps can use of it.
-    pub(super) async fn resource(&mut self, found: &Found) -> Result<Value, StoreError> {
+    pub(super) async fn resource(
+        &mut self,
+        found: &Found,
+        budget: usize,
+    ) -> Result<Value, StoreError> {
         let entry = &found.entry;
         let described = serde_json::json!({
             "uri": entry.uri, "mime_type": entry.mime_type, "size": entry.size,
         });
-        if entry.size > EMBEDDED as u64 {
-            self.user(format!(
-                "{} has {} bytes and is not shown here. Read parts of it with read_resource, or find things in it with search_resource.",
+        let is_large = entry.size > budget as u64;
+        if is_large {
+            let mut text = format!(
+                "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find things in it with search_resource.",
                 entry.uri, entry.size
-            ));
+            );
+            let preview = Preview::of_found(found, PREVIEW.min(budget / 2)).await?;
+            preview.write_to(&mut text);
+            self.user(text);
             self.block(entry.to_link());
             if entry.kind == Kind::Binary {
                 return Ok(described);
@@ -83,7 +91,7 @@ impl Transcript {
             Kind::Text => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into());
-                if text.len() <= EMBEDDED {
+                if !is_large {
                     let contents = ResourceContents::text(text, uri).with_mime_type(mime_type);
                     self.block(ContentBlock::resource(contents));
                 }
@@ -98,38 +106,44 @@ impl Transcript {
         }
     }
 
-    /// Shows a tool's result; puts by what is too large. Gives what later
-    /// steps can use of it.
+    /// Shows a tool's result, what is too large as a preview. Gives what later
+    /// steps can use of it, which is all of it.
+    ///
+    /// # Errors
+    /// In words for the model, when what is too large cannot be put by.
     pub(super) async fn result<S>(
         &mut self,
         ctx: &Context<S>,
         tool: &str,
         result: CallToolResult,
-    ) -> Result<Value, StoreError> {
-        let mut texts = Vec::new();
-        for content in result.content {
+    ) -> Result<Value, String> {
+        let value = value_of(&result);
+        let shown = ctx.bounded(tool, result).await;
+        if shown.is_error == Some(true) {
+            return Err(all_text(&shown));
+        }
+        for content in shown.content {
             match content {
-                ContentBlock::Text(text) if text.text.len() > EMBEDDED => {
-                    let size = text.text.len();
-                    texts.push(text.text.clone());
-                    let name = format!("Result of {tool}");
-                    let entry = ctx.create_resource(ctx.mint_uri(), text.text).name(name).await?;
-                    self.user(format!(
-                        "Result of {tool}: {size} bytes, stored at {entry}. Read parts of it with read_resource, or find things in it with search_resource."
-                    ));
-                    self.block(entry.to_link());
-                }
-                ContentBlock::Text(text) => {
-                    self.user(format!("Result of {tool}:\n{}", text.text));
-                    texts.push(text.text);
-                }
+                ContentBlock::Text(text) => self.user(format!("Result of {tool}:\n{}", text.text)),
                 other => self.block(other),
             }
         }
-        if let Some(structured) = result.structured_content {
-            return Ok(structured);
-        }
-        let text = texts.join("\n");
-        Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.into()))
+        Ok(value)
     }
+}
+
+/// What later steps can use of a result.
+fn value_of(result: &CallToolResult) -> Value {
+    if let Some(structured) = &result.structured_content {
+        return structured.clone();
+    }
+    let text = all_text(result);
+    serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+}
+
+/// All texts of a result, a line feed between them.
+pub(super) fn all_text(result: &CallToolResult) -> String {
+    let texts: Vec<_> =
+        result.content.iter().filter_map(|c| c.as_text()).map(|t| &*t.text).collect();
+    texts.join("\n")
 }

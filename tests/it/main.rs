@@ -39,6 +39,7 @@ mod resources;
 mod returns;
 mod sdk;
 mod shutdown;
+mod spill;
 mod stateless_rules;
 mod stdio;
 mod support;

@@ -1,0 +1,143 @@
+//! Results that are too large for an answer: put by as resources of the
+//! caller's, and replaced by a preview that says what is where.
+//!
+//! The rules come from what hosts do with results. Some show a model the
+//! structured content alone, some neither links nor resources: so the URI, the
+//! size, whether it is complete and the next call stand in plain text and, where
+//! a tool has structured content, there as well; the link comes in addition.
+//! What is sent always fits the schema that is listed.
+
+mod answer;
+mod keep;
+mod lines;
+mod look;
+mod parts;
+mod rules;
+mod schema;
+
+use std::sync::Arc;
+
+use rmcp::model::CallToolResult;
+
+pub use rules::{OutputRules, Spill};
+pub(super) use schema::admit;
+
+use keep::Kept;
+use parts::Parts;
+
+use super::{IntoToolResult, Registry, Scope, ToolError};
+use crate::{
+    auth::{Grant, Identity},
+    random::Random,
+    store::Store,
+};
+
+/// The tool that reads what was put by. Where a caller has no such tool, a
+/// model could not come at it, so nothing is put by of its own accord.
+const READING: &str = "read_resource";
+
+/// Where a call's result goes if it is too large; taken before the call has
+/// used up its scope.
+pub struct Spilling {
+    store: Store,
+    identity: Identity,
+    session: Option<Arc<str>>,
+    random: Random,
+    /// How much text one answer may have.
+    output_bytes: usize,
+    /// How much of pictures and sounds, as they are sent.
+    media_bytes: usize,
+    /// Whether it goes there although the caller may have no tool to read it.
+    unread: bool,
+    /// The tools that the preview can name.
+    reads: bool,
+    searches: bool,
+}
+
+impl Spilling {
+    /// For a call of that scope.
+    pub fn of(scope: &Scope) -> Self {
+        let (registry, grant) = (&scope.registry, scope.identity.grant());
+        Self {
+            store: scope.store.clone(),
+            identity: scope.identity.clone(),
+            session: scope.session.clone(),
+            random: scope.random.clone(),
+            output_bytes: registry.output_bytes(&scope.client),
+            media_bytes: registry.output.media_bytes,
+            unread: false,
+            reads: registry.offers(grant, READING),
+            searches: registry.offers(grant, "search_resource"),
+        }
+    }
+
+    /// Also for a caller who has no tool to read it, because what holds the
+    /// result has a bound of its own.
+    #[must_use]
+    pub fn even_unread(self) -> Self {
+        Self { unread: true, ..self }
+    }
+}
+
+impl Registry {
+    /// The tool's result as it may be sent: itself, or what stands for it.
+    pub async fn bounded(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        to: &Spilling,
+    ) -> CallToolResult {
+        let unknown = if to.unread { Spill::Auto } else { Spill::Never };
+        let policy = self.spill_of(tool).unwrap_or(unknown);
+        let spills = match policy {
+            Spill::Never => false,
+            Spill::Auto => {
+                (to.reads || to.unread) && parts::is_over(&result, to.output_bytes, to.media_bytes)
+            }
+            Spill::Always => true,
+        };
+        if spills { self.spill(tool, result, to, policy == Spill::Always).await } else { result }
+    }
+
+    /// Puts by what is too large, or everything.
+    async fn spill(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        to: &Spilling,
+        all: bool,
+    ) -> CallToolResult {
+        let fits = !parts::is_over(&result, to.output_bytes, to.media_bytes);
+        let whole = fits.then(|| result.clone());
+        let with_links = !self.has_ui(tool);
+        let is_error = result.is_error;
+        let meta = result.meta.clone();
+        let parts = Parts::of(result, to.output_bytes, to.media_bytes, all);
+        if parts.large.is_empty() {
+            return parts.back(is_error, meta);
+        }
+        let structured = parts.structured;
+        match keep::keep(tool, parts.large, to).await {
+            Ok(kept) => {
+                let said =
+                    answer::Answer { tool, to, kept: &kept, is_error: is_error == Some(true) };
+                said.compose(parts.small, parts.value, structured, with_links, meta)
+            }
+            // What the author wanted stored and fits all the same is sent.
+            Err(refused) => whole.unwrap_or_else(|| {
+                ToolError::new(refused.message(tool, to.output_bytes)).into_tool_result()
+            }),
+        }
+    }
+
+    fn has_ui(&self, tool: &str) -> bool {
+        let tool = self.catalog().tools.get(tool).cloned();
+        tool.and_then(|tool| tool.listed.meta.as_ref().map(|meta| meta.0.contains_key("ui")))
+            .unwrap_or(false)
+    }
+
+    /// Whether the caller has that tool.
+    fn offers(&self, grant: &Grant, tool: &str) -> bool {
+        self.catalog().tools.get(tool).is_some_and(|tool| self.shows(grant, &**tool))
+    }
+}
