@@ -1,6 +1,6 @@
 //! Changing what a server offers while it runs. Clients that listen are told.
 
-use super::{BuildError, Context, Prompt, Resource, Tool};
+use super::{BuildError, Context, Prompt, Resource, Template, Tool};
 use crate::protocol::Announcement;
 
 impl<S: Send + Sync + 'static> Context<S> {
@@ -69,6 +69,31 @@ impl<S: Send + Sync + 'static> Context<S> {
         self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
             if !catalog.resources.remove(uri) {
                 faults.push(format!("There is no resource {uri:?}"));
+            }
+        })
+    }
+
+    /// Offers whatever resources match one more URI template from now on, to
+    /// everybody. Who listens for changes of resources is told.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing changes then.
+    pub fn add_template(&self, template: Template<S>) -> Result<(), BuildError> {
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
+            if let Some(template) = template.register(self.shared_state(), faults) {
+                catalog.templates.add(template, faults);
+            }
+        })
+    }
+
+    /// Offers that template no longer.
+    ///
+    /// # Errors
+    /// When there is no such template.
+    pub fn remove_template(&self, uri_template: &str) -> Result<(), BuildError> {
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
+            if !catalog.templates.remove(uri_template) {
+                faults.push(format!("There is no resource template {uri_template:?}"));
             }
         })
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use larder::registry::{BuildError, Builder, Prompt, Resource, Tool, ToolError};
+use larder::registry::{
+    BuildError, Builder, Prompt, Resource, Template, Tool, ToolError, Variables,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,6 +48,11 @@ fn edit(ctx: &Ctx, what: &str, name: String) -> Result<(), BuildError> {
         "remove prompt" => ctx.remove_prompt(&name),
         "add resource" => ctx.add_resource(Resource::text(name, "Added.")),
         "remove resource" => ctx.remove_resource(&name),
+        "add template" => {
+            let read = |_: Ctx, v: Variables| async move { format!("about {}", v["what"]) };
+            ctx.add_template(Template::new(name, "about", read))
+        }
+        "remove template" => ctx.remove_template(&name),
         other => panic!("{other}"),
     }
 }
@@ -132,6 +139,29 @@ async fn the_next_list_has_what_was_added_and_lacks_what_was_removed() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_template_comes_and_goes_and_who_listens_is_told() {
+    let server = Server::offering(offers).await;
+    let client = Modern::of(&server);
+    let mut heard = client.listen(1, json!({ "resourcesListChanged": true })).await;
+    let listed = async || client.list("resources/templates/list", "resourceTemplates").await;
+    assert!(listed().await.is_empty());
+    let template = "about://{what}";
+    client.call("edit", change("add template", template)).await.text();
+    assert_eq!(methods(&mut heard, 1).await, [list_changed("resources")]);
+    assert_eq!(listed().await[0]["uriTemplate"], template);
+    assert_eq!(client.read("about://bees").await["text"], "about bees");
+    let twice = client.call("edit", change("add template", template)).await.failure();
+    assert!(twice.contains(template), "{twice}");
+    client.call("edit", change("remove template", template)).await.text();
+    assert_eq!(methods(&mut heard, 1).await, [list_changed("resources")]);
+    assert!(listed().await.is_empty());
+    let gone = client.send("resources/read", json!({ "uri": "about://bees" })).await;
+    assert_eq!(gone.error()["code"], -32602);
+    let twice = client.call("edit", change("remove template", template)).await.failure();
+    assert!(twice.contains(template), "{twice}");
 }
 
 #[tokio::test]
