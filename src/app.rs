@@ -453,6 +453,7 @@ fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions 
     HttpOptions {
         path: server.path.clone(),
         body_bytes: config.limits.body_bytes,
+        json_response: server.json_response,
         hosts,
         ..HttpOptions::default()
     }

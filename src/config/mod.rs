@@ -69,6 +69,10 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// The newest protocol version to speak.
     pub max_version: String,
+    /// Answer by one JSON message always, never by a stream: for clients and
+    /// proxies that do not get on with streams. Progress and log messages are
+    /// not sent then.
+    pub json_response: bool,
     /// Listen on an address that others can reach although nobody is asked
     /// who they are.
     pub insecure_no_auth: bool,
@@ -88,6 +92,7 @@ impl Default for ServerConfig {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_version: ProtocolVersion::LATEST.as_str().into(),
+            json_response: false,
             insecure_no_auth: false,
             state_key_file: None,
             grace: 10,

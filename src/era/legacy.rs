@@ -246,7 +246,9 @@ impl Legacy {
         let asking = if streams {
             Asking::Routed(self.calls.route(&session.id))
         } else {
-            Asking::No("The client cannot be asked: it takes no stream to ask it on.")
+            Asking::No(
+                "The client cannot be asked: the call is answered without a stream to ask it on.",
+            )
         };
         let call = Call {
             method,

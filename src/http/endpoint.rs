@@ -34,9 +34,15 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let takes = accept::takes(&headers);
+    let mut takes = accept::takes(&headers);
     if !takes.message && !takes.stream {
         return Refusal::NotAcceptable.into_response();
+    }
+    if endpoint.options.json_response {
+        if !takes.message {
+            return Refusal::OnlyMessages.into_response();
+        }
+        takes.stream = false;
     }
     let body = match body::read(&headers, body, &endpoint.options).await {
         Ok(body) => body,

@@ -41,6 +41,10 @@ pub struct HttpOptions {
     pub body_timeout: Duration,
     /// How long a call may take before its answer becomes a stream.
     pub promote_after: Duration,
+    /// Whether answers are always one JSON message and never a stream. What a
+    /// call says before its end is not sent then, and it cannot ask its client
+    /// within a session. Streams that a client opens to listen stay streams.
+    pub json_response: bool,
     /// How long a stream is silent before a comment keeps it open.
     pub keep_alive: Duration,
     /// When a client whose connection was lost should come back.
@@ -56,6 +60,7 @@ impl Default for HttpOptions {
             body_bytes: 32 << 20,
             body_timeout: Duration::from_secs(30),
             promote_after: Duration::from_millis(200),
+            json_response: false,
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             hosts: AllowedHosts::default(),

@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt, stream};
 use http::StatusCode;
 
 use super::{
-    Endpoint,
+    Endpoint, accept,
     endpoint::{Received, header},
     refusal::{self, Refusal},
     sse,
@@ -24,7 +24,8 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     let lookup = |name: &str| header(headers, name);
     let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), identity)?;
     if call.method == Method::Listen {
-        if !takes.stream {
+        // A stream by its nature, also where answers are none.
+        if !accept::takes(headers).stream {
             return Ok(Refusal::NotAcceptable.into_response());
         }
         let identity = call.identity.clone();

@@ -33,6 +33,8 @@ pub(super) enum Refusal {
         "The client accepts neither application/json nor text/event-stream. Send accept: application/json, text/event-stream."
     )]
     NotAcceptable,
+    #[error("This server answers by application/json alone (server.json_response); accept that.")]
+    OnlyMessages,
     #[error("The body is larger than {0} bytes, the most this server takes (limits.body_bytes).")]
     TooLarge(usize),
     #[error("The body came too slowly.")]
@@ -60,7 +62,7 @@ impl Refusal {
         match self {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::NotAcceptable | Self::OnlyMessages => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::BrokenOff | Self::Credentials(_) => StatusCode::BAD_REQUEST,
