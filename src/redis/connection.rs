@@ -10,11 +10,19 @@ use std::{
 
 use ::redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind,
-    RedisResult, ServerErrorKind, aio::MultiplexedConnection, cluster::ClusterClient,
+    RedisResult,
+    aio::{ConnectionLike, MultiplexedConnection},
+    cluster::ClusterClient,
     cluster_async::ClusterConnection,
 };
+use futures_util::FutureExt;
 
-use super::{Call, RedisError, error::ends_connection, settings::Place};
+use super::{
+    Call, RedisError,
+    error::{ends_connection, is_read_only, is_unknown_script},
+    finder::Finder,
+    settings::{Kind, Place},
+};
 
 pub(super) struct Commands {
     to: To,
@@ -29,7 +37,7 @@ enum To {
 
 /// One server, or whichever one its name stands for at the time.
 struct Server {
-    client: Client,
+    finder: Finder,
     timeout: Duration,
     live: Mutex<Option<Live>>,
     /// So that one connects and the others wait for it.
@@ -55,7 +63,7 @@ impl Commands {
             // Without one, TLS panics where several are built in. Whoever was first is as good.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
-        let to = if place.cluster {
+        let to = if matches!(place.kind, Kind::Cluster) {
             let client = ClusterClient::builder(place.nodes.iter().cloned())
                 .connection_timeout(timeout)
                 .response_timeout(timeout)
@@ -64,50 +72,49 @@ impl Commands {
                 .map_err(of)?;
             To::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
         } else {
-            let node = place.nodes[0].clone();
-            let client = Client::open(node).map_err(of)?;
+            let finder = Finder::new(place).map_err(of)?;
             let (live, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
-            To::Server(Server { client, timeout, live, connecting })
+            To::Server(Server { finder, timeout, live, connecting })
         };
         Ok(Self { to, timeout })
     }
 
     pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
-        self.bounded(async {
-            match &self.to {
-                To::Server(server) => {
-                    let mut live = server.live().await?;
-                    let answer = cmd.query_async(&mut live.connection).await;
-                    live.judge(answer)
-                }
-                To::Cluster(cluster) => cmd.query_async(&mut cluster.live().await?).await,
-            }
-        })
-        .await
+        self.request(Request::One(cmd)).await
     }
 
     pub(super) async fn pipeline<T: FromRedisValue>(
         &self,
         pipeline: &Pipeline,
     ) -> Result<T, RedisError> {
-        self.bounded(async {
-            match &self.to {
-                To::Server(server) => {
-                    let mut live = server.live().await?;
-                    let answer = pipeline.query_async(&mut live.connection).await;
-                    live.judge(answer)
-                }
-                To::Cluster(cluster) => pipeline.query_async(&mut cluster.live().await?).await,
-            }
-        })
-        .await
+        self.request(Request::Several(pipeline)).await
     }
 
     pub(super) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
-        match self.query(call.known()).await {
-            Err(RedisError::Refused(error))
-                if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
-            {
+        let answer = self.query(call.known()).await;
+        self.taught(call, answer).await
+    }
+
+    /// Does what the pipeline says and runs the script, as one step.
+    pub(super) async fn call_after<T: FromRedisValue>(
+        &self,
+        mut first: Pipeline,
+        call: &Call<'_>,
+    ) -> Result<T, RedisError> {
+        first.atomic().add_command(call.known().clone());
+        let answer = self.pipeline(&first).await.map(|(answer,)| answer);
+        // What came before the script was done, also where the script was unknown.
+        self.taught(call, answer).await
+    }
+
+    /// The answer, or that of a second try where the script was unknown.
+    async fn taught<T: FromRedisValue>(
+        &self,
+        call: &Call<'_>,
+        answer: Result<T, RedisError>,
+    ) -> Result<T, RedisError> {
+        match answer {
+            Err(RedisError::Refused(error)) if is_unknown_script(&error) => {
                 self.query::<()>(&call.load()).await?;
                 self.query(call.known()).await
             }
@@ -115,11 +122,15 @@ impl Commands {
         }
     }
 
-    async fn bounded<T>(
-        &self,
-        work: impl Future<Output = RedisResult<T>>,
-    ) -> Result<T, RedisError> {
-        match tokio::time::timeout(self.timeout, work).await {
+    async fn request<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, RedisError> {
+        let trying = async {
+            match self.try_request(request).await {
+                // It has done nothing, and another has taken over.
+                Err(error) if is_read_only(&error) => self.try_request(request).await,
+                answer => answer,
+            }
+        };
+        match tokio::time::timeout(self.timeout, trying).await {
             Ok(answer) => answer.map_err(|error| RedisError::of(error, self.timeout)),
             Err(_) => {
                 if let To::Server(server) = &self.to {
@@ -129,13 +140,48 @@ impl Commands {
             }
         }
     }
+
+    async fn try_request<T: FromRedisValue>(&self, request: Request<'_>) -> RedisResult<T> {
+        match &self.to {
+            To::Server(server) => {
+                let mut live = server.live().await?;
+                let answer = request.over(&mut live.connection).await;
+                live.judge(answer)
+            }
+            To::Cluster(cluster) => request.over(&mut cluster.live().await?).await,
+        }
+    }
+}
+
+/// What is sent at once.
+#[derive(Clone, Copy)]
+enum Request<'a> {
+    One(&'a Cmd),
+    Several(&'a Pipeline),
+}
+
+impl Request<'_> {
+    async fn over<T: FromRedisValue>(
+        self,
+        connection: &mut (impl ConnectionLike + Send),
+    ) -> RedisResult<T> {
+        match self {
+            Self::One(cmd) => cmd.query_async(connection).await,
+            Self::Several(pipeline) => pipeline.query_async(connection).await,
+        }
+    }
 }
 
 impl Server {
     async fn live(&self) -> RedisResult<Live> {
-        if let Some(live) = self.present() {
-            return Ok(live);
+        match self.present() {
+            Some(live) => Ok(live),
+            // Rare, and large: on the heap, so that each command's future is small.
+            None => self.connect().boxed().await,
         }
+    }
+
+    async fn connect(&self) -> RedisResult<Live> {
         let _connecting = self.connecting.lock().await;
         if let Some(live) = self.present() {
             return Ok(live);
@@ -154,7 +200,7 @@ impl Server {
                     Ok::<(), ()>(())
                 }
             });
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let connection = connect(&self.finder.servers().await?, &config).await?;
         let live = Live { connection, lost };
         *self.slot() = Some(live.clone());
         Ok(live)
@@ -194,10 +240,9 @@ impl Cluster {
     }
 }
 
-/// Opens a connection of its own to the first node that answers, which hands
-/// what is pushed to `pushed`.
+/// Opens a connection of its own, which hands what is pushed to `pushed`.
 pub(super) async fn dedicated(
-    nodes: &[Client],
+    finder: &Finder,
     timeout: Duration,
     pushed: tokio::sync::mpsc::UnboundedSender<PushInfo>,
 ) -> RedisResult<MultiplexedConnection> {
@@ -205,9 +250,17 @@ pub(super) async fn dedicated(
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(timeout))
         .set_push_sender(pushed);
-    let mut result = Err(::redis::RedisError::from((ErrorKind::InvalidClientConfig, "no nodes")));
-    for node in nodes {
-        result = node.get_multiplexed_async_connection_with_config(&config).await;
+    connect(&finder.servers().await?, &config).await
+}
+
+/// To the first that answers.
+async fn connect(
+    servers: &[Client],
+    config: &AsyncConnectionConfig,
+) -> RedisResult<MultiplexedConnection> {
+    let mut result = Err(::redis::RedisError::from((ErrorKind::InvalidClientConfig, "no servers")));
+    for server in servers {
+        result = server.get_multiplexed_async_connection_with_config(config).await;
         if result.is_ok() {
             break;
         }

@@ -45,7 +45,10 @@ impl RedisError {
             _ if error.is_timeout() => Self::Slow(timeout),
             _ if says(&error, &["OOM"]) => Self::Full(error),
             _ if says(&error, &ABSENT) => Self::Unreachable(error),
-            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Unreachable(error),
+            ErrorKind::Io
+            | ErrorKind::ClusterConnectionNotFound
+            // Also while Sentinels are choosing another.
+            | ErrorKind::MasterNameNotFoundBySentinel => Self::Unreachable(error),
             ErrorKind::UnexpectedReturnType | ErrorKind::Parse => Self::Unexpected(error),
             _ => Self::Refused(error),
         }
@@ -54,7 +57,17 @@ impl RedisError {
 
 /// Whether the connection is of no more use after this error.
 pub(super) fn ends_connection(error: &::redis::RedisError) -> bool {
-    error.is_unrecoverable_error() || error.is_timeout() || says(error, &[READ_ONLY])
+    error.is_unrecoverable_error() || error.is_timeout() || is_read_only(error)
+}
+
+/// Whether the server takes no writes: another one does.
+pub(super) fn is_read_only(error: &::redis::RedisError) -> bool {
+    says(error, &[READ_ONLY])
+}
+
+/// Whether the server has to be sent the script's code first.
+pub(super) fn is_unknown_script(error: &::redis::RedisError) -> bool {
+    says(error, &["NOSCRIPT"])
 }
 
 /// Whether an answer, or one of those in a pipeline, begins with such a word.

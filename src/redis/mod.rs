@@ -8,6 +8,7 @@
 
 mod connection;
 mod error;
+mod finder;
 mod keys;
 pub mod layout;
 mod script;
@@ -22,7 +23,9 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
-pub(crate) use ::redis::{Cmd, FromRedisValue, ParsingError, Pipeline, Value, cmd, pipe};
+pub(crate) use ::redis::{
+    Cmd, FromRedisValue, ParsingError, Pipeline, RedisWrite, ToRedisArgs, Value, cmd, pipe,
+};
 pub use error::RedisError;
 pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
@@ -32,7 +35,7 @@ pub(crate) use subscriptions::{Heard, Listener};
 
 use self::{connection::Commands, settings::Place, subscriptions::Subscriptions};
 
-/// A Redis server or cluster. Cheap to clone; all clones share its connections.
+/// A Redis server, one that Sentinels look after, or a cluster. Cheap to clone; all clones share its connections.
 #[derive(Clone)]
 pub struct Redis(Arc<Inner>);
 
@@ -89,6 +92,16 @@ impl Redis {
     /// Runs a script.
     pub(crate) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
         self.0.commands.call(call).await
+    }
+
+    /// Does what the pipeline says and then runs the script, both as one step
+    /// and in one round trip. The pipeline's own answers are to be ignored.
+    pub(crate) async fn call_after<T: FromRedisValue>(
+        &self,
+        first: Pipeline,
+        call: &Call<'_>,
+    ) -> Result<T, RedisError> {
+        self.0.commands.call_after(first, call).await
     }
 
     /// Hears what is published on a channel, from when this returns. All

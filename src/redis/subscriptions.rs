@@ -9,14 +9,12 @@ use std::{
     time::Duration,
 };
 
-use ::redis::{
-    Client, FromRedisValue, PushInfo, PushKind, RedisResult, aio::MultiplexedConnection, cmd,
-};
+use ::redis::{FromRedisValue, PushInfo, PushKind, RedisResult, aio::MultiplexedConnection, cmd};
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{RedisError, connection::dedicated, settings::Place};
+use super::{RedisError, connection::dedicated, finder::Finder, settings::Place};
 
 /// How far a listener may fall behind before it is told that it missed some.
 pub(super) const BACKLOG: usize = 256;
@@ -107,13 +105,11 @@ pub(super) struct Subscriptions {
 
 impl Subscriptions {
     pub(super) fn new(place: &Place, timeout: Duration) -> Result<Self, RedisError> {
-        let clients = place.nodes.iter().map(|node| Client::open(node.clone()));
-        let clients = clients.collect::<RedisResult<Vec<_>>>();
-        let clients = clients.map_err(|error| RedisError::of(error, timeout))?;
+        let finder = Finder::new(place).map_err(|error| RedisError::of(error, timeout))?;
         let (requests, asked) = mpsc::unbounded_channel();
         let ids = AtomicU64::new(0);
         let hub = Arc::new(Hub { channels: Mutex::default(), requests, ids });
-        let line = Line { hub: Arc::clone(&hub), clients, timeout, asked, joined: HashSet::new() };
+        let line = Line { hub: Arc::clone(&hub), finder, timeout, asked, joined: HashSet::new() };
         let task = AbortOnDropHandle::new(tokio::spawn(line.keep()));
         Ok(Self { hub, timeout, _task: task })
     }
@@ -172,7 +168,7 @@ impl Ear {
 /// The connection, through all its lives.
 struct Line {
     hub: Arc<Hub>,
-    clients: Vec<Client>,
+    finder: Finder,
     timeout: Duration,
     asked: mpsc::UnboundedReceiver<Request>,
     /// What the present connection is subscribed to.
@@ -209,7 +205,7 @@ impl Line {
         &mut self,
         pushed: mpsc::UnboundedSender<PushInfo>,
     ) -> RedisResult<MultiplexedConnection> {
-        let mut connection = dedicated(&self.clients, self.timeout, pushed).await?;
+        let mut connection = dedicated(&self.finder, self.timeout, pushed).await?;
         self.joined = self.hub.channels().keys().cloned().collect();
         if !self.joined.is_empty() {
             let channels: Vec<&str> = self.joined.iter().map(AsRef::as_ref).collect();

@@ -16,6 +16,9 @@ use tokio::{
     net::TcpStream,
 };
 
+/// Its configuration, in its folder. A Sentinel keeps there what it finds out.
+const CONFIG: &str = "redis.conf";
+
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(20);
 
@@ -40,19 +43,40 @@ impl RedisServer {
     /// One that takes part in a cluster, once it is told in which.
     pub(crate) async fn of_cluster() -> Self {
         // By default the second port is so much higher that it may not exist.
-        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-        let bus = free.local_addr().expect("it has an address").port().to_string();
-        drop(free);
+        let bus = free_port().to_string();
         Self::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus]).await
     }
 
-    async fn start_with(options: &[&str]) -> Self {
+    /// One that follows another, and can take over from it.
+    pub(crate) async fn following(primary: &Self) -> Self {
+        let port = primary.port.to_string();
+        let follow = ["--replicaof", "127.0.0.1", &port, "--repl-diskless-sync-delay", "0"];
+        Self::start_with(&[&["--save", ""], &follow[..]].concat()).await
+    }
+
+    /// A Sentinel that looks after a primary, knows it by that name, and by
+    /// itself decides after a second that it is gone.
+    pub(crate) async fn sentinel(name: &str, primary: &Self) -> Self {
+        let port = primary.port;
+        let config = format!(
+            "sentinel monitor {name} 127.0.0.1 {port} 1
+sentinel down-after-milliseconds {name} 1000
+sentinel failover-timeout {name} 3000
+"
+        );
+        Self::start_configured(&config, &["--sentinel"]).await
+    }
+
+    pub(crate) async fn start_with(options: &[&str]) -> Self {
+        Self::start_configured("", options).await
+    }
+
+    async fn start_configured(config: &str, options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         loop {
             let folder = tempfile::tempdir().expect("there is room for a folder");
-            let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-            let port = free.local_addr().expect("it has an address").port();
-            drop(free);
+            std::fs::write(folder.path().join(CONFIG), config).expect("it can be written");
+            let port = free_port();
             let child = spawn(folder.path(), port, &options);
             let mut server = Self { child, folder, port, options: options.clone() };
             // Somebody else may have taken the port before Redis did.
@@ -138,6 +162,12 @@ impl Drop for RedisServer {
     }
 }
 
+/// One that nobody listens on, for now.
+pub(crate) fn free_port() -> u16 {
+    let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    free.local_addr().expect("it has an address").port()
+}
+
 /// Whether there is a Redis that has loaded what it had.
 async fn pong(port: u16) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
@@ -149,6 +179,7 @@ async fn pong(port: u16) -> std::io::Result<bool> {
 
 fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {
     Command::new("redis-server")
+        .arg(folder.join(CONFIG))
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--loglevel", "warning"])
         .arg("--dir")
         .arg(folder)

@@ -34,6 +34,7 @@ mod process;
 mod prompts;
 mod readme;
 mod redis;
+mod redis_access;
 mod redis_migrations;
 mod replicas;
 mod resources;

@@ -20,16 +20,30 @@ pub(crate) fn larder(arguments: &[&str]) -> Command {
 
 /// A server that listens, and where.
 pub(crate) async fn serving(arguments: &[&str]) -> (Child, String) {
-    let arguments = [&["serve"], arguments].concat();
-    serving_with(env!("CARGO_BIN_EXE_larder"), &arguments).await
+    serving_in(arguments, &[]).await
+}
+
+/// The same in that environment.
+pub(crate) async fn serving_in(
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (Child, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+    command.arg("serve").args(arguments).envs(environment.iter().copied());
+    listening(command).await
 }
 
 /// The same of any program that takes `--listen`.
 pub(crate) async fn serving_with(program: &str, arguments: &[&str]) -> (Child, String) {
     let mut command = Command::new(program);
-    command.args(arguments).args(["--listen", "127.0.0.1:0"]);
+    command.args(arguments);
+    listening(command).await
+}
+
+async fn listening(mut command: Command) -> (Child, String) {
+    command.args(["--listen", "127.0.0.1:0"]);
     command.kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = patiently("the first line", stderr.next_line()).await.unwrap().unwrap();
     let url = line.strip_prefix("larder listening on ").unwrap_or_else(|| panic!("{line}"));

@@ -1,53 +1,35 @@
 //! An authorization server as it is in production: reached by HTTPS, here with
 //! a certificate of an authority that the machine has to be told of.
 
-use std::{ffi::OsStr, fs, path::PathBuf};
-
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::{ffi::OsStr, fs};
 
 use super::{
     audit::Logging,
     cli::{larder, oauth},
     provider::Provider,
 };
-
-/// Where operators name the authorities that their machines trust.
-const TRUSTED: &str = "SSL_CERT_FILE";
+use crate::support::{Certificates, TRUSTED};
 
 struct Encrypted {
     provider: Provider,
-    authority: PathBuf,
-    folder: tempfile::TempDir,
+    certificates: Certificates,
 }
 
 async fn encrypted() -> Encrypted {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(["127.0.0.1".into()]).unwrap();
-    let certificate = certificate.signed_by(&key, &authority).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, pem: String| {
-        let path = folder.path().join(name);
-        fs::write(&path, pem).unwrap();
-        path
-    };
-    let (key, certificate) =
-        (write("key.pem", key.serialize_pem()), write("cert.pem", certificate.pem()));
-    let http = reqwest::Client::builder().no_proxy();
-    let http = http.tls_certs_only(
-        [authority.pem().as_bytes()].map(|pem| reqwest::Certificate::from_pem(pem).unwrap()),
-    );
-    let provider = Provider::encrypted(http.build().unwrap(), &key, &certificate).await;
+    let certificates = Certificates::new();
+    let authority = fs::read(certificates.authority()).unwrap();
+    let authority = reqwest::Certificate::from_pem(&authority).unwrap();
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([authority]);
+    let http = http.build().unwrap();
+    let provider =
+        Provider::encrypted(http, &certificates.key(), &certificates.certificate()).await;
     assert!(provider.issuer.starts_with("https://"));
-    let authority = write("ca.pem", authority.pem());
-    Encrypted { provider, authority, folder }
+    Encrypted { provider, certificates }
 }
 
 impl Encrypted {
     async fn check(&self, environment: &[(&str, &OsStr)]) -> (i32, String) {
-        let file = self.folder.path().join("larder.toml");
+        let file = self.certificates.folder().join("larder.toml");
         fs::write(&file, oauth(&self.provider.issuer, "")).unwrap();
         let arguments = ["config", "check", "--online", "--config", file.to_str().unwrap()];
         let output = larder(&arguments, environment).await;
@@ -60,7 +42,8 @@ impl Encrypted {
 async fn its_tokens_are_accepted_where_its_certificate_is_trusted() {
     let encrypted = encrypted().await;
     let token = encrypted.provider.machine("rs256", "mcp:read").await;
-    let trusted = [(TRUSTED, encrypted.authority.as_os_str())];
+    let authority = encrypted.certificates.authority();
+    let trusted = [(TRUSTED, authority.as_os_str())];
     let (code, said) = encrypted.check(&trusted).await;
     assert_eq!(code, 0, "{said}");
     let server = Logging::start(&encrypted.provider.issuer, &trusted).await;

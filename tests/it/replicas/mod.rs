@@ -1,6 +1,7 @@
 //! Several processes on one Redis, behind a client that takes whichever
 //! comes next: what a session is must not depend on who serves it.
 
+mod failover;
 mod failure;
 mod random;
 mod signals;
@@ -31,8 +32,13 @@ impl Replica {
     }
 
     async fn start_with(redis: &RedisServer, environment: &[(&str, &str)]) -> Self {
+        Self::start_at(&redis.url(), environment).await
+    }
+
+    /// On whatever Redis that URL leads to.
+    async fn start_at(url: &str, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(example());
-        command.args(["--listen", "127.0.0.1:0", "--store", &redis.url()]);
+        command.args(["--listen", "127.0.0.1:0", "--store", url]);
         command.env("LARDER_REDIS__TIMEOUT", "1").envs(environment.iter().copied());
         command.kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::null());
         let mut process = command.stderr(Stdio::piped()).spawn().expect("cargo build --examples");

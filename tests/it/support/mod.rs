@@ -1,6 +1,7 @@
 //! A server with tools to test it by, and the clients that call it.
 
 mod answer;
+mod certificates;
 mod events;
 mod legacy;
 mod modern;
@@ -14,11 +15,12 @@ mod tools;
 use std::time::Duration;
 
 pub(crate) use answer::Answer;
+pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use events::{Events, messages};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
-pub(crate) use redis::RedisServer;
+pub(crate) use redis::{RedisServer, free_port};
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::{Ctx, numbered_lines};

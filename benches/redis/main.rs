@@ -1,0 +1,126 @@
+//! What resources, sessions and streams in Redis cost, as ratios to Redis
+//! itself: `cargo bench --bench redis`, or with the names of some of
+//! `throughput memory growth replay sessions`. Each starts a `redis-server` of
+//! its own.
+//!
+//! What is compared runs in turns, and medians are shown, so that whatever
+//! else the machine does meets both sides.
+//!
+//! What is aimed at, and where it is missed:
+//!
+//! - **`put` and `get` at 0.8 of `SET` and `GET` from 1 MB on.** A `put` reads
+//!   the content once before it goes out: SHA-256, lines, UTF-8. That alone
+//!   takes longer than a `SET` of 1 MB takes altogether (the column `hashed`
+//!   is a `put` into memory: no Redis, only that pass), so that 1 MB is beyond
+//!   reach while the digest is part of an entry. Larger content spends most of
+//!   its time in Redis, which the pass then overlaps.
+//! - **Above 1 for what can be compressed.** Blocks go to Redis as the store
+//!   cuts them; compression belongs to the store's blocks, where every backend
+//!   gains by it.
+//! - **Ten of 100 MB at once in less than 64 MB of memory.** Each holds one
+//!   window of half a MiB while another is on its way.
+//! - **1,000,000 resources at most 1.5 times as dear as 1,000.**
+//! - **Replay of a stream at half the speed of `XRANGE`.**
+//! - **10,000 idle sessions in less than 1 MB of the server's memory.**
+
+#[path = "../../src/redis/testing.rs"]
+mod redis_server;
+
+mod growth;
+mod memory;
+mod replay;
+mod sessions;
+mod throughput;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use larder::{
+    clock::SystemClock,
+    random::Random,
+    redis::{Redis, RedisSettings, layout::Layout},
+    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits},
+};
+use redis_server::RedisServer;
+use tokio::time::Instant;
+
+const MIB: usize = 1 << 20;
+
+#[tokio::main]
+async fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
+    if wanted("memory") {
+        memory::measure().await;
+    }
+    if wanted("throughput") {
+        throughput::measure().await;
+    }
+    if wanted("growth") {
+        growth::measure().await;
+    }
+    if wanted("replay") {
+        replay::measure().await;
+    }
+    if wanted("sessions") {
+        sessions::measure().await;
+    }
+}
+
+async fn redis_on(server: &RedisServer) -> Redis {
+    let settings =
+        RedisSettings { timeout: Duration::from_secs(30), ..RedisSettings::new(server.url()) };
+    let redis = Redis::open(&settings).await.expect("Redis answers");
+    Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
+    redis
+}
+
+async fn store_on(server: &RedisServer) -> Store {
+    let limits = RedisLimits { bytes_per_owner: u64::MAX >> 12, resources_per_owner: 10_000_000 };
+    let redis = redis_on(server).await;
+    let backend = RedisBackend::open(redis, Random::system(), limits).await.expect("it opens");
+    Store::new(Arc::new(backend), Arc::new(SystemClock), StoreLimits::default())
+}
+
+/// The same server without anything of ours.
+async fn raw(server: &RedisServer) -> ::redis::aio::MultiplexedConnection {
+    let client = ::redis::Client::open(server.url()).expect("it is a URL");
+    let config = ::redis::AsyncConnectionConfig::new();
+    let config = config.set_response_timeout(Some(Duration::from_secs(30)));
+    client.get_multiplexed_async_connection_with_config(&config).await.expect("Redis answers")
+}
+
+fn uri(n: usize) -> ResourceUri {
+    ResourceUri::parse(&format!("bench://{n:08}")).expect("it is a URI")
+}
+
+/// Bytes that no compression makes less.
+fn noise(len: usize) -> Bytes {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let words = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.flatten().take(len).collect()
+}
+
+/// Seconds that it takes.
+async fn seconds(work: impl Future<Output = ()>) -> f64 {
+    let begin = Instant::now();
+    work.await;
+    begin.elapsed().as_secs_f64()
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// A field of `/proc/PID/status`, in kB.
+fn status(process: &str, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it is Linux");
+    let line = status.lines().find(|line| line.starts_with(field)).expect("it is there");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+}

@@ -1,0 +1,38 @@
+//! The most that the process holds while ten large resources are written.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future::join_all, stream};
+use larder::{
+    auth::Owner,
+    store::{Content, Details},
+};
+
+use crate::{MIB, noise, redis_server::RedisServer, seconds, status, store_on, uri};
+
+const WRITERS: usize = 10;
+const BYTES: usize = 100 * MIB;
+
+pub(crate) async fn measure() {
+    let server = RedisServer::start().await;
+    let (store, owner) = (store_on(&server).await, Owner::new("bench"));
+    let piece: Bytes = noise(64 * 1024);
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
+    let before = status("self", "VmRSS");
+    let writing = (0..WRITERS).map(|n| {
+        let pieces = stream::repeat(piece.clone()).take(BYTES / piece.len()).map(Ok);
+        let (store, owner) = (store.clone(), owner.clone());
+        tokio::spawn(async move {
+            let content = Content::byte_stream(pieces);
+            store.create(&owner, uri(n), content, Details::default()).await.expect("it fits");
+        })
+    });
+    let writing: Vec<_> = writing.collect();
+    let took = seconds(async {
+        for written in join_all(writing).await {
+            written.expect("nobody panics");
+        }
+    })
+    .await;
+    let most = status("self", "VmHWM");
+    println!("ten of 100 MB at once: {took:.1} s; resident before {before} kB, at most {most} kB");
+}

@@ -1,0 +1,95 @@
+//! Put and get against SET and GET of the same bytes on the same server.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use larder::{
+    auth::Owner,
+    clock::SystemClock,
+    store::{Content, Details, MemoryLimits, Store, StoreLimits},
+};
+
+use crate::{MIB, median, noise, raw, redis_server::RedisServer, seconds, store_on, uri};
+
+pub(crate) async fn measure() {
+    println!("size        SET MB/s  put MB/s  ratio  hashed  GET MB/s  get MB/s  ratio");
+    for (name, len, rounds) in [
+        ("1 KB", 1024, 2001),
+        ("1 MB", MIB, 301),
+        ("10 MB", 10 * MIB, 41),
+        ("100 MB", 100 * MIB, 7),
+    ] {
+        let [set, put, hashed, get, read] = compare(&noise(len), rounds).await;
+        #[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
+        let rate = |seconds: f64| len as f64 / seconds / 1e6;
+        println!(
+            "{name:<10}{:>10.1}{:>10.1}{:>7.2}{:>8.2}{:>10.1}{:>10.1}{:>7.2}",
+            rate(set),
+            rate(put),
+            set / put,
+            set / hashed,
+            rate(get),
+            rate(read),
+            get / read
+        );
+    }
+}
+
+/// Seconds for one SET, put, put into memory, GET and get: medians of rounds
+/// of all five.
+async fn compare(bytes: &Bytes, rounds: usize) -> [f64; 5] {
+    let server = RedisServer::start().await;
+    let (store, owner) = (store_on(&server).await, Owner::new("bench"));
+    let mut raw = raw(&server).await;
+    let limits = MemoryLimits { bytes: u64::MAX >> 12, ..MemoryLimits::default() };
+    let memory = Store::memory(Arc::new(SystemClock), limits, StoreLimits::default());
+    let put = async |store: &Store| {
+        let content = Content::from(bytes.clone());
+        store.create(&owner, uri(0), content, Details::default()).await.expect("it fits");
+    };
+    let mut times: [Vec<f64>; 5] = Default::default();
+    for round in 0..=rounds {
+        let set = seconds(async {
+            let mut set = ::redis::cmd("SET");
+            set.arg("raw").arg(&bytes[..]).arg("PX").arg(86_400_000);
+            set.exec_async(&mut raw).await.expect("it is set");
+        })
+        .await;
+        let stored = seconds(put(&store)).await;
+        let hashed = seconds(put(&memory)).await;
+        let got = seconds(async {
+            let mut get = ::redis::cmd("GET");
+            let got: Vec<u8> = get.arg("raw").query_async(&mut raw).await.expect("it is there");
+            assert_eq!(got.len(), bytes.len());
+        })
+        .await;
+        let read = seconds(async {
+            let found = store.get(&owner, &uri(0)).await.expect("it is there");
+            assert_eq!(found.bytes().await.expect("it is read").len(), bytes.len());
+        })
+        .await;
+        // The first finds nothing warm.
+        if round > 0 {
+            for (times, time) in times.iter_mut().zip([set, stored, hashed, got, read]) {
+                times.push(time);
+            }
+        }
+        // What was replaced is kept for a while, for those who read it.
+        if round % 8 == 0 {
+            drop_what_was_replaced(&mut raw).await;
+        }
+    }
+    times.map(median)
+}
+
+/// Content that nothing refers to any more, or the server would fill up with it.
+async fn drop_what_was_replaced(raw: &mut ::redis::aio::MultiplexedConnection) {
+    let mut keys = ::redis::cmd("KEYS");
+    let keys: Vec<String> = keys.arg("*:blob:*").query_async(raw).await.expect("it lists");
+    for key in keys {
+        let life: i64 = ::redis::cmd("PTTL").arg(&key).query_async(raw).await.expect("it answers");
+        if life <= 60_000 {
+            ::redis::cmd("DEL").arg(&key).exec_async(raw).await.expect("it goes");
+        }
+    }
+}

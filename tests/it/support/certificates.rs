@@ -1,0 +1,51 @@
+//! Certificates of an authority that machines have to be told of.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+/// Where operators name the authorities that their machines trust.
+pub(crate) const TRUSTED: &str = "SSL_CERT_FILE";
+
+/// Files, gone with the value.
+pub(crate) struct Certificates {
+    folder: tempfile::TempDir,
+}
+
+impl Certificates {
+    /// For a server on this machine.
+    pub(crate) fn new() -> Self {
+        let mut authority = CertificateParams::new([]).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap());
+        let authority = authority.unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["127.0.0.1".into()]).unwrap();
+        let certificate = certificate.signed_by(&key, &authority).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, pem: String| fs::write(folder.path().join(name), pem).unwrap();
+        write("key.pem", key.serialize_pem());
+        write("cert.pem", certificate.pem());
+        write("ca.pem", authority.pem());
+        Self { folder }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn key(&self) -> PathBuf {
+        self.folder().join("key.pem")
+    }
+
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.folder().join("cert.pem")
+    }
+
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.folder().join("ca.pem")
+    }
+}
