@@ -1,5 +1,8 @@
 //! The command line: of the binary, and of servers built on the crate.
 
+mod dev;
+mod hosts;
+mod install;
 mod migrate;
 
 use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, process::ExitCode, sync::Arc};
@@ -8,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
+use self::hosts::HostCommand;
 use crate::{
     app::{App, Door, OpenError},
     clock::SystemClock,
@@ -47,6 +51,8 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    #[command(flatten)]
+    Host(HostCommand),
 }
 
 #[derive(Subcommand)]
@@ -101,7 +107,10 @@ struct MigrateArgs {
 }
 
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct ServerCli {
+    #[command(subcommand)]
+    command: Option<HostCommand>,
     #[command(flatten)]
     args: ServeArgs,
 }
@@ -113,6 +122,7 @@ pub fn main() -> ExitCode {
             let places = places(&args);
             run_with(args, migrate, move |config| registry(config, &places))
         }
+        Command::Host(command) => command.run(&["serve"]),
         Command::Migrate(args) => in_runtime(|| async move {
             match migrate::run(&args).await {
                 Ok(()) => ExitCode::SUCCESS,
@@ -151,7 +161,9 @@ fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
 
 /// The main of a server of one's own: reads flags, configuration and
 /// environment, and serves until it is told to stop. Where its store needs
-/// migrations, it runs them first.
+/// migrations, it runs them first. The server has the commands `dev`, which
+/// shows it in the MCP Inspector, and `install`, which adds it to a host's
+/// configuration.
 ///
 /// ```no_run
 /// use larder::registry::{Context, Registry, Tool};
@@ -169,7 +181,11 @@ fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
 /// }
 /// ```
 pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitCode {
-    run_with(ServerCli::parse().args, true, build)
+    let ServerCli { command, args } = ServerCli::parse();
+    match command {
+        Some(command) => command.run(&[]),
+        None => run_with(args, true, build),
+    }
 }
 
 /// [`run`], with something that is set up before the first request and taken
@@ -204,7 +220,10 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
     build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
     teardown: impl AsyncFnOnce(Arc<L>),
 ) -> ExitCode {
-    let args = ServerCli::parse().args;
+    let ServerCli { command, args } = ServerCli::parse();
+    if let Some(command) = command {
+        return command.run(&[]);
+    }
     in_runtime(|| async {
         let config = match configure(&args) {
             Ok(config) => config,

@@ -22,6 +22,7 @@ mod files;
 mod guards;
 mod header_parameters;
 mod header_rules;
+mod hosts;
 mod json_response;
 mod legacy_calls;
 mod legacy_sessions;
