@@ -3,13 +3,11 @@
 use std::fmt;
 
 use rmcp::model::Reference;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::Dispatcher;
 use crate::{
     auth::{Grant, Identity, Limited, Limits, Permit, Principal, audit},
-    protocol::{Fault, Method, Params},
+    protocol::{Fault, Member, Method, Params},
 };
 
 impl Dispatcher {
@@ -88,22 +86,12 @@ impl From<Limited> for Fault {
 /// What a request is about: a tool's or prompt's name, or a URI. What cannot
 /// be read is the method's own to complain of.
 fn target(method: Method, params: &Params) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Target<'a> {
-        #[serde(borrow)]
-        name: Option<&'a RawValue>,
-        #[serde(borrow)]
-        uri: Option<&'a RawValue>,
-        #[serde(borrow)]
-        r#ref: Option<&'a RawValue>,
-    }
-    let target: Target<'_> = params.parse().ok()?;
-    let text = |raw: Option<&RawValue>| serde_json::from_str::<String>(raw?.get()).ok();
+    let text = |member| params.read::<String>(member).ok().flatten();
     match method {
-        Method::CallTool | Method::GetPrompt => text(target.name),
-        Method::ReadResource | Method::Subscribe => text(target.uri),
+        Method::CallTool | Method::GetPrompt => text(Member::Name),
+        Method::ReadResource | Method::Subscribe => text(Member::Uri),
         Method::Complete => {
-            let reference: Reference = serde_json::from_str(target.r#ref?.get()).ok()?;
+            let reference: Reference = params.read(Member::Ref).ok()??;
             let name = reference.as_prompt_name().or(reference.as_resource_uri());
             name.map(ToString::to_string)
         }

@@ -11,9 +11,10 @@ mod tasks;
 
 use std::sync::Arc;
 
+use futures_util::future::{BoxFuture, FutureExt, ready};
 use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -23,7 +24,9 @@ pub use running::{Running, Step};
 
 use crate::{
     auth::{Identity, Limits},
-    protocol::{ClientFacts, Fault, LogLevel, Meta, Method, Params, ProtocolVersion},
+    protocol::{
+        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion,
+    },
     random::Random,
     registry::{Asking, Control, Paused, Registry, Scope, Spilling},
     store::Store,
@@ -55,12 +58,12 @@ pub struct Call {
     pub method: Method,
     /// Of what.
     pub params: Params,
-    /// Its metadata, already read.
-    pub meta: Meta,
+    /// Set when the caller wants to hear of progress.
+    pub progress_token: Option<ProgressToken>,
     /// By whom, and what they may do.
     pub identity: Identity,
     /// What the client says of itself.
-    pub client: ClientFacts,
+    pub client: Arc<ClientFacts>,
     /// The session that what it creates ends with, if with any.
     pub session: Option<Arc<str>>,
     /// Which log messages the caller wants; none without.
@@ -142,7 +145,7 @@ impl Dispatcher {
             store: self.store.clone(),
             registry: Arc::clone(&self.registry),
             random: self.random.clone(),
-            progress_token: call.meta.progress_token,
+            progress_token: call.progress_token,
             log_level: call.log_level,
             asking: call.asking.clone(),
             control: Arc::clone(&control),
@@ -171,27 +174,36 @@ impl Dispatcher {
         Ok(Running::new(Box::pin(outcome), messages, cancellation))
     }
 
-    async fn run(&self, method: Method, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    /// Each method's future lies on the heap by itself: all of them together
+    /// are large, and would be moved about with every call.
+    fn run<'a>(
+        &'a self,
+        method: Method,
+        params: &'a Params,
+        scope: Scope,
+    ) -> BoxFuture<'a, Result<Reply, Fault>> {
         match method {
-            Method::Ping => Ok(Reply::Empty),
-            Method::Discover => Ok(self.discover()),
-            Method::ListTools => self.list_tools(params, scope).await,
-            Method::CallTool => self.call_tool(params, scope).await,
-            Method::ListPrompts => self.list_prompts(params, &scope.identity),
-            Method::GetPrompt => self.get_prompt(params, scope).await,
-            Method::Complete => self.complete(params, scope).await,
-            Method::ListResources => self.list_resources(params, &scope.identity).await,
-            Method::ListResourceTemplates => self.list_templates(params, &scope.identity),
-            Method::ReadResource => self.read_resource(params, scope).await,
-            Method::GetTask => self.get_task(params, &scope).await,
-            Method::UpdateTask => self.update_task(params, &scope).await,
-            Method::CancelTask => self.cancel_task(params, &scope).await,
+            Method::Ping => ready(Ok(Reply::Empty)).boxed(),
+            Method::Discover => ready(Ok(self.discover())).boxed(),
+            Method::ListTools => self.list_tools(params, scope).boxed(),
+            Method::CallTool => self.call_tool(params, scope).boxed(),
+            Method::ListPrompts => ready(self.list_prompts(params, &scope.identity)).boxed(),
+            Method::GetPrompt => self.get_prompt(params, scope).boxed(),
+            Method::Complete => self.complete(params, scope).boxed(),
+            Method::ListResources => self.list_resources(params, scope).boxed(),
+            Method::ListResourceTemplates => {
+                ready(self.list_templates(params, &scope.identity)).boxed()
+            }
+            Method::ReadResource => self.read_resource(params, scope).boxed(),
+            Method::GetTask => self.get_task(params, scope).boxed(),
+            Method::UpdateTask => self.update_task(params, scope).boxed(),
+            Method::CancelTask => self.cancel_task(params, scope).boxed(),
             // These concern a session or a connection: the eras answer them.
             Method::Initialize
             | Method::SetLevel
             | Method::Subscribe
             | Method::Unsubscribe
-            | Method::Listen => Err(Fault::MethodNotFound(method.as_str().into())),
+            | Method::Listen => ready(Err(Fault::MethodNotFound(method.as_str().into()))).boxed(),
         }
     }
 
@@ -215,21 +227,12 @@ impl Dispatcher {
     }
 
     async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
-        #[derive(Deserialize)]
-        struct CallParams<'a> {
-            name: String,
-            #[serde(default, borrow)]
-            arguments: Option<&'a RawValue>,
-        }
-        let call: CallParams<'_> = params.parse()?;
-        let arguments = match call.arguments {
+        let name: String = params.required(Member::Name)?;
+        let arguments = match params.member(Member::Arguments) {
             None => None,
             Some(raw) => {
-                let parsed: Value = serde_json::from_str(raw.get()).map_err(|e| {
-                    Fault::invalid_params(format!(
-                        "The arguments of {} cannot be read: {e}",
-                        call.name
-                    ))
+                let parsed: Value = serde_json::from_slice(raw).map_err(|e| {
+                    Fault::invalid_params(format!("The arguments of {name} cannot be read: {e}"))
                 })?;
                 if !parsed.is_object() {
                     return Err(Fault::invalid_params("\"arguments\" must be an object."));
@@ -238,8 +241,8 @@ impl Dispatcher {
             }
         };
         let spilling = Spilling::of(&scope);
-        let result = self.registry.call_tool(&call.name, arguments, scope).await?;
-        Ok(Reply::CallTool(self.registry.bounded(&call.name, result, &spilling).await))
+        let result = self.registry.call_tool(&name, arguments, scope).await?;
+        Ok(Reply::CallTool(self.registry.bounded(&name, result, &spilling).await))
     }
 
     /// What `initialize` answers.

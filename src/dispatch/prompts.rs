@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Dispatcher, Reply, cursor_of};
 use crate::{
     auth::Identity,
-    protocol::{Fault, Method, Params},
+    protocol::{Fault, Member, Method, Params},
     registry::{Completing, Scope},
 };
 
@@ -29,14 +29,8 @@ impl Dispatcher {
     }
 
     pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
-        #[derive(Deserialize)]
-        struct GetParams {
-            name: String,
-            #[serde(default)]
-            arguments: Option<JsonObject>,
-        }
-        let GetParams { name, arguments } = params.parse()?;
-        let arguments = arguments.unwrap_or_default();
+        let name: String = params.required(Member::Name)?;
+        let arguments: JsonObject = params.read(Member::Arguments)?.unwrap_or_default();
         Ok(Reply::GetPrompt(self.registry.get_prompt(&name, arguments, scope).await?))
     }
 

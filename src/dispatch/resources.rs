@@ -3,12 +3,11 @@
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
-use serde::Deserialize;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
-    auth::{Identity, Owner},
-    protocol::{Fault, Params},
+    auth::Owner,
+    protocol::{Fault, Member, Params},
     registry::{Cursor, Scope},
     store::{Found, ResourceUri, StoreError},
 };
@@ -20,8 +19,9 @@ impl Dispatcher {
     pub(super) async fn list_resources(
         &self,
         params: &Params,
-        identity: &Identity,
+        scope: Scope,
     ) -> Result<Reply, Fault> {
+        let identity = &scope.identity;
         let owner = identity.owner();
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
@@ -75,11 +75,7 @@ impl Dispatcher {
         params: &Params,
         scope: Scope,
     ) -> Result<Reply, Fault> {
-        #[derive(Deserialize)]
-        struct ReadParams {
-            uri: String,
-        }
-        let ReadParams { uri: text } = params.parse()?;
+        let text: String = params.required(Member::Uri)?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
         let missing = match self.store.get(scope.identity.owner(), &uri).await {
             Ok(found) => return self.read_dynamic(&found),

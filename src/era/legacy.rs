@@ -163,14 +163,14 @@ impl Legacy {
                 request.method
             )));
         }
-        let client = ClientFacts { info: meta.client_info.clone(), ..ClientFacts::default() };
+        let client = ClientFacts { info: meta.client_info, ..ClientFacts::default() };
         let params = request.params.clone();
         let call = Call {
             method,
             params,
-            meta,
+            progress_token: meta.progress_token,
             identity,
-            client,
+            client: Arc::new(client),
             session: None,
             log_level: None,
             asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
@@ -253,9 +253,9 @@ impl Legacy {
         let call = Call {
             method,
             params: request.params.clone(),
-            meta,
+            progress_token: meta.progress_token,
             identity,
-            client: session.client.clone(),
+            client: Arc::clone(&session.client),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
             log_level: Some(session.log_level),
             asking,

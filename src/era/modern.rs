@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{Dress, Era, StateSealer};
 use crate::{
     auth::Identity,
     dispatch::{Call, Dispatcher},
-    protocol::{ClientFacts, Fault, Meta, Method, ProtocolVersion, Request},
+    protocol::{ClientFacts, Fault, Member, Meta, Method, ProtocolVersion, Request},
     registry::Asking,
 };
 
@@ -49,8 +48,7 @@ impl Modern {
         identity: Identity,
     ) -> Result<Call, Fault> {
         let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
-        let capabilities =
-            meta.client_capabilities.clone().ok_or_else(|| missing("clientCapabilities"))?;
+        let capabilities = meta.client_capabilities.ok_or_else(|| missing("clientCapabilities"))?;
         if let Some(Mirror(header)) = mirror {
             same("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
@@ -76,14 +74,14 @@ impl Modern {
             }
             _ => Asking::No("This request cannot ask for input."),
         };
-        let client = ClientFacts { info: meta.client_info.clone(), capabilities };
+        let client = ClientFacts { info: meta.client_info, capabilities };
         Ok(Call {
             method,
             params: request.params.clone(),
+            progress_token: meta.progress_token,
             log_level: meta.log_level,
-            meta,
             identity,
-            client,
+            client: Arc::new(client),
             session: None,
             asking,
         })
@@ -97,7 +95,8 @@ impl Modern {
         Mirror(header): Mirror<'_>,
     ) -> Result<(), Fault> {
         let Some(member) = method.named_by() else { return Ok(()) };
-        let Some(name) = name_in_body(member, request)? else { return Ok(()) };
+        // What is not there, or is no string, is the method's own to complain of.
+        let Ok(Some(name)) = request.params.read::<String>(member) else { return Ok(()) };
         let named = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
         same("Mcp-Name", named.as_deref(), &name)?;
         if method != Method::CallTool {
@@ -107,12 +106,7 @@ impl Modern {
         if parameters.is_empty() {
             return Ok(());
         }
-        #[derive(Deserialize)]
-        struct Arguments {
-            #[serde(default)]
-            arguments: Value,
-        }
-        let Arguments { arguments } = request.params.parse()?;
+        let arguments: Value = request.params.read(Member::Arguments)?.unwrap_or_default();
         for parameter in parameters {
             let name = &parameter.header;
             let told = header(name).map(|value| decode(name, value)).transpose()?;
@@ -164,28 +158,6 @@ fn same(header: &str, value: Option<&str>, body: &str) -> Result<(), Fault> {
             "the {header} header is missing; it must say {body:?}, as the body does"
         ))),
     }
-}
-
-/// What the body says that `Mcp-Name` must mirror. What is not there, or is
-/// no string, is the method's own to complain of.
-fn name_in_body(member: &str, request: &Request) -> Result<Option<String>, Fault> {
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(default, borrow)]
-        name: Option<&'a RawValue>,
-        #[serde(default, borrow)]
-        uri: Option<&'a RawValue>,
-        #[serde(default, borrow, rename = "taskId")]
-        task_id: Option<&'a RawValue>,
-    }
-    let named: Named<'_> = request.params.parse()?;
-    let raw = match member {
-        "name" => named.name,
-        "uri" => named.uri,
-        _ => named.task_id,
-    };
-    let value = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    Ok(value.and_then(|v| v.as_str().map(str::to_owned)))
 }
 
 /// Decodes the Base64 sentinel (Streamable HTTP: Value Encoding).

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
-    protocol::{Fault, Request},
+    protocol::{Fault, Member, Request},
     registry::Rounds,
 };
 
@@ -52,20 +52,14 @@ impl StateSealer {
     /// [`Fault::InvalidParams`] for a state that is not ours, not for this
     /// caller and request, or too old.
     pub(super) fn rounds(&self, request: &Request, owner: &Owner) -> Result<Rounds, Fault> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Brought {
-            #[serde(default)]
-            input_responses: Option<BTreeMap<String, Value>>,
-            #[serde(default)]
-            request_state: Option<String>,
-        }
-        let Brought { input_responses, request_state } = request.params.parse()?;
+        let params = &request.params;
+        let brought: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
+        let state: Option<String> = params.read(Member::RequestState)?;
         let mut answers = BTreeMap::new();
-        if let Some(text) = request_state {
+        if let Some(text) = state {
             answers = self.open(&text, owner, &digest(request)?)?;
         }
-        answers.extend(input_responses.into_iter().flatten());
+        answers.extend(brought.into_iter().flatten());
         let (this, owner, request) = (self.clone(), owner.clone(), request.clone());
         let seal = move |answers: &BTreeMap<String, Value>| {
             // The parameters were read once already.

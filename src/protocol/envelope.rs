@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
-use super::{Fault, RequestId};
+use super::{Fault, Params, RequestId, params::describe};
 
 /// A message from a client, its bulky parts still as they arrived.
 #[derive(Debug, Clone)]
@@ -51,36 +51,6 @@ impl Message {
         }
         let is_cancelled = method == "notifications/cancelled";
         is_cancelled.then(|| params.parse().ok().map(|c: Cancelled| c.request_id))?
-    }
-}
-
-/// The `params` member: a slice of the body it came in, parsed on demand.
-#[derive(Debug, Clone, Default)]
-pub struct Params(Option<Bytes>);
-
-impl Params {
-    /// Parses the parameters; absent ones count as an empty object.
-    ///
-    /// # Errors
-    /// [`Fault::InvalidParams`] that says which member is wrong.
-    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Fault> {
-        let raw = self.0.as_deref().unwrap_or(b"{}");
-        serde_json::from_slice(raw).map_err(|e| Fault::invalid_params(describe(&e)))
-    }
-
-    /// The raw JSON, `{}` when absent.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or(b"{}")
-    }
-}
-
-/// Says what `serde_json` found without its position, which counts from the
-/// start of a part that the caller cannot see.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
     }
 }
 
@@ -143,7 +113,11 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     {
         return Err(invalid("The member \"params\" must be an object."));
     }
-    let params = Params(wire.params.map(|p| body.slice_ref(p.get().as_bytes())));
+    let params = match wire.params.map(|p| Params::new(body.slice_ref(p.get().as_bytes()))) {
+        None => Params::default(),
+        Some(Ok(params)) => params,
+        Some(Err(fault)) => return Err((fault, id)),
+    };
     match (wire.method, id) {
         (Some(_), _) if wire.result.is_some() || wire.error.is_some() => {
             Err((Fault::InvalidRequest("A message has either a method or a result.".into()), None))

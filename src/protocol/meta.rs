@@ -3,7 +3,7 @@
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
 
-use super::{Fault, LogLevel, Params, ProgressToken};
+use super::{Fault, LogLevel, Member, Params, ProgressToken};
 
 /// The key under which results name the server.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -36,12 +36,7 @@ impl Meta {
     /// # Errors
     /// [`Fault::InvalidParams`] when a member has the wrong type.
     pub fn of(params: &Params) -> Result<Self, Fault> {
-        #[derive(Deserialize)]
-        struct Carrier {
-            #[serde(rename = "_meta")]
-            meta: Option<Meta>,
-        }
-        Ok(params.parse::<Carrier>()?.meta.unwrap_or_default())
+        Ok(params.read(Member::Meta)?.unwrap_or_default())
     }
 }
 

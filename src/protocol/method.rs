@@ -1,5 +1,7 @@
 //! The methods that Larder knows, and in which era each exists.
 
+use super::Member;
+
 /// A request method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
@@ -89,11 +91,11 @@ impl Method {
 
     /// The member of the parameters that the `Mcp-Name` header mirrors
     /// (2026-07-28, Streamable HTTP: Standard Request Headers).
-    pub fn named_by(self) -> Option<&'static str> {
+    pub fn named_by(self) -> Option<Member> {
         match self {
-            Self::CallTool | Self::GetPrompt => Some("name"),
-            Self::ReadResource => Some("uri"),
-            Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
+            Self::CallTool | Self::GetPrompt => Some(Member::Name),
+            Self::ReadResource => Some(Member::Uri),
+            Self::GetTask | Self::UpdateTask | Self::CancelTask => Some(Member::TaskId),
             _ => None,
         }
     }

@@ -8,13 +8,15 @@ mod log_level;
 mod meta;
 mod method;
 mod outgoing;
+mod params;
 mod version;
 
-pub use envelope::{Message, Params, Request, parse};
+pub use envelope::{Message, Request, parse};
 pub use fault::Fault;
 pub use log_level::LogLevel;
 pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing};
+pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
 pub use version::ProtocolVersion;

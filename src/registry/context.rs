@@ -27,7 +27,7 @@ pub struct Scope {
     /// Who calls, and what they may do.
     pub identity: Identity,
     /// What the client says of itself.
-    pub client: ClientFacts,
+    pub client: Arc<ClientFacts>,
     /// The session that what is created now ends with, if with any.
     pub session: Option<Arc<str>>,
     /// Where resources lie.

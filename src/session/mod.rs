@@ -43,7 +43,7 @@ pub struct Session {
     /// The protocol revision agreed on.
     pub version: ProtocolVersion,
     /// What the client said of itself.
-    pub client: ClientFacts,
+    pub client: Arc<ClientFacts>,
     /// Which log messages it wants.
     pub log_level: LogLevel,
 }

@@ -92,6 +92,7 @@ impl Sessions for MemorySessions {
     ) -> Result<Arc<Session>, SessionError> {
         let inner = &self.inner;
         let (id, log_level) = (inner.random.id().into(), LogLevel::Info);
+        let client = Arc::new(client);
         let session = Arc::new(Session { id, principal, version, client, log_level });
         let expires = inner.clock.now().saturating_add(inner.limits.idle);
         let most = inner.limits.sessions_per_principal;

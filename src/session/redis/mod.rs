@@ -185,6 +185,7 @@ impl Sessions for RedisSessions {
     ) -> Result<Arc<Session>, SessionError> {
         let inner = &self.inner;
         let (id, log_level) = (inner.random.id().into(), LogLevel::Info);
+        let client = Arc::new(client);
         let session = Arc::new(Session { id, principal, version, client, log_level });
         let (most, idle) = (inner.limits.sessions_per_principal, millis(inner.limits.idle));
         let call = inner.place(&session).session(&inner.scripts.create).arg(inner.random.id());

@@ -37,7 +37,7 @@ pub(super) fn session(id: &str, principal: &Principal, record: &[String]) -> Opt
         id: id.into(),
         principal: principal.clone(),
         version: ProtocolVersion::parse(version)?,
-        client: ClientFacts { info, capabilities },
+        client: ClientFacts { info, capabilities }.into(),
         log_level: serde_json::from_str(level).ok()?,
     })
 }
