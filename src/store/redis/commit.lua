@@ -7,7 +7,7 @@ local predecessor = ARGV[13] -- its content's id, or '' for whatever is there
 local most_bytes, most_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
 local grace = tonumber(ARGV[16])
 local stored = tonumber(ARGV[17]) -- how many bytes of content are kept
-local first_rest = 18 -- from there on: content that comes with the commit
+local rest = ARGV[18] -- content that comes with the commit, or ''
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
@@ -29,11 +29,7 @@ local function refuse(reason, number)
   redis.call('UNLINK', blob)
   return { reason, number }
 end
-local arrived = redis.call('STRLEN', blob)
-for at = first_rest, #ARGV do
-  arrived = arrived + #ARGV[at]
-end
-if arrived ~= stored then
+if redis.call('STRLEN', blob) + #rest ~= stored then
   return refuse('lost', 0)
 end
 local used = tonumber(redis.call('HGET', index.sizes, '') or '0')
@@ -46,8 +42,8 @@ if not listed and count >= most_resources then
   return refuse('count', count)
 end
 
-for at = first_rest, #ARGV do
-  redis.call('APPEND', blob, ARGV[at])
+if rest ~= '' then
+  redis.call('APPEND', blob, rest)
 end
 if old then
   retire(index, old, grace)

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::Inner;
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     redis::{Heard, Listener, unescape},
     store::{Change, ChangeKind, ResourceUri},
 };
@@ -17,8 +18,18 @@ pub(super) async fn hear(mut changes: Listener, inner: Arc<Inner>) {
     loop {
         match changes.next().await {
             Heard::Message(message) => match parse(&message) {
-                Some((change, life)) => {
-                    inner.agenda.expect(inner.shard_of(&change.owner).number(), life);
+                Some((change, until)) => {
+                    match until {
+                        Until::Lives(life) => {
+                            inner.expired.forget(&change.owner, &change.uri);
+                            let shard = inner.shard_of(&change.owner).number();
+                            inner.agenda.expect(shard, Some(life));
+                        }
+                        Until::Expired(at) => {
+                            inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
+                        }
+                        Until::Deleted => {}
+                    }
                     inner.feed.publish(change);
                 }
                 None => tracing::warn!(?message, "Redis published something else than a change"),
@@ -31,9 +42,19 @@ pub(super) async fn hear(mut changes: Listener, inner: Arc<Inner>) {
     }
 }
 
+/// What becomes of a resource that changed.
+#[derive(Debug, PartialEq, Eq)]
+enum Until {
+    /// From the change on, so long.
+    Lives(Duration),
+    /// Its time was over then.
+    Expired(Timestamp),
+    Deleted,
+}
+
 /// As `index.lua` writes it: what happened, the milliseconds that the resource
-/// lives from then on, when, whose it is, and which.
-fn parse(message: &[u8]) -> Option<(Change, Option<Duration>)> {
+/// lives from then on or those at which it expired, when, whose it is, and which.
+fn parse(message: &[u8]) -> Option<(Change, Until)> {
     let message = std::str::from_utf8(message).ok()?;
     let mut words = message.splitn(5, ' ');
     let word = words.next()?;
@@ -44,13 +65,17 @@ fn parse(message: &[u8]) -> Option<(Change, Option<Duration>)> {
         "expired" => ChangeKind::Expired,
         _ => return None,
     };
-    let life = words.next()?.parse().ok().map(Duration::from_millis)?;
+    let millis = words.next()?.parse().ok()?;
     let at = words.next()?;
     let owner = Owner::new(unescape(words.next()?)?);
     let uri = ResourceUri::parse(words.next()?).ok()?;
     let id = Some(format!("{at} {word} {uri}").into());
-    let lives = matches!(kind, ChangeKind::Created | ChangeKind::Updated);
-    Some((Change { owner, uri, kind, id }, lives.then_some(life)))
+    let until = match kind {
+        ChangeKind::Created | ChangeKind::Updated => Until::Lives(Duration::from_millis(millis)),
+        ChangeKind::Expired => Until::Expired(Timestamp::from_millis(millis)),
+        ChangeKind::Deleted => Until::Deleted,
+    };
+    Some((Change { owner, uri, kind, id }, until))
 }
 
 #[cfg(test)]
@@ -59,15 +84,17 @@ mod tests {
 
     #[test]
     fn changes_are_read_and_anything_else_is_not() {
-        let (change, life) = parse(b"created 1500 1.2 a%3Ab temp://a b").unzip();
-        assert!(change.is_none() && life.is_none(), "a space is in no URI");
-        let (change, life) = parse(b"updated 1500 1.2 a%3Ab temp://a").expect("it is one");
+        assert!(parse(b"created 1500 1.2 a%3Ab temp://a b").is_none(), "a space is in no URI");
+        let (change, until) = parse(b"updated 1500 1.2 a%3Ab temp://a").expect("it is one");
         let owner = Owner::new("a:b");
         let uri = ResourceUri::parse("temp://a").expect("it is a URI");
         let id = Some("1.2 updated temp://a".into());
         assert_eq!(change, Change { owner, uri, kind: ChangeKind::Updated, id });
-        assert_eq!(life, Some(Duration::from_millis(1500)));
-        assert_eq!(parse(b"expired 0 1.2 a temp://a").expect("it is one").1, None);
+        assert_eq!(until, Until::Lives(Duration::from_millis(1500)));
+        let until = parse(b"expired 1500 1.2 a temp://a").expect("it is one").1;
+        assert_eq!(until, Until::Expired(Timestamp::from_millis(1500)));
+        let until = parse(b"deleted 0 1.2 a temp://a").expect("it is one").1;
+        assert_eq!(until, Until::Deleted);
         for other in
             ["", "created", "made 1 1.2 a temp://a", "created x 1.2 a temp://a", "deleted 0 1.2 a"]
         {

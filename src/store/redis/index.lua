@@ -29,8 +29,9 @@ local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
 
--- Says what happened, how long the resource lives from now on, and when it
--- happened, to the microsecond: that tells it from any other change.
+-- Says what happened, how long the resource lives from now on (of one that has
+-- expired: when, in milliseconds since 1970), and when it happened, to the
+-- microsecond: that tells it from any other change.
 local function tell(index, kind, uri, life)
   local now = redis.call('TIME')
   local at = now[1] .. '.' .. now[2]
@@ -50,13 +51,15 @@ end
 -- Takes out of the index what has expired, at most so many, and tells it: so
 -- each expiry is told once, by whoever comes first. Says how many.
 local function prune(index, most)
-  local gone = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now), 'LIMIT', 0, most)
-  for _, uri in ipairs(gone) do
+  local gone = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now),
+    'WITHSCORES', 'LIMIT', 0, most)
+  for i = 1, #gone, 2 do
+    local uri = gone[i]
     redis.call('DEL', entry_key(index, uri))
     forget(index, uri)
-    tell(index, 'expired', uri, 0)
+    tell(index, 'expired', uri, tonumber(gone[i + 1]))
   end
-  return #gone
+  return #gone / 2
 end
 
 -- Puts the owner down for the expiry that is next, and lets the index outlive

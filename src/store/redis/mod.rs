@@ -7,6 +7,7 @@
 mod agenda;
 mod entry;
 mod events;
+mod expired;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -18,12 +19,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::{agenda::Agenda, scripts::Scripts, upload::RedisUpload};
+use self::{agenda::Agenda, expired::Expired, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
 };
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     random::Random,
     redis::{Redis, RedisError, Shard, cmd, layout::Layout, pipe},
 };
@@ -64,6 +66,7 @@ struct Inner {
     scripts: Scripts,
     feed: ChangeFeed,
     agenda: Agenda,
+    expired: Expired,
 }
 
 impl RedisBackend {
@@ -85,6 +88,7 @@ impl RedisBackend {
             scripts: Scripts::new(redis.keys(), &layout),
             feed: ChangeFeed::new(),
             agenda: Agenda::new(),
+            expired: Expired::default(),
             redis,
             random,
             limits,
@@ -116,6 +120,22 @@ impl Inner {
         let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
         let blob = RedisBlob { inner: Arc::clone(self), key, uri: entry.uri.clone() };
         Found { entry: Arc::new(entry), blob: Arc::new(blob) }
+    }
+
+    /// When what had that name expired, if that is known.
+    async fn expired_at(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        if let Some(at) = self.expired.at(owner, uri) {
+            return Ok(Some(at));
+        }
+        // Where it has not been told yet, it still stands in the index.
+        let mut score = cmd("ZSCORE");
+        score.arg(self.shard_of(owner).key("expiries", owner.as_str())).arg(uri.as_str());
+        let at: Option<u64> = self.redis.query(&score).await.map_err(unavailable)?;
+        Ok(at.map(Timestamp::from_millis))
     }
 
     /// The owner's names after `min`, up to `max`, as Redis spells bounds.
@@ -173,9 +193,13 @@ impl Backend for RedisBackend {
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
-        let found = self.inner.look_up(owner, uri).await?;
-        Ok(found
-            .map_or(Lookup::Missing, |(entry, blob)| Lookup::Found(self.inner.found(entry, &blob))))
+        if let Some((entry, blob)) = self.inner.look_up(owner, uri).await? {
+            return Ok(Lookup::Found(self.inner.found(entry, &blob)));
+        }
+        Ok(match self.inner.expired_at(owner, uri).await? {
+            Some(at) => Lookup::Expired(at),
+            None => Lookup::Missing,
+        })
     }
 
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {

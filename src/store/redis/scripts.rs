@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-
-use super::{Inner, entry, events, millis, unavailable};
+use super::{
+    Inner, entry, events, millis, unavailable,
+    upload::{Pieces, Rest},
+};
 use crate::{
     auth::Owner,
     redis::{
-        Call, FromRedisValue, Keys, ParsingError, RedisError, Script, Shard, Value, escape, layout,
-        layout::Layout,
+        Call, FromRedisValue, Keys, ParsingError, Pipeline, RedisError, Script, Shard, Value,
+        escape, layout, layout::Layout,
     },
     store::{ChangeKind, Committed, Draft, Entry, Placement, ResourceUri, StoreError},
 };
@@ -82,9 +83,21 @@ impl Answer {
 impl Inner {
     /// Runs a script as often as it has more to prune first.
     async fn run(&self, call: &Call<'_>) -> Result<Answer, RedisError> {
+        self.run_after(&mut None, call).await
+    }
+
+    /// Takes what is to be done before, once.
+    async fn run_after(
+        &self,
+        first: &mut Option<Pipeline>,
+        call: &Call<'_>,
+    ) -> Result<Answer, RedisError> {
         let mut healed = false;
         loop {
-            let answer: Answer = self.redis.call(call).await?;
+            let answer: Answer = match first.take() {
+                Some(first) => self.redis.call_after(first, call).await?,
+                None => self.redis.call(call).await?,
+            };
             match answer.0.as_str() {
                 "again" => {}
                 // It was the right one when we began, so Redis came back empty.
@@ -120,7 +133,7 @@ impl Inner {
         &self,
         draft: Draft,
         id: &str,
-        rest: &[Bytes],
+        rest: Rest,
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
@@ -129,6 +142,10 @@ impl Inner {
             Placement::Update { ttl } => (*ttl, true),
         };
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).min(LONGEST).to_string());
+        let (inline, mut first) = match rest {
+            Rest::Inline(pieces) => (pieces, None),
+            Rest::Before(pipeline) => (Pieces::default(), Some(pipeline)),
+        };
         // Who loses against another tries again, and somebody has won each
         // time: so this ends.
         loop {
@@ -143,11 +160,8 @@ impl Inner {
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
-            let call =
-                rest.iter().fold(call.arg(millis(GRACE)).arg(entry.stored_size()), |call, rest| {
-                    call.arg(&rest[..])
-                });
-            let answer = self.run(&call).await.map_err(unavailable)?;
+            let call = call.arg(millis(GRACE)).arg(entry.stored_size()).arg(&inline);
+            let answer = self.run_after(&mut first, &call).await.map_err(unavailable)?;
             match answer.0.as_str() {
                 "changed" => {}
                 "done" => {

@@ -150,6 +150,31 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
 }
 
 #[tokio::test]
+async fn content_whose_beginning_was_lost_is_refused_and_leaves_nothing() {
+    let mut server = RedisServer::start().await;
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    create(&store, &owner, "x:1").await.expect("it fits");
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let pieces = stream::iter([Ok(noise(5 * BLOCK_BYTES).into())]);
+    let pieces = pieces.chain(stream::once(async {
+        ended.await.map_err(std::io::Error::other)?;
+        Ok(noise(5 * BLOCK_BYTES).into())
+    }));
+    let content = Content::byte_stream(pieces);
+    let creating = store.create(&owner, uri("x:2"), content, Details::default());
+    let restarting = async {
+        let redis = Redis::open(&settings(&server)).await.expect("it is there");
+        patiently(async { while blobs(&redis).await < 2 {} }).await;
+        server.restart().await;
+        end.send(()).expect("the rest is awaited");
+    };
+    let (created, ()) = tokio::join!(creating, restarting);
+    assert!(matches!(created, Err(StoreError::Unavailable { .. })), "{created:?}");
+    assert!(store.get(&owner, &uri("x:2")).await.is_err_and(|gone| gone.is_not_found()));
+}
+
+#[tokio::test]
 async fn out_of_memory_is_full_and_evicts_nothing() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
@@ -158,8 +183,12 @@ async fn out_of_memory_is_full_and_evicts_nothing() {
     create(&store, &owner, "x:1").await.expect("it fits");
     let mut limit = cmd("CONFIG");
     redis.query::<()>(limit.arg("SET").arg("maxmemory").arg(1)).await.expect("it can be set");
-    let full = create(&store, &owner, "x:2").await;
-    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    // With the commit, before it, and in several steps.
+    for size in [4, BLOCK_BYTES, 5 * BLOCK_BYTES] {
+        let content = Content::from(noise(size));
+        let full = store.create(&owner, uri("x:2"), content, Details::default()).await;
+        assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    }
     assert_eq!(read(&store, &owner, "x:1").await, "text");
 }
 

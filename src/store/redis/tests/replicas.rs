@@ -7,7 +7,7 @@ use crate::{
     auth::Owner,
     redis::testing::RedisServer,
     store::{
-        ChangeKind, Content, Details, StoreError, blocks::BLOCK_BYTES, contract::Setup,
+        ChangeKind, Content, Details, Store, StoreError, blocks::BLOCK_BYTES, contract::Setup,
         redis::scripts::BATCH,
     },
 };
@@ -63,6 +63,43 @@ async fn both_hear_each_change_once_and_in_order() {
     for changes in &mut changes {
         assert_eq!(heard(changes).await, (ChangeKind::Created, "x:next".into()));
     }
+}
+
+/// What one is told of a name that nothing has.
+async fn told(store: &Store, name: &str) -> StoreError {
+    match store.get(&Owner::new("alice"), &uri(name)).await {
+        Ok(_) => panic!("{name} is there"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn what_has_expired_is_told_from_what_never_was_and_says_when() {
+    let server = RedisServer::start().await;
+    let (a, b) = (on(&server).await, on(&server).await);
+    let owner = Owner::new("alice");
+    let entry = a.create(&owner, uri("x:1"), "1".into(), lasting(200)).await.expect("it fits");
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let has_expired = |error: StoreError| match error {
+        StoreError::Expired { at, .. } => assert_eq!(at, entry.expires),
+        other => panic!("{other:?}"),
+    };
+    // Before anybody has swept, and after both have heard.
+    has_expired(told(&b, "x:1").await);
+    let mut changes = b.feed().listen(&owner);
+    let maintained = maintained(&a);
+    assert_eq!(heard(&mut changes).await, (ChangeKind::Expired, "x:1".into()));
+    drop(maintained);
+    has_expired(told(&a, "x:1").await);
+    has_expired(told(&b, "x:1").await);
+    let updated = b.update(&owner, uri("x:1"), "2".into(), None).await;
+    has_expired(updated.expect_err("it is gone"));
+    assert!(matches!(told(&b, "x:2").await, StoreError::NotFound { .. }));
+    // A name that is used again has no past.
+    a.create(&owner, uri("x:1"), "2".into(), Details::default()).await.expect("it fits");
+    a.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
+    while heard(&mut changes).await != (ChangeKind::Deleted, "x:1".into()) {}
+    assert!(matches!(told(&b, "x:1").await, StoreError::NotFound { .. }));
 }
 
 #[tokio::test]
