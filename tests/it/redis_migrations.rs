@@ -48,7 +48,7 @@ async fn it_migrates_first_where_it_is_told_to() {
     let redis = RedisServer::start().await;
     let url = redis.url();
     let arguments = ["--migrate", "--store", &url];
-    let several = (0..5).map(|_| serving(&arguments));
+    let several = (0..10).map(|_| serving(&arguments));
     for (_child, served) in futures_util::future::join_all(several).await {
         assert!(tools_of(&served).await > 0);
     }
