@@ -56,7 +56,7 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
 	cd $(OIDC) && npm ci
 
-interop: $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
+interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)
 	@cargo build --locked --bin larder
 	node $(INTEROP)/logins.mjs $(or $(CARGO_TARGET_DIR),target)/debug/larder $(INTEROP_VENV)/bin/python

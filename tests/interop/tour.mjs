@@ -3,55 +3,13 @@
 //     node tour.mjs sdk|client legacy|modern EXAMPLE_URL LARDER_URL
 
 import assert from 'node:assert/strict';
+import { eventually, load } from './clients.mjs';
 
 const [pkg, era, exampleUrl, larderUrl] = process.argv.slice(2);
 const modern = era === 'modern';
 const PATIENCE = 20_000;
 
-// The two packages differ in where things lie and in how handlers are named.
-async function load() {
-    if (pkg === 'client') {
-        const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-        return {
-            make: (info, options) => new Client(info, {
-                ...options,
-                versionNegotiation: { mode: modern ? { pin: '2026-07-28' } : 'legacy' },
-            }),
-            Transport: StreamableHTTPClientTransport,
-            method: name => name,
-            callTool: (client, params, options) => client.callTool(params, options),
-        };
-    }
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
-    const { StreamableHTTPClientTransport } =
-        await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
-    const types = await import('@modelcontextprotocol/sdk/types.js');
-    const schemas = {
-        'elicitation/create': types.ElicitRequestSchema,
-        'sampling/createMessage': types.CreateMessageRequestSchema,
-        'roots/list': types.ListRootsRequestSchema,
-        'notifications/message': types.LoggingMessageNotificationSchema,
-        'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
-        'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
-    };
-    return {
-        make: (info, options) => new Client(info, options),
-        Transport: StreamableHTTPClientTransport,
-        method: name => schemas[name],
-        callTool: (client, params, options) => client.callTool(params, undefined, options),
-    };
-}
-
-const { make, Transport, method, callTool } = await load();
-
-/** Waits until something is so, but not for ever. */
-async function eventually(what, isSo) {
-    const deadline = Date.now() + PATIENCE;
-    while (!isSo()) {
-        assert.ok(Date.now() < deadline, `waited too long for ${what}`);
-        await new Promise(resolve => setTimeout(resolve, 10));
-    }
-}
+const { make, Transport, method, callTool } = await load(pkg, modern);
 
 async function connected(url) {
     const heard = { logs: [], updated: [], tools: 0, asked: [] };

@@ -1,0 +1,107 @@
+"""A proxy before several servers: each request goes to the next of them, and streams are cut off."""
+
+import asyncio
+import itertools
+import random
+import threading
+from collections import Counter
+
+# How often a stream is cut, and after how many events at most. The first event has an id, so
+# that the client can always come back.
+CUT_SHARE = 0.7
+MOST_EVENTS = 4
+
+
+class Balancer:
+    """Serves in a thread of its own while it is entered."""
+
+    def __init__(self, urls, seed):
+        self.ports = [int(url.split(":")[2].split("/")[0]) for url in urls]
+        self.next = itertools.cycle(self.ports)
+        self.dice = random.Random(seed)
+        self.served, self.cuts = Counter(), 0
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        starting = asyncio.run_coroutine_threadsafe(self.start(), self.loop)
+        self.url = f"http://127.0.0.1:{starting.result()}/mcp"
+        return self
+
+    def __exit__(self, *_):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    async def start(self):
+        server = await asyncio.start_server(self.accept, "127.0.0.1", 0)
+        return server.sockets[0].getsockname()[1]
+
+    async def accept(self, reader, writer):
+        try:
+            await self.serve(reader, writer)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def serve(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        line, *fields = head.rstrip().split("\r\n")
+        named = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
+        body = await reader.readexactly(int(named.get("content-length", 0)))
+        port = next(self.next)
+        self.served[port] += 1
+        behind, to = await asyncio.open_connection("127.0.0.1", port)
+        # In HTTP/1.0 the body of the answer comes as it is and ends with the connection.
+        kept = [f for f in fields if not f.lower().startswith("connection:")]
+        request = [line.replace("HTTP/1.1", "HTTP/1.0"), *kept]
+        to.write("\r\n".join([*request, "", ""]).encode("latin-1") + body)
+        answering = asyncio.ensure_future(self.answer(behind, writer, "last-event-id" in named))
+        # A client that hangs up hangs up on the server.
+        leaving = asyncio.ensure_future(reader.read())
+        try:
+            await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answering.cancel()
+            leaving.cancel()
+            to.close()
+
+    async def answer(self, behind, writer, resumed):
+        head = (await behind.readuntil(b"\r\n\r\n")).decode("latin-1")
+        line, *fields = head.rstrip().split("\r\n")
+        dropped = ("connection:", "transfer-encoding:")
+        fields = [f for f in fields if not f.lower().startswith(dropped)]
+        sized = any(f.lower().startswith("content-length:") for f in fields)
+        fields += ["Connection: close"] if sized else ["Connection: close", "Transfer-Encoding: chunked"]
+        line = line.replace("HTTP/1.0", "HTTP/1.1")
+        writer.write("\r\n".join([line, *fields, "", ""]).encode("latin-1"))
+        stream = "text/event-stream" in head.lower()
+        cut = stream and self.dice.random() < CUT_SHARE
+        left = self.dice.randint(1, MOST_EVENTS) if cut else None
+        while piece := await behind.read(65536):
+            if left is not None:
+                piece, left = until(piece, left)
+            writer.write(piece if sized else b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+            if left == 0:
+                self.cuts += 1
+                # One that is resumed ends as if it was done: where that breaks off, the Python
+                # client forgets how far it had come and asks for the same again.
+                if resumed:
+                    writer.write(b"0\r\n\r\n")
+                    await writer.drain()
+                writer.close()
+                return
+        if not sized:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        writer.close()
+
+
+def until(piece, events):
+    """As much of the piece as ends with that many events, and how many are left."""
+    at = 0
+    while events and (end := piece.find(b"\n\n", at)) >= 0:
+        at, events = end + 2, events - 1
+    return (piece, events) if events else (piece[:at], 0)

@@ -1,0 +1,48 @@
+// What the official TypeScript clients have in common.
+
+import assert from 'node:assert/strict';
+
+const PATIENCE = 20_000;
+
+// The two packages differ in where things lie and in how handlers are named.
+export async function load(pkg, modern) {
+    if (pkg === 'client') {
+        const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+        return {
+            make: (info, options) => new Client(info, {
+                ...options,
+                versionNegotiation: { mode: modern ? { pin: '2026-07-28' } : 'legacy' },
+            }),
+            Transport: StreamableHTTPClientTransport,
+            method: name => name,
+            callTool: (client, params, options) => client.callTool(params, options),
+        };
+    }
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
+    const { StreamableHTTPClientTransport } =
+        await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+    const types = await import('@modelcontextprotocol/sdk/types.js');
+    const schemas = {
+        'elicitation/create': types.ElicitRequestSchema,
+        'sampling/createMessage': types.CreateMessageRequestSchema,
+        'roots/list': types.ListRootsRequestSchema,
+        'notifications/message': types.LoggingMessageNotificationSchema,
+        'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
+        'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
+    };
+    return {
+        make: (info, options) => new Client(info, options),
+        Transport: StreamableHTTPClientTransport,
+        method: name => schemas[name],
+        callTool: (client, params, options) => client.callTool(params, undefined, options),
+    };
+}
+
+/** Waits until something is so, but not for ever. */
+export async function eventually(what, isSo) {
+    const deadline = Date.now() + PATIENCE;
+    while (!isSo()) {
+        assert.ok(Date.now() < deadline, `waited too long for ${what}`);
+        await new Promise(resolve => setTimeout(resolve, 10));
+    }
+}
