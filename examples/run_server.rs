@@ -28,7 +28,6 @@ struct Ping;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    telemetry::init();
     let Cli { args } = Cli::parse();
     let config = Config::load(args.config.as_deref(), |config| {
         config.server.listen = args.listen.unwrap_or(config.server.listen);
@@ -36,6 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             config.store.url.clone_from(store);
         }
     })?;
+    telemetry::init(&config.telemetry());
     let ping = Tool::new(|_: Context, _: Ping| async { "pong" });
     let registry = Registry::builder("run-server").tool(ping).build()?;
 

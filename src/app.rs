@@ -1,17 +1,20 @@
 //! Puts the parts together: the one place that knows them all.
 
+mod door;
+mod live;
+
 use std::{io, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{AuthOptionsError, Authenticator, Limits},
+    auth::{Authenticator, Limits},
     clock::{Clock, SystemClock},
-    config::{AuthMode, Config, ConfigError, PublicUrl},
+    config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    http::{self, AllowedHosts, Endpoint, HttpOptions, Protected, ServeLimits},
+    http::{self, Endpoint, HttpOptions, Protected, Readiness, ServeLimits},
     random::Random,
     redis::{Redis, RedisError, layout::Layout},
     registry::Registry,
@@ -20,6 +23,10 @@ use crate::{
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
     task::{MemoryTasks, TaskLimits, Tasks},
 };
+
+pub(crate) use self::door::Door;
+use self::door::http_options;
+pub use self::live::{Live, Reloaded};
 
 const ASK_REDIS: &str = "Redis has to be asked whether it is there: use App::open";
 
@@ -56,7 +63,10 @@ pub struct App {
     authenticator: Arc<Authenticator>,
     protected: Option<Protected>,
     closing: CancellationToken,
+    sessions: Arc<dyn Sessions>,
     http: HttpOptions,
+    live: Arc<Live>,
+    random: Random,
     maintenance: Vec<JoinHandle<()>>,
 }
 
@@ -163,7 +173,7 @@ impl App {
         let tasks: Arc<dyn Tasks> =
             Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
-        let Door { registry, authenticator, protected } =
+        let Door { registry, authenticator, protected, certificate } =
             Door::of(registry, &config, Arc::clone(&clock))?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
         let principals = Limits::new(config.limits.principals(), Arc::clone(&clock));
@@ -171,7 +181,7 @@ impl App {
             registry,
             store.clone(),
             Arc::clone(&tasks),
-            random,
+            random.clone(),
             limits,
             principals,
         ));
@@ -196,10 +206,11 @@ impl App {
             }),
             tokio::spawn(Arc::clone(&legacy).attend()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
-            tokio::spawn(announce_changes(store.feed().listen_to_all(), sessions)),
+            tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
         ];
         let http = http_options(&config, config.public_url()?.as_ref());
         let closing = CancellationToken::new();
+        let live = Arc::new(Live::new(&config, Arc::clone(&dispatcher), certificate));
         Ok(Self {
             config,
             clock,
@@ -210,7 +221,10 @@ impl App {
             authenticator,
             protected,
             closing,
+            sessions,
             http,
+            live,
+            random,
             maintenance,
         })
     }
@@ -237,8 +251,14 @@ impl App {
 
     /// The endpoint, to be mounted in a router of one's own.
     pub fn router(&self) -> axum::Router {
-        http::router(Arc::new(Endpoint {
-            options: self.http.clone(),
+        http::router(self.endpoint())
+    }
+
+    fn endpoint(&self) -> Arc<Endpoint> {
+        let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
+        let readiness = Readiness::new(store, sessions, Arc::clone(&self.authenticator));
+        Arc::new(Endpoint {
+            options: self.live.http(&self.http),
             dispatcher: Arc::clone(&self.dispatcher),
             legacy: Arc::clone(&self.legacy),
             modern: self.modern.clone(),
@@ -246,7 +266,14 @@ impl App {
             authenticator: Arc::clone(&self.authenticator),
             protected: self.protected.clone(),
             closing: self.closing.clone(),
-        }))
+            readiness,
+            random: self.random.clone(),
+        })
+    }
+
+    /// What can be changed while it serves.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
     }
 
     /// Ends the streams that would not end by themselves: for those who serve
@@ -265,7 +292,11 @@ impl App {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<bool> {
-        let limits = ServeLimits { grace: self.config.grace(), ..ServeLimits::default() };
+        let limits = ServeLimits {
+            grace: self.config.grace(),
+            connections: Arc::clone(self.live.connections()),
+            ..ServeLimits::default()
+        };
         let closing = self.closing.clone();
         let mut stopped = None;
         let stop = async {
@@ -273,7 +304,9 @@ impl App {
             stopped = Some(Instant::now());
             closing.cancel();
         };
-        let finished = http::serve(listener, self.router(), &limits, stop).await?;
+        let certificate = self.live.certificate().cloned();
+        let router = http::service(self.endpoint());
+        let finished = http::serve(listener, certificate, router, &limits, stop).await?;
         // Calls without a connection have what is left of the same grace period.
         let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
         let left = limits.grace.saturating_sub(used);
@@ -393,68 +426,4 @@ fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
         return Err(problem(&"it must hold at least 32 bytes"));
     }
     Ok(key.trim_ascii().to_vec())
-}
-
-/// Who is let in, and to what.
-pub(crate) struct Door {
-    registry: Registry,
-    authenticator: Arc<Authenticator>,
-    /// What clients are told of where to get tokens, where there is such a place.
-    protected: Option<Protected>,
-}
-
-impl Door {
-    /// Needs nothing but the configuration, so that it can be looked at alone.
-    pub(crate) fn of(
-        mut registry: Registry,
-        config: &Config,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, ConfigError> {
-        let auth = &config.auth;
-        let public_url = config.public_url()?;
-        let authenticator = Authenticator::new(auth.options(public_url.as_ref())?, clock)?;
-        registry.protect(auth.access()?).map_err(|idle| {
-            let names = idle.join(", ");
-            ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
-        })?;
-        registry.bound_output(config.tools.output()).map_err(|idle| {
-            let names = idle.join(", ");
-            ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
-        })?;
-        let protected = match (auth.mode, &public_url) {
-            (AuthMode::OAuth, Some(url)) => Protected::new(
-                url.as_str(),
-                &config.server.path,
-                authenticator.issuers(),
-                &auth.required_scopes()?,
-                auth.resource_name.as_deref(),
-            ),
-            _ => None,
-        };
-        Ok(Self { registry, authenticator: Arc::new(authenticator), protected })
-    }
-}
-
-impl From<AuthOptionsError> for ConfigError {
-    fn from(error: AuthOptionsError) -> Self {
-        Self::new(&error.setting, error.problem)
-    }
-}
-
-fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions {
-    let server = &config.server;
-    let mut hosts = AllowedHosts::default();
-    if !server.listen.ip().is_unspecified() {
-        hosts = hosts.host(&server.listen.to_string());
-    }
-    hosts = public_url.iter().fold(hosts, |hosts, url| hosts.host(url.authority()));
-    hosts = server.allowed_hosts.iter().fold(hosts, |hosts, host| hosts.host(host));
-    hosts = server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin));
-    HttpOptions {
-        path: server.path.clone(),
-        body_bytes: config.limits.body_bytes,
-        json_response: server.json_response,
-        hosts,
-        ..HttpOptions::default()
-    }
 }

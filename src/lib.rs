@@ -32,7 +32,7 @@
 //! The floors, lowest first; each uses only those below it:
 //! [`protocol`], [`clock`], [`random`], [`preview`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
 //! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
-//! [`config`], [`telemetry`], [`shutdown`]; [`app`]; [`cli`].
+//! [`config`], [`telemetry`], [`shutdown`], [`watch`]; [`app`]; [`cli`].
 
 pub mod app;
 pub mod auth;
@@ -41,6 +41,7 @@ pub mod clock;
 pub mod config;
 pub mod dispatch;
 pub mod era;
+mod gauge;
 pub mod http;
 pub mod preview;
 pub mod protocol;
@@ -54,6 +55,7 @@ pub mod store;
 pub mod task;
 pub mod telemetry;
 pub mod tools;
+pub mod watch;
 pub mod workflow;
 
 /// The code in the guides, which is compiled and run like any example here.

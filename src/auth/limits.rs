@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::{ArcSwap, Guard};
+
 use super::{Identity, Owner};
 use crate::clock::{Clock, Timestamp};
 
@@ -50,7 +52,7 @@ pub struct Limited {
 /// used little lately is not kept.
 #[derive(Debug)]
 pub struct Limits {
-    bounds: PrincipalLimits,
+    bounds: ArcSwap<PrincipalLimits>,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
@@ -92,7 +94,16 @@ impl Drop for Permit {
 impl Limits {
     /// Those bounds, by that clock.
     pub fn new(limits: PrincipalLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { bounds: limits, clock, table: Mutex::default() })
+        Arc::new(Self { bounds: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
+    }
+
+    /// Other bounds from now on. What is held stays held.
+    pub fn set_bounds(&self, bounds: PrincipalLimits) {
+        self.bounds.store(Arc::new(bounds));
+    }
+
+    fn bounds(&self) -> Guard<Arc<PrincipalLimits>> {
+        self.bounds.load()
     }
 
     /// Counts a request.
@@ -100,7 +111,7 @@ impl Limits {
     /// # Errors
     /// Names the setting.
     pub fn request(&self, identity: &Identity) -> Result<(), Limited> {
-        let PrincipalLimits { requests, window, .. } = self.bounds;
+        let PrincipalLimits { requests, window, .. } = **self.bounds.load();
         if requests == 0 {
             return Ok(());
         }
@@ -127,7 +138,7 @@ impl Limits {
     /// # Errors
     /// Names the setting.
     pub fn call(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.hold(identity, self.bounds.calls, |usage| &usage.calls, |most| {
+        self.hold(identity, self.bounds().calls, |usage| &usage.calls, |most| {
             format!("At most {most} calls of one caller run at the same time (limits.concurrent_calls). Wait for some to end.")
         })
     }
@@ -137,7 +148,7 @@ impl Limits {
     /// # Errors
     /// Names the setting.
     pub fn stream(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.hold(identity, self.bounds.streams, |usage| &usage.streams, |most| {
+        self.hold(identity, self.bounds().streams, |usage| &usage.streams, |most| {
             format!("At most {most} streams of one caller are open at the same time (limits.open_streams). Close some.")
         })
     }
@@ -172,11 +183,11 @@ impl Limits {
         if table.principals.len() >= MOST_PRINCIPALS {
             return Err(Limited {
                 message: "More callers are active than this server counts.".into(),
-                retry_after: self.bounds.window,
+                retry_after: self.bounds().window,
             });
         }
         let usage = Arc::new(Usage {
-            bucket: Mutex::new(Bucket { left: f64::from(self.bounds.requests), at: now }),
+            bucket: Mutex::new(Bucket { left: f64::from(self.bounds().requests), at: now }),
             calls: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
         });
@@ -191,10 +202,10 @@ impl Limits {
             return;
         }
         table.swept = Some(now);
-        let window = self.bounds.window;
+        let window = self.bounds().window;
         table.principals.retain(|_, usage| {
             let bucket = usage.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_full = self.bounds.requests == 0 || now.since(bucket.at) >= window;
+            let is_full = self.bounds().requests == 0 || now.since(bucket.at) >= window;
             !is_full || Arc::strong_count(usage) > 1
         });
     }

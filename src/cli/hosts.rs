@@ -6,7 +6,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::Subcommand;
 
-use super::{ServeArgs, USAGE, configure, dev, fail, install};
+use super::{ServeArgs, USAGE, dev, fail, install};
 
 /// `dev` and `install`, of the binary and of every server built on the crate.
 #[derive(Debug, Subcommand)]
@@ -23,7 +23,7 @@ impl HostCommand {
         let (Self::Dev(dev::DevArgs { serve: flags, .. })
         | Self::Install(install::InstallArgs { serve: flags, .. })) = &self;
         // What cannot be used is better said here than in a host's log.
-        if let Err(error) = configure(flags) {
+        if let Err(error) = flags.configure() {
             return fail(USAGE, &error);
         }
         let done = match self {

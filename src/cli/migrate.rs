@@ -1,14 +1,31 @@
 //! `larder migrate`: brings the store's layout up to this version.
 
+use clap::Args;
+
 use crate::{
     app::OpenError,
     config::Config,
     random::Random,
     redis::{Redis, layout::Layout},
+    telemetry,
 };
 
+#[derive(Debug, Args)]
+pub(super) struct MigrateArgs {
+    /// Where resources lie (store.url).
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// A configuration file in TOML.
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG")]
+    config: Option<std::path::PathBuf>,
+    /// Only say what there is.
+    #[arg(long)]
+    status: bool,
+}
+
 /// Says on standard output what there is and what it did.
-pub(super) async fn run(args: &super::MigrateArgs) -> Result<(), OpenError> {
+pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
+    telemetry::init(&telemetry::Options::default());
     let config = Config::load(args.config.as_deref(), |config| {
         if let Some(url) = &args.store {
             config.store.url.clone_from(url);

@@ -1,25 +1,31 @@
 //! The command line: of the binary, and of servers built on the crate.
 
+mod args;
+mod client;
+mod config;
 mod dev;
+mod health;
 mod hosts;
 mod install;
 mod migrate;
+mod offer;
+mod reload;
+mod serve;
 
-use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{panic::AssertUnwindSafe, process::ExitCode, sync::Arc};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use futures_util::FutureExt;
-use tokio::net::TcpListener;
 
-use self::hosts::HostCommand;
+pub use self::args::ServeArgs;
+use self::{
+    client::ClientCommand, config::ConfigCommand, health::HealthArgs, hosts::HostCommand,
+    migrate::MigrateArgs, serve::serve,
+};
 use crate::{
-    app::{App, Door, OpenError},
-    clock::SystemClock,
-    config::{Config, Places},
+    app::OpenError,
+    config::Config,
     registry::{BuildError, Registry},
-    shutdown, telemetry,
-    tools::{self, ToolOptions},
-    workflow,
 };
 
 /// The process was asked for something that it cannot do.
@@ -51,59 +57,12 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask a server on this machine whether it lives: exit code 1 if not.
+    Health(HealthArgs),
+    #[command(flatten)]
+    Client(ClientCommand),
     #[command(flatten)]
     Host(HostCommand),
-}
-
-#[derive(Subcommand)]
-enum ConfigCommand {
-    /// Say whether the server could start with it: exit code 2 if not, 1 if
-    /// something that it needs cannot be reached.
-    Check {
-        /// A configuration file in TOML.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        /// Also ask the store, and the authorization servers for their
-        /// metadata and keys.
-        #[arg(long)]
-        online: bool,
-    },
-}
-
-/// What every server's command line takes.
-#[derive(Debug, Default, Args)]
-pub struct ServeArgs {
-    /// Address and port to listen on (server.listen); port 0 takes a free one.
-    #[arg(long, value_name = "ADDR")]
-    pub listen: Option<SocketAddr>,
-    /// Where resources lie (store.url): memory: or redis://….
-    #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The newest protocol version to speak (server.max_version).
-    #[arg(long, value_name = "VERSION")]
-    pub max_version: Option<String>,
-    /// Speak over standard input and output instead of HTTP.
-    #[arg(long)]
-    pub stdio: bool,
-    /// Listen on an address that others can reach, without asking who they are.
-    #[arg(long)]
-    pub insecure_no_auth: bool,
-}
-
-#[derive(Debug, Args)]
-struct MigrateArgs {
-    /// Where resources lie (store.url).
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
-    /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Only say what there is.
-    #[arg(long)]
-    status: bool,
 }
 
 #[derive(Parser)]
@@ -119,8 +78,8 @@ struct ServerCli {
 pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { args, migrate } => {
-            let places = places(&args);
-            run_with(args, migrate, move |config| registry(config, &places))
+            let places = args.places();
+            run_with(args, migrate, move |config| offer::registry(config, &places))
         }
         Command::Host(command) => command.run(&["serve"]),
         Command::Migrate(args) => in_runtime(|| async move {
@@ -129,34 +88,10 @@ pub fn main() -> ExitCode {
                 Err(error) => refuse(&error),
             }
         }),
-        Command::Config(ConfigCommand::Check { config, online }) => {
-            let args = ServeArgs { config, ..ServeArgs::default() };
-            let places = places(&args);
-            in_runtime(|| check(args, online, |config| registry(config, &places)))
-        }
+        Command::Config(command) => config::run(command),
+        Command::Health(args) => in_runtime(|| health::run(args)),
+        Command::Client(command) => client::run(command),
     }
-}
-
-/// Where the parts of the configuration file stand, for faults in them.
-fn places(args: &ServeArgs) -> Places {
-    args.config.as_deref().map(Places::of).unwrap_or_default()
-}
-
-/// What the binary itself offers.
-fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
-    let mut builder = Registry::builder("larder")
-        .instructions(
-            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
-        )
-        .with(tools::reading(ToolOptions::default()));
-    if config.tools.write {
-        builder = builder.with(tools::writing());
-    }
-    for workflow in config.workflows.clone() {
-        let places = places.clone();
-        builder = builder.with(workflow::prompt_showing(workflow, move |p| places.show(p)));
-    }
-    builder.build()
 }
 
 /// The main of a server of one's own: reads flags, configuration and
@@ -225,7 +160,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
         return command.run(&[]);
     }
     in_runtime(|| async {
-        let config = match configure(&args) {
+        let config = match args.configure() {
             Ok(config) => config,
             Err(error) => return fail(USAGE, &error),
         };
@@ -248,7 +183,7 @@ fn run_with(
     build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
 ) -> ExitCode {
     in_runtime(|| async move {
-        match configure(&args) {
+        match args.configure() {
             Ok(config) => serve(args, config, migrate, build).await,
             Err(error) => fail(USAGE, &error),
         }
@@ -256,7 +191,6 @@ fn run_with(
 }
 
 fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode {
-    telemetry::init();
     crate::auth::install_crypto();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -266,114 +200,6 @@ fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode
     // A thread that reads standard input would hold the process until a line comes.
     runtime.shutdown_background();
     code
-}
-
-/// Says whether the server could start, and with `online` whether what it
-/// needs can be reached.
-async fn check(
-    args: ServeArgs,
-    online: bool,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
-) -> ExitCode {
-    let (config, registry) = match prepare(&args, build) {
-        Ok(prepared) => prepared,
-        Err(code) => return code,
-    };
-    // A store that is elsewhere is asked only where that is wanted.
-    let app = if online {
-        App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
-    } else if config.redis().is_some() {
-        let door = Door::of(registry, &config, Arc::new(SystemClock));
-        door.map(|_| None).map_err(|error| fail(USAGE, &error))
-    } else {
-        App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
-    };
-    let app = match app {
-        Ok(app) => app,
-        Err(code) => return code,
-    };
-    println!("The configuration can be used.");
-    let mut code = ExitCode::SUCCESS;
-    if let Some(app) = app.filter(|_| online) {
-        for (issuer, found) in app.authenticator().check().await {
-            match found {
-                Ok(found) => println!("{issuer}: {found}"),
-                Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
-            }
-        }
-    }
-    code
-}
-
-/// The configuration that counts, and what is to be offered with it.
-fn prepare(
-    args: &ServeArgs,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
-) -> Result<(Config, Registry), ExitCode> {
-    let config = configure(args).map_err(|error| fail(USAGE, &error))?;
-    let registry = build(&config).map_err(|error| fail(USAGE, &error))?;
-    Ok((config, registry))
-}
-
-async fn serve(
-    args: ServeArgs,
-    mut config: Config,
-    migrate: bool,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
-) -> ExitCode {
-    let registry = match build(&config) {
-        Ok(registry) => registry,
-        Err(error) => return fail(USAGE, &error),
-    };
-    config.redis.migrate |= migrate;
-    let (listen, path) = (config.server.listen, config.server.path.clone());
-    let app = match App::open(registry, config).await {
-        Ok(app) => app,
-        Err(error) => return refuse(&error),
-    };
-    let stop = match shutdown::signalled() {
-        Ok(stop) => stop,
-        Err(error) => return fail(1, &error),
-    };
-    if args.stdio {
-        return match app.serve_stdio(stop).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(1, &error),
-        };
-    }
-    let bound = TcpListener::bind(listen).await.and_then(|l| l.local_addr().map(|a| (l, a)));
-    let (listener, address) = match bound {
-        Ok(bound) => bound,
-        Err(error) => {
-            return fail(USAGE, &format!("server.listen: {listen} cannot be used: {error}"));
-        }
-    };
-    eprintln!("larder listening on http://{address}{path}");
-    match app.serve(listener, stop).await {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => fail(1, &error),
-    }
-}
-
-/// Flags stand over environment and file.
-fn configure(args: &ServeArgs) -> Result<Config, crate::config::ConfigError> {
-    let mut config = Config::load(args.config.as_deref(), |config| {
-        if let Some(listen) = args.listen {
-            config.server.listen = listen;
-        }
-        if let Some(url) = &args.store {
-            config.store.url.clone_from(url);
-        }
-        if let Some(version) = &args.max_version {
-            config.server.max_version.clone_from(version);
-        }
-        config.server.insecure_no_auth |= args.insecure_no_auth;
-    })?;
-    if args.stdio {
-        // Nothing listens.
-        config.server.listen = crate::config::ServerConfig::default().listen;
-    }
-    Ok(config)
 }
 
 fn refuse(error: &OpenError) -> ExitCode {

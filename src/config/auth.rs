@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, PublicUrl};
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// `[auth]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
     /// How callers show who they are.
@@ -34,7 +35,7 @@ pub struct AuthConfig {
 }
 
 /// How callers show who they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
     /// Not at all.
@@ -47,7 +48,7 @@ pub enum AuthMode {
 }
 
 /// `[[auth.issuers]]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IssuerConfig {
     /// Its name, exactly as in its tokens.
@@ -65,7 +66,7 @@ pub struct IssuerConfig {
 }
 
 /// `[auth.issuers.introspection]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntrospectionConfig {
     /// Where to ask; discovered by default.
@@ -79,7 +80,7 @@ pub struct IntrospectionConfig {
 }
 
 /// `[[auth.tokens]]`
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenConfig {
     /// Whose it is.

@@ -3,6 +3,7 @@
 
 mod admission;
 mod discover;
+mod observe;
 mod prompts;
 mod reply;
 mod resources;
@@ -11,12 +12,14 @@ mod tasks;
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
 
 pub use reply::{CacheHint, ReadReply, Reply};
 pub(crate) use resources::fault;
@@ -25,11 +28,11 @@ pub use running::{Running, Step};
 use crate::{
     auth::{Identity, Limits},
     protocol::{
-        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion,
+        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
     random::Random,
     registry::{Asking, Control, Paused, Registry, Scope, Spilling},
-    store::Store,
+    store::{Store, Tally},
     task::Tasks,
 };
 
@@ -60,6 +63,8 @@ pub struct Call {
     pub params: Params,
     /// Set when the caller wants to hear of progress.
     pub progress_token: Option<ProgressToken>,
+    /// The caller's trace, which goes on here.
+    pub trace: Option<Trace>,
     /// By whom, and what they may do.
     pub identity: Identity,
     /// What the client says of itself.
@@ -82,7 +87,7 @@ pub struct Dispatcher {
     running: TaskTracker,
     stopping: CancellationToken,
     random: Random,
-    limits: DispatchLimits,
+    limits: ArcSwap<DispatchLimits>,
     principals: Arc<Limits>,
 }
 
@@ -99,6 +104,7 @@ impl Dispatcher {
     ) -> Self {
         let (running, stopping) = (TaskTracker::new(), CancellationToken::new());
         let registry = Arc::new(registry);
+        let limits = ArcSwap::from_pointee(limits);
         Self { registry, store, tasks, running, stopping, random, limits, principals }
     }
 
@@ -112,6 +118,11 @@ impl Dispatcher {
     /// Stops the calls that run as tasks.
     pub fn stop(&self) {
         self.stopping.cancel();
+    }
+
+    /// Other bounds from now on.
+    pub fn set_limits(&self, limits: DispatchLimits) {
+        self.limits.store(Arc::new(limits));
     }
 
     /// What the server offers.
@@ -134,15 +145,19 @@ impl Dispatcher {
         self.authorize(call.method, &call.params, &call.identity)?;
         let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
+        let request_id: Arc<str> = self.random.id().into();
+        let span = observe::span(call.method, &call.params, call.trace.as_ref(), &request_id);
+        let tally = Tally::default();
+        let mut measured = observe::Measured::new(call.method, &call.params, tally.clone());
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
         let owner = call.identity.owner().clone();
         let scope = Scope {
-            request_id: self.random.id().into(),
+            request_id,
             identity: call.identity,
             client: call.client,
             session: call.session,
-            store: self.store.clone(),
+            store: self.store.counting(tally),
             registry: Arc::clone(&self.registry),
             random: self.random.clone(),
             progress_token: call.progress_token,
@@ -161,7 +176,9 @@ impl Dispatcher {
             let mut run: tasks::Run = Box::pin(async move {
                 // Also while it goes on as a task.
                 let _permit = permit;
-                dispatcher.run(method, &params, scope).await
+                let outcome = dispatcher.run(method, &params, scope).await;
+                measured.ended(&outcome);
+                outcome
             });
             match control.run(&asking, run.as_mut()).await? {
                 Ok(outcome) => outcome,
@@ -171,7 +188,7 @@ impl Dispatcher {
                 }
             }
         };
-        Ok(Running::new(Box::pin(outcome), messages, cancellation))
+        Ok(Running::new(Box::pin(outcome.instrument(span)), messages, cancellation))
     }
 
     /// Each method's future lies on the heap by itself: all of them together

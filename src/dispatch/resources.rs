@@ -94,7 +94,7 @@ impl Dispatcher {
 
     fn read_dynamic(&self, found: &Found) -> Result<Reply, Fault> {
         let entry = &found.entry;
-        let cap = self.limits.read_bytes;
+        let cap = self.limits.load().read_bytes;
         if entry.size > cap {
             return Err(Fault::invalid_params(format!(
                 "{} has {} bytes; at most {cap} are given at once. Call the tool read_resource with {{\"uri\": \"{}\", \"offset\": 0, \"limit\": 200}} to read some lines, or search_resource to find some.",

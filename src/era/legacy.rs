@@ -25,7 +25,7 @@ use crate::{
     dispatch::{Call, Dispatcher, Reply, Running, Step},
     protocol::{
         ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
-        Request, RequestId,
+        Request, RequestId, Trace,
     },
     registry::Asking,
     session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter},
@@ -121,6 +121,7 @@ impl Legacy {
         let client =
             ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
+        metrics::counter!("larder_sessions_started_total").increment(1);
         let result = self.dispatcher.initialize(version);
         Ok((session, super::encode::frame(&request.id, result)?))
     }
@@ -141,6 +142,7 @@ impl Legacy {
         if !self.sessions.delete(id, principal).await? {
             return Err(Fault::SessionNotFound);
         }
+        metrics::counter!("larder_sessions_ended_total").increment(1);
         self.calls.cancel_all(id);
         if self.delete_resources {
             let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
@@ -169,6 +171,7 @@ impl Legacy {
             method,
             params,
             progress_token: meta.progress_token,
+            trace: Trace::of(meta.traceparent, meta.tracestate),
             identity,
             client: Arc::new(client),
             session: None,
@@ -254,6 +257,7 @@ impl Legacy {
             method,
             params: request.params.clone(),
             progress_token: meta.progress_token,
+            trace: Trace::of(meta.traceparent, meta.tracestate),
             identity,
             client: Arc::clone(&session.client),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),

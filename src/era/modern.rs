@@ -9,7 +9,7 @@ use super::{Dress, Era, StateSealer};
 use crate::{
     auth::Identity,
     dispatch::{Call, Dispatcher},
-    protocol::{ClientFacts, Fault, Member, Meta, Method, ProtocolVersion, Request},
+    protocol::{ClientFacts, Fault, Member, Meta, Method, ProtocolVersion, Request, Trace},
     registry::Asking,
 };
 
@@ -79,6 +79,7 @@ impl Modern {
             method,
             params: request.params.clone(),
             progress_token: meta.progress_token,
+            trace: Trace::of(meta.traceparent, meta.tracestate),
             log_level: meta.log_level,
             identity,
             client: Arc::new(client),

@@ -1,7 +1,7 @@
 //! Bodies: a request's is read, bounded in size and in time, before anything
 //! looks at it; a response's is a message as the era encoded it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -13,8 +13,14 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
+use tokio::time::Instant;
+
 use super::{Endpoint, HttpOptions, refusal::Refusal};
 use crate::era::Encoded;
+
+/// Bytes in a second. Whoever sends less in the long run wants to keep us
+/// waiting, and not to be answered.
+const SLOWEST: u32 = 16 << 10;
 
 /// Refuses a body that says it is too large, before anything else is done for it.
 pub(super) async fn size(
@@ -22,7 +28,7 @@ pub(super) async fn size(
     request: Request,
     next: Next,
 ) -> Response {
-    let most = endpoint.options.body_bytes;
+    let most = endpoint.options().body_bytes;
     if announced(request.headers()).is_some_and(|length| length > most as u64) {
         return Refusal::TooLarge(most).into_response();
     }
@@ -51,8 +57,13 @@ pub(super) async fn read(
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
+    let begun = Instant::now();
     loop {
-        let frame = tokio::time::timeout(options.body_timeout, body.frame()).await;
+        let received = u32::try_from(first.len() + rest.len()).unwrap_or(u32::MAX);
+        let earned = Duration::from_secs((received / SLOWEST).into());
+        let latest = begun + options.body_timeout + earned;
+        let patience = options.body_timeout.min(latest.saturating_duration_since(Instant::now()));
+        let frame = tokio::time::timeout(patience, body.frame()).await;
         let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { break };
         let Ok(data) = frame.map_err(|_| Refusal::BrokenOff)?.into_data() else { continue };
         if first.len() + rest.len() + data.len() > most {

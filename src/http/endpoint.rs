@@ -38,13 +38,13 @@ pub(super) async fn post(
     if !takes.message && !takes.stream {
         return Refusal::NotAcceptable.into_response();
     }
-    if endpoint.options.json_response {
+    if endpoint.options().json_response {
         if !takes.message {
             return Refusal::OnlyMessages.into_response();
         }
         takes.stream = false;
     }
-    let body = match body::read(&headers, body, &endpoint.options).await {
+    let body = match body::read(&headers, body, &endpoint.options()).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
@@ -131,7 +131,7 @@ pub(super) async fn other_method(method: Method) -> Response {
 
 /// Somewhere else.
 pub(super) async fn other_path(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    Refusal::Path(endpoint.options.path.clone()).into_response()
+    Refusal::Path(endpoint.options().path.clone()).into_response()
 }
 
 /// GET and DELETE are not of the modern era (Streamable HTTP: Earlier

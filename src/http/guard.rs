@@ -87,7 +87,7 @@ pub(super) async fn host(
     request: Request,
     next: Next,
 ) -> Response {
-    match endpoint.options.hosts.check_host(request.uri(), request.headers()) {
+    match endpoint.options().hosts.check_host(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
@@ -99,7 +99,7 @@ pub(super) async fn origin(
     request: Request,
     next: Next,
 ) -> Response {
-    match endpoint.options.hosts.check_origin(request.headers()) {
+    match endpoint.options().hosts.check_origin(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }

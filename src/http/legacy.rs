@@ -38,11 +38,11 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     };
     check_version(headers)?;
     let session = legacy.session(session, identity.principal()).await?;
-    let promote = endpoint.options.promote_after;
+    let promote = endpoint.options().promote_after;
     match legacy.answer(&session, request, meta, identity.clone(), takes, promote).await? {
         Answer::Message(encoded) => Ok(one(encoded, takes, endpoint, &identity)),
         Answer::Stream { prime, deliveries } => {
-            let frames = sse::resumable(prime, deliveries, endpoint.options.retry);
+            let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
             Ok(sse::response(frames, endpoint, &identity))
         }
         // Nothing is said of what was cancelled.
@@ -106,7 +106,7 @@ pub(super) async fn connect(
     let permit = endpoint.dispatcher.principals().stream(identity)?;
     let (prime, deliveries) =
         endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await?;
-    let retry = endpoint.options.retry;
+    let retry = endpoint.options().retry;
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
     let frames = sse::holding(frames, permit);

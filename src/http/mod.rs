@@ -4,23 +4,33 @@
 mod accept;
 mod bearer;
 mod body;
+mod cors;
 mod endpoint;
 mod guard;
+mod health;
 mod legacy;
+mod metrics;
 mod modern;
+mod observe;
 mod refusal;
 mod serve;
 mod sse;
+mod tls;
+mod turn_away;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
 
+use arc_swap::{ArcSwap, Guard};
 use axum::{Router, middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use guard::AllowedHosts;
+pub(crate) use health::{OPEN_PATHS, Readiness};
+pub use metrics::metrics_router;
 pub use serve::{ServeLimits, serve};
+pub use tls::{Certificate, CertificateError};
 pub use well_known::Protected;
 
 use crate::{
@@ -28,6 +38,7 @@ use crate::{
     clock::Clock,
     dispatch::Dispatcher,
     era::{Legacy, Modern},
+    random::Random,
 };
 
 /// How the endpoint behaves.
@@ -70,7 +81,8 @@ impl Default for HttpOptions {
 
 /// What the endpoint works with.
 pub(crate) struct Endpoint {
-    pub(crate) options: HttpOptions,
+    /// Replaced when the configuration changes.
+    pub(crate) options: Arc<ArcSwap<HttpOptions>>,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
@@ -82,29 +94,50 @@ pub(crate) struct Endpoint {
     /// Cancelled when the server stops: ends the streams that would not end
     /// by themselves.
     pub(crate) closing: CancellationToken,
+    /// Whether what it works with is there.
+    pub(crate) readiness: Readiness,
+    /// For names of requests.
+    pub(crate) random: Random,
+}
+
+impl Endpoint {
+    fn options(&self) -> Guard<Arc<HttpOptions>> {
+        self.options.load()
+    }
+}
+
+/// The endpoint with all that a server by itself has beside it: probes, which
+/// come under any name.
+pub(crate) fn service(endpoint: Arc<Endpoint>) -> Router {
+    let probes = health::routes().with_state(Arc::clone(&endpoint));
+    router(endpoint).merge(probes)
 }
 
 /// The endpoint as a router of its own, to be served or nested.
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
-    let path = endpoint.options.path.clone();
+    let path = endpoint.options().path.clone();
     let methods = routing::post(endpoint::post)
         .get(endpoint::get)
         .delete(endpoint::delete)
         .fallback(endpoint::other_method);
     // Of several layers, the last one added comes first. In the order in which
-    // a request meets them: a panic anywhere is an answer; Host; Origin; size;
-    // bearer; and only then is the body read and parsed.
+    // a request meets them: it is named and measured; a panic anywhere is an
+    // answer; Host; Origin; what
+    // pages are told of it, preflights among it; size; bearer; and only then is
+    // the body read and parsed.
+    let observe = middleware::from_fn_with_state(Arc::clone(&endpoint), observe::request);
     let host = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::host);
     let origin = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::origin);
     let size = middleware::from_fn_with_state(Arc::clone(&endpoint), body::size);
     let bearer = middleware::from_fn_with_state(Arc::clone(&endpoint), bearer::check);
     Router::new()
-        .route(&path, methods.layer(bearer).layer(size))
+        .route(&path, methods.layer(bearer).layer(size).layer(middleware::from_fn(cors::allow)))
         .fallback(endpoint::other_path)
         .layer(origin)
         // Public documents: pages of any origin may read them.
         .merge(well_known::routes(&endpoint))
         .layer(host)
         .layer(CatchPanicLayer::custom(refusal::panicked))
+        .layer(observe)
         .with_state(endpoint)
 }

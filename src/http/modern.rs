@@ -38,7 +38,7 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     let identity = call.identity.clone();
     let mut running = endpoint.dispatcher.start(call)?;
     let dress = &endpoint.modern.dress;
-    match First::of(&mut running, takes, endpoint.options.promote_after).await {
+    match First::of(&mut running, takes, endpoint.options().promote_after).await {
         First::Ready(outcome) => {
             let encoded = success(&request.id, outcome?, dress).await?;
             Ok(refusal::json(StatusCode::OK, encoded.into()))

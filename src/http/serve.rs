@@ -1,41 +1,76 @@
 //! Accepts connections until told to stop: softly first, then for good.
 
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::Router;
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
     service::TowerToHyperService,
 };
-use tokio::net::TcpListener;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+};
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
+
+use super::{Certificate, turn_away};
+use crate::gauge::One;
 
 /// Bounds on connections.
 #[derive(Debug, Clone)]
 pub struct ServeLimits {
-    /// How long a client may take to send a request's head.
+    /// How long a client may take to send a request's head, the first one's
+    /// with all that comes before it.
     pub head_timeout: Duration,
+    /// How long a client may take none of what is sent to it.
+    pub write_timeout: Duration,
     /// How long running requests may take to end once the server stops.
     pub grace: Duration,
+    /// The most connections at a time; more are told to try again. May change
+    /// while they are served.
+    pub connections: Arc<AtomicUsize>,
 }
 
 impl Default for ServeLimits {
     fn default() -> Self {
-        Self { head_timeout: Duration::from_secs(30), grace: Duration::from_secs(10) }
+        Self {
+            head_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(10),
+            connections: Arc::new(AtomicUsize::new(20_000)),
+        }
     }
 }
 
-/// Serves a router on a bound listener until `stop` resolves; then takes no
-/// more connections, lets those there are finish what they do within the
-/// grace period, and drops the rest. Says whether all finished.
+/// How many may be told at the same time that there are too many: whoever
+/// comes then is told nothing.
+const TURNED_AWAY_AT_ONCE: usize = 256;
+
+/// Serves a router on a bound listener, over TLS if there is a certificate,
+/// until `stop` resolves; then takes no more connections, lets those there are
+/// finish what they do within the grace period, and drops the rest. Says
+/// whether all finished.
 ///
 /// # Errors
 /// When the listener fails for good.
 pub async fn serve(
     listener: TcpListener,
+    certificate: Option<Arc<Certificate>>,
     router: Router,
     limits: &ServeLimits,
     stop: impl Future<Output = ()>,
@@ -47,6 +82,13 @@ pub async fn serve(
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(30));
+    let front = Arc::new(Front {
+        tls: certificate.map(Certificate::acceptor).transpose()?,
+        builder,
+        router,
+        limits: limits.clone(),
+    });
+    let (open, leaving) = (Count::default(), Count::default());
     let graceful = GracefulShutdown::new();
     // Cancelled when this function is done, however that comes about.
     let over = CancellationToken::new();
@@ -69,24 +111,117 @@ pub async fn serve(
         };
         // Events are small and wait for nothing.
         let _ = stream.set_nodelay(true);
-        let service =
-            TowerToHyperService::new(router.clone().map_request(
-                |request: http::Request<Incoming>| request.map(axum::body::Body::new),
-            ));
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let connection = graceful.watch(connection);
-        let over = over.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                ended = connection => {
-                    if let Err(error) = ended {
-                        tracing::debug!(error, "a connection ended badly");
-                    }
-                }
-                () = over.cancelled() => {}
-            }
-        });
+        let most = limits.connections.load(Ordering::Relaxed);
+        let (front, over) = (Arc::clone(&front), over.clone());
+        if let Some(place) = open.take(most) {
+            let watcher = graceful.watcher();
+            tokio::spawn(async move {
+                let _counted = (place, One::more("larder_connections"));
+                over.run_until_cancelled(front.serve(stream, watcher)).await;
+            });
+            continue;
+        }
+        metrics::counter!("larder_connections_refused_total").increment(1);
+        if let Some(place) = leaving.take(TURNED_AWAY_AT_ONCE) {
+            tokio::spawn(async move {
+                let _place = place;
+                over.run_until_cancelled(front.turn_away(stream, most)).await;
+            });
+        }
     }
     drop(listener);
     Ok(tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_ok())
+}
+
+/// What stands at the door.
+struct Front {
+    tls: Option<TlsAcceptor>,
+    builder: auto::Builder<TokioExecutor>,
+    router: Router,
+    limits: ServeLimits,
+}
+
+impl Front {
+    /// A connection from its first byte to its last.
+    async fn serve(&self, stream: TcpStream, watcher: Watcher) {
+        let asked = Arc::new(AtomicBool::new(false));
+        // One rule for a handshake, a preface and a head that do not come:
+        // each has its own ways to be slow.
+        let silent = {
+            let asked = Arc::clone(&asked);
+            async move {
+                tokio::time::sleep(self.limits.head_timeout).await;
+                if asked.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let served = async {
+            match &self.tls {
+                None => self.speak(stream, watcher, asked).await,
+                Some(tls) => match tls.accept(stream).await {
+                    Ok(stream) => self.speak(stream, watcher, asked).await,
+                    Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+                },
+            }
+        };
+        tokio::select! {
+            () = served => {}
+            () = silent => tracing::debug!("no request came"),
+        }
+    }
+
+    async fn speak<S>(&self, stream: S, watcher: Watcher, asked: Arc<AtomicBool>)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.write_timeout));
+        let router = self.router.clone().map_request(move |request: http::Request<Incoming>| {
+            asked.store(true, Ordering::Relaxed);
+            request.map(axum::body::Body::new)
+        });
+        let service = TowerToHyperService::new(router);
+        let stream = TokioIo::new(Box::pin(stream));
+        let connection = self.builder.serve_connection(stream, service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(error, "a connection ended badly");
+        }
+    }
+
+    async fn turn_away(&self, stream: TcpStream, most: usize) {
+        match &self.tls {
+            None => turn_away::tell(stream, most).await,
+            Some(tls) => {
+                let accepted = tokio::time::timeout(turn_away::PATIENCE, tls.accept(stream)).await;
+                if let Ok(Ok(stream)) = accepted {
+                    turn_away::tell(stream, most).await;
+                }
+            }
+        }
+    }
+}
+
+/// How many there are of something.
+#[derive(Debug, Clone, Default)]
+struct Count(Arc<AtomicUsize>);
+
+/// One of them, while it is held.
+struct Place(Count);
+
+impl Count {
+    fn take(&self, most: usize) -> Option<Place> {
+        // Only the accepting loop adds to it.
+        if self.0.load(Ordering::Relaxed) >= most {
+            return None;
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(Place(self.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

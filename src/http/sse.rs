@@ -13,6 +13,7 @@ use super::Endpoint;
 use crate::{
     auth::{Identity, Permit},
     era::Encoded,
+    gauge::One,
     session::{Deliveries, Delivery, EventId},
 };
 
@@ -33,7 +34,11 @@ pub(super) fn response(
         }
         None => frames.right_stream(),
     };
-    let frames = kept_alive(frames, endpoint.options.keep_alive);
+    let open = One::more("larder_streams");
+    let frames = kept_alive(frames, endpoint.options().keep_alive).map(move |frame| {
+        let _counted = &open;
+        frame
+    });
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -1,7 +1,8 @@
 //! The `_meta` member of a request's parameters (2026-07-28, basic: `_meta`).
 
 use rmcp::model::{ClientCapabilities, Implementation};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::{Fault, LogLevel, Member, Params, ProgressToken};
 
@@ -28,6 +29,36 @@ pub struct Meta {
     /// Which log messages the caller wants of this request.
     #[serde(rename = "io.modelcontextprotocol/logLevel")]
     pub log_level: Option<LogLevel>,
+    /// The caller's trace, which goes on here (W3C Trace Context).
+    #[serde(default, deserialize_with = "text")]
+    pub traceparent: Option<String>,
+    /// What vendors add to it.
+    #[serde(default, deserialize_with = "text")]
+    pub tracestate: Option<String>,
+}
+
+/// A trace that a caller has begun (W3C Trace Context).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Which one, and where in it.
+    pub parent: String,
+    /// What vendors add to it.
+    pub state: Option<String>,
+}
+
+impl Trace {
+    pub(crate) fn of(parent: Option<String>, state: Option<String>) -> Option<Self> {
+        parent.map(|parent| Self { parent, state })
+    }
+}
+
+/// Text; anything else counts as nothing, because a trace is never a reason to
+/// refuse a request.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
 }
 
 impl Meta {

@@ -14,7 +14,7 @@ mod version;
 pub use envelope::{Message, Request, parse};
 pub use fault::Fault;
 pub use log_level::LogLevel;
-pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID};
+pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing};
 pub use params::{Member, Params};

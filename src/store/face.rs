@@ -6,10 +6,10 @@ use futures_util::StreamExt;
 
 use super::{
     Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
-    MemoryLimits, Placement, ResourceUri, StoreError, blocks::BlockWriter,
+    MemoryLimits, Placement, ResourceUri, StoreError, Tally, blocks::BlockWriter,
 };
 use crate::{
-    auth::Owner,
+    auth::{Owner, Principal},
     clock::{Clock, Timestamp},
 };
 
@@ -62,17 +62,24 @@ pub struct Store {
     backend: Arc<dyn Backend>,
     clock: Arc<dyn Clock>,
     limits: StoreLimits,
+    tally: Tally,
 }
 
 impl Store {
     /// A store over a backend.
     pub fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, limits: StoreLimits) -> Self {
-        Self { backend, clock, limits }
+        Self { backend, clock, limits, tally: Tally::default() }
     }
 
     /// A store in this process's memory, gone when it ends.
     pub fn memory(clock: Arc<dyn Clock>, memory: MemoryLimits, limits: StoreLimits) -> Self {
         Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
+    }
+
+    /// The same store, counting on its own what is stored through it.
+    #[must_use]
+    pub fn counting(&self, tally: Tally) -> Self {
+        Self { tally, ..self.clone() }
     }
 
     /// The backend's name.
@@ -83,6 +90,16 @@ impl Store {
     /// Where it says what changed.
     pub fn feed(&self) -> &ChangeFeed {
         self.backend.feed()
+    }
+
+    /// Sees whether it answers.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        // Looking for what is not there takes the way of every look.
+        let nobody = Principal::Local.owner();
+        self.backend.page(&nobody, "larder-probe:", None, 1).await.map(drop)
     }
 
     /// The time by which things expire here.
@@ -148,6 +165,26 @@ impl Store {
         content: Content,
         placement: Placement,
     ) -> Result<Committed, StoreError> {
+        let stored = self.take_in(owner, uri, content, placement).await;
+        match &stored {
+            Ok(committed) => {
+                let bytes = committed.entry.size;
+                self.tally.add(bytes);
+                metrics::counter!("larder_resources_written_total").increment(1);
+                metrics::counter!("larder_stored_bytes_total").increment(bytes);
+            }
+            Err(_) => metrics::counter!("larder_resources_refused_total").increment(1),
+        }
+        stored
+    }
+
+    async fn take_in(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        placement: Placement,
+    ) -> Result<Committed, StoreError> {
         let (kind, mut stream) = content.into_parts();
         let mut writer = BlockWriter::new(kind, self.backend.begin(owner).await?);
         while let Some(piece) = stream.next().await {
@@ -171,7 +208,9 @@ impl Store {
 
     /// Removes a resource; says whether there was one. Removing twice is no error.
     pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        self.backend.delete(owner, uri).await
+        let deleted = self.backend.delete(owner, uri).await?;
+        metrics::counter!("larder_resources_deleted_total").increment(deleted.into());
+        Ok(deleted)
     }
 
     /// A living resource and its bytes.

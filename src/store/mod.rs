@@ -20,6 +20,7 @@ mod memory;
 mod packing;
 mod reading;
 mod redis;
+mod tally;
 mod uri;
 mod window;
 
@@ -32,5 +33,6 @@ pub use face::{Details, Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
 pub use packing::Packed;
 pub use redis::{RedisBackend, RedisLimits};
+pub use tally::Tally;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use serde_json::Value;
 /// `{ step = "user", field = "address.0.city" }`, `{ constant = 5 }`,
 /// `{ template = "Look for {what}", bindings = { what = { prompt_arg = "x" } } }`,
 /// each with `transform = ["trim", "lowercase"]` and `default = …` if need be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire", into = "Wire")]
 pub struct DataSource {
     pub(super) origin: Origin,
@@ -31,7 +32,7 @@ pub(super) enum Origin {
 }
 
 /// What may be done to text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transform {
     /// To lower case.
@@ -279,7 +280,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 }
 
 /// As it stands in files.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Wire {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ impl ToolHandle {
 }
 
 /// A resource, by a URI that may have variables in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResourceHandle {
     /// `docs://{page_id}`
@@ -64,7 +65,7 @@ impl From<ResourceHandle> for Handle {
 }
 
 /// When a step runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// The value is this one.
@@ -108,7 +109,7 @@ impl Condition {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct When {
     pub(super) source: DataSource,
@@ -116,7 +117,7 @@ pub(super) struct When {
 }
 
 /// What to do when one of many cannot be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// The step fails.
@@ -129,7 +130,7 @@ pub enum OnError {
 /// How many a step reads at most where nobody says otherwise.
 const MOST: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ForEach {
     pub(super) limit: usize,
@@ -142,7 +143,7 @@ impl Default for ForEach {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Retry {
     pub(super) attempts: u32,
@@ -157,7 +158,7 @@ impl Default for Retry {
 
 /// One step of a workflow. Within it, guidance is spoken first, then resources
 /// are read, then the tool is called.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowStep {
     pub(super) name: String,

@@ -7,8 +7,8 @@ use std::{
 };
 
 /// Lowest first. A module uses only modules of lower floors.
-const FLOORS: [&[&str]; 12] = [
-    &["protocol", "clock", "random", "preview"],
+const FLOORS: [&[&str]; 13] = [
+    &["protocol", "clock", "random", "preview", "gauge"],
     &["auth", "redis"],
     &["store", "session", "task"],
     &["registry"],
@@ -16,7 +16,8 @@ const FLOORS: [&[&str]; 12] = [
     &["dispatch"],
     &["era"],
     &["http", "stdio"],
-    &["config", "telemetry", "shutdown"],
+    &["telemetry", "shutdown", "watch"],
+    &["config"],
     &["app"],
     &["cli"],
     &["main"],

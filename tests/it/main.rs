@@ -29,6 +29,7 @@ mod legacy_sessions;
 mod legacy_streams;
 mod listings;
 mod logging;
+mod operations;
 mod pages;
 mod paging;
 mod process;

@@ -47,7 +47,8 @@ async fn listening(mut command: Command) -> (Child, String) {
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = patiently("the first line", stderr.next_line()).await.unwrap().unwrap();
     let url = line.strip_prefix("larder listening on ").unwrap_or_else(|| panic!("{line}"));
-    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/mcp"), "{url}");
+    let (scheme, _) = url.split_once("://127.0.0.1:").unwrap_or_else(|| panic!("{url}"));
+    assert!(matches!(scheme, "http" | "https") && url.ends_with("/mcp"), "{url}");
     tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
     (child, url.to_owned())
 }

@@ -56,7 +56,7 @@ impl Issuer {
         let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
         tokio::spawn(async move {
             let limits = larder::http::ServeLimits::default();
-            larder::http::serve(listener, router, &limits, std::future::pending()).await
+            larder::http::serve(listener, None, router, &limits, std::future::pending()).await
         });
         Self { url, state }
     }

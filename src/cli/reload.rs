@@ -1,0 +1,55 @@
+//! Takes a changed configuration while the server runs: on SIGHUP, and when
+//! the file, or that of the certificate, has changed.
+
+use std::{io, sync::Arc};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::ServeArgs;
+use crate::{
+    app::{Live, Reloaded},
+    watch::Watched,
+};
+
+pub(super) struct Reload {
+    args: ServeArgs,
+    live: Arc<Live>,
+    files: Watched,
+    hangup: Signal,
+}
+
+impl Reload {
+    /// From now on nothing is missed.
+    pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
+        let files = args.config.clone().into_iter().chain(live.files());
+        let files = Watched::new(files).await;
+        Ok(Self { args, live, files, hangup: signal(SignalKind::hangup())? })
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            tokio::select! {
+                _ = self.hangup.recv() => {
+                    // What is taken in now is no change later.
+                    self.files.look().await;
+                }
+                () = self.files.changed() => {}
+            }
+            match self.args.configure().and_then(|config| self.live.apply(&config)) {
+                Ok(Reloaded { changed, need_restart }) => {
+                    tracing::info!(
+                        changed = changed.join(", "),
+                        "the configuration was read again"
+                    );
+                    if !need_restart.is_empty() {
+                        let settings = need_restart.join(", ");
+                        tracing::warn!(settings, "these settings count from the next start only");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the configuration cannot be used; everything stays as it was");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Serves until told to stop.
+
+use std::{future::pending, net::SocketAddr, process::ExitCode, sync::Arc};
+
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{ServeArgs, USAGE, fail, refuse, reload::Reload};
+use crate::{
+    app::App,
+    config::Config,
+    http::{self, ServeLimits},
+    registry::{BuildError, Registry},
+    shutdown,
+    telemetry::{self, Metrics},
+};
+
+pub(super) async fn serve(
+    args: ServeArgs,
+    mut config: Config,
+    migrate: bool,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+) -> ExitCode {
+    telemetry::init(&config.telemetry());
+    let registry = match build(&config) {
+        Ok(registry) => registry,
+        Err(error) => return fail(USAGE, &error),
+    };
+    config.redis.migrate |= migrate;
+    let (listen, path) = (config.server.listen, config.server.path.clone());
+    let metrics = config.metrics.listen;
+    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
+    let app = match App::open(registry, config).await {
+        Ok(app) => app,
+        Err(error) => return refuse(&error),
+    };
+    let stop = match shutdown::signalled() {
+        Ok(stop) => stop,
+        Err(error) => return fail(1, &error),
+    };
+    if args.stdio {
+        return match app.serve_stdio(stop).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(1, &error),
+        };
+    }
+    let (listener, address) = match bind("server.listen", listen).await {
+        Ok(bound) => bound,
+        Err(code) => return code,
+    };
+    let metrics = match metrics {
+        Some(listen) => Some(match bind("metrics.listen", listen).await {
+            Ok(bound) => bound,
+            Err(code) => return code,
+        }),
+        None => None,
+    };
+    let reload = match Reload::new(args, Arc::clone(app.live())).await {
+        Ok(reload) => tokio::spawn(reload.run()),
+        Err(error) => return fail(1, &error),
+    };
+    let _reload = AbortOnDropHandle::new(reload);
+    eprintln!("larder listening on {scheme}://{address}{path}");
+    let _collected = match metrics.map(|(listener, address)| collect(listener, address)) {
+        Some(Err(problem)) => return fail(1, &problem),
+        collected => collected,
+    };
+    let served = app.serve(listener, stop).await;
+    // It waits for the last traces on a thread that may wait.
+    let _ = tokio::task::spawn_blocking(telemetry::finish).await;
+    match served {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => fail(1, &error),
+    }
+}
+
+async fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ExitCode> {
+    let bound = TcpListener::bind(listen).await.and_then(|l| l.local_addr().map(|a| (l, a)));
+    bound.map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
+}
+
+/// Collects metrics, and shows them there, until dropped.
+fn collect(
+    listener: TcpListener,
+    address: SocketAddr,
+) -> Result<[AbortOnDropHandle<()>; 2], String> {
+    let metrics = Metrics::install()?;
+    let shown = metrics.clone();
+    let router = http::metrics_router(move || shown.render());
+    eprintln!("larder metrics on http://{address}/metrics");
+    let serving = tokio::spawn(async move {
+        let limits = ServeLimits::default();
+        if let Err(error) = http::serve(listener, None, router, &limits, pending()).await {
+            tracing::error!(%error, "metrics are not shown any more");
+        }
+    });
+    let tidying = tokio::spawn(async move { metrics.maintain().await });
+    Ok([serving, tidying].map(AbortOnDropHandle::new))
+}

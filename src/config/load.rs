@@ -1,0 +1,135 @@
+//! Reads the file and the environment.
+
+use std::{collections::HashMap, path::Path};
+
+use super::{Config, ConfigError};
+
+/// Variables of the command line, which begin like those of the configuration
+/// and are none.
+const NOT_SETTINGS: [&str; 3] = ["LARDER_CONFIG", "LARDER_URL", "LARDER_TOKEN"];
+
+impl Config {
+    /// Reads the file, if there is one, then the environment; lets the caller
+    /// have the last word; and checks what comes of it.
+    ///
+    /// # Errors
+    /// Names the setting, and the file where it stands.
+    pub fn load(
+        file: Option<&Path>,
+        last_word: impl FnOnce(&mut Self),
+    ) -> Result<Self, ConfigError> {
+        // What is no Unicode is none of ours.
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let mut config = Self::from_sources(file, environment)?;
+        last_word(&mut config);
+        config.check()?;
+        Ok(config)
+    }
+
+    fn from_sources(
+        file: Option<&Path>,
+        mut environment: HashMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        environment.retain(|name, _| !NOT_SETTINGS.contains(&name.as_str()));
+        let mut builder = ::config::Config::builder();
+        if let Some(path) = file {
+            let format = ::config::FileFormat::Toml;
+            builder = builder.add_source(::config::File::from(path).format(format));
+        }
+        let environment = ::config::Environment::with_prefix("LARDER")
+            .prefix_separator("_")
+            .separator("__")
+            .try_parsing(true)
+            .list_separator(",")
+            .with_list_parse_key("server.allowed_hosts")
+            .with_list_parse_key("server.allowed_origins")
+            .with_list_parse_key("auth.required_scopes")
+            .ignore_empty(true)
+            .source(Some(environment));
+        let read = builder.add_source(environment).build();
+        read.and_then(::config::Config::try_deserialize).map_err(|error| {
+            let in_file = file.and_then(first_fault);
+            ConfigError::unreadable(in_file.unwrap_or_else(|| error.to_string()))
+        })
+    }
+}
+
+/// What is wrong with a file by itself, with the place where it stands, which
+/// sources that were put together do not know.
+fn first_fault(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let error = toml::from_str::<Config>(&text).err()?;
+    let line = text[..error.span()?.start].matches('\n').count() + 1;
+    Some(format!("{}:{line}: {}", file.display(), error.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{collections::HashMap, io::Write};
+
+    use super::*;
+    use crate::config::StoreConfig;
+
+    fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let mut toml = tempfile::NamedTempFile::new().unwrap();
+        toml.write_all(file.as_bytes()).unwrap();
+        let environment: HashMap<_, _> =
+            environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let config = Config::from_sources(Some(toml.path()), environment)?;
+        config.check().map(|()| config)
+    }
+
+    #[test]
+    fn the_environment_stands_over_the_file_and_the_file_over_the_defaults() {
+        let file = "[server]\nlisten = \"127.0.0.1:1\"\npath = \"/a\"";
+        let environment = [
+            ("LARDER_SERVER__LISTEN", "127.0.0.1:2"),
+            ("LARDER_SERVER__ALLOWED_HOSTS", "a.example,b.example"),
+            ("LARDER_TOOLS__WRITE", "false"),
+        ];
+        let config = load(file, &environment).unwrap();
+        assert_eq!(config.server.listen.port(), 2);
+        assert_eq!(config.server.path, "/a");
+        assert_eq!(config.server.allowed_hosts, ["a.example", "b.example"]);
+        assert!(!config.tools.write);
+        assert_eq!(config.store, StoreConfig::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (file, named) in [
+            ("[server]\nlisten = \"here\"", "server.listen"),
+            ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
+            ("[sever]\n", "sever"),
+            ("[server]\npath = \"mcp\"", "server.path"),
+            ("[server]\nmax_version = \"1\"", "server.max_version"),
+            ("[server]\nlisten = \"0.0.0.0:8000\"", "server.listen"),
+            ("[store]\ndefault_ttl = 0", "store.default_ttl"),
+            ("[store]\ndefault_ttl = -1", "store.default_ttl"),
+            ("[sessions]\nurl = \"http://x\"", "sessions.url"),
+            ("[redis]\ntimeout = 0", "redis.timeout"),
+            ("[redis]\ntimeout = -1", "redis.timeout"),
+            ("[redis]\ntimeout = 1e99", "redis.timeout"),
+            ("[tools]\noutput_bytes = 1", "tools.output_bytes"),
+            ("[tools.clients]\nsmall = 1", "tools.clients.small"),
+            ("[tools.spill]\nlist_resources = \"sometimes\"", "sometimes"),
+            ("[server", "TOML"),
+        ] {
+            let error = load(file, &[]).unwrap_err().to_string();
+            assert!(error.contains(named), "{file:?}: {error}");
+        }
+        let error = load("", &[("LARDER_SERVER__LISTTEN", "x")]).unwrap_err().to_string();
+        assert!(error.contains("listten"), "{error}");
+    }
+
+    #[test]
+    fn another_address_than_loopback_needs_a_word() {
+        let file = "[server]\nlisten = \"0.0.0.0:8000\"\ninsecure_no_auth = true";
+        assert!(load(file, &[]).is_ok());
+        assert!(load("[server]\nlisten = \"[::1]:8000\"", &[]).is_ok());
+    }
+}

@@ -1,0 +1,100 @@
+//! The configuration as it counts, for people: without what is secret in it.
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+/// Ends of the names of settings that are secret themselves. One that names a
+/// file or a variable (`…_file`, `…_env`) is not.
+const SECRET: [&str; 5] = ["password", "secret", "token", "sha256", "access_key"];
+
+impl Config {
+    /// All settings as TOML, secrets masked: passwords in URLs, hashes of tokens.
+    ///
+    /// ```
+    /// let mut config = larder::config::Config::default();
+    /// config.store.url = "redis://user:hush@host:6379/0".into();
+    /// let shown = config.show().unwrap();
+    /// assert!(shown.contains(r#"url = "redis://user:***@host:6379/0""#));
+    /// ```
+    ///
+    /// # Errors
+    /// When something in it has no form in TOML.
+    pub fn show(&self) -> Result<String, ConfigError> {
+        let mut table = Table::try_from(self).map_err(ConfigError::unreadable)?;
+        table.iter_mut().for_each(|(name, value)| mask(name, value));
+        toml::to_string_pretty(&table).map_err(ConfigError::unreadable)
+    }
+
+    /// Every setting as JSON Schema, for editors.
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
+fn mask(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if SECRET.iter().any(|secret| name.ends_with(secret)) => {
+            *text = MASK.into();
+        }
+        Value::String(text) => *text = without_passwords(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| mask(name, value)),
+        Value::Table(table) => table.iter_mut().for_each(|(name, value)| mask(name, value)),
+        _ => {}
+    }
+}
+
+/// A URL, or several with commas between them, without what stands between
+/// user and host; any other text as it is.
+fn without_passwords(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    // Up to the last @, since a password that is not encoded may have one.
+    let end = rest.find('/').unwrap_or(rest.len());
+    let end = rest.rfind('@').map_or(end, |at| end.max(at));
+    let (authority, path) = rest.split_at(end);
+    let hosts = authority.split(',').map(|host| match host.rsplit_once('@') {
+        None => host.to_owned(),
+        Some((user, host)) => match user.split_once(':') {
+            None => format!("{user}@{host}"),
+            Some((user, _)) => format!("{user}:{MASK}@{host}"),
+        },
+    });
+    format!("{scheme}://{}{path}", hosts.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::config::TokenConfig;
+
+    #[test]
+    fn passwords_are_masked_wherever_they_stand() {
+        for (url, shown) in [
+            ("redis://host", "redis://host"),
+            ("redis://:hush@host/0", "redis://:***@host/0"),
+            ("redis://user:hu/s@h@host/0", "redis://user:***@host/0"),
+            ("redis+cluster://u:hush@a:1,b:2", "redis+cluster://u:***@a:1,b:2"),
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            ("memory:", "memory:"),
+        ] {
+            assert_eq!(without_passwords(url), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        let mut config = Config::default();
+        config.sessions.url = Some("redis://:hush@host".into());
+        let token = TokenConfig { name: "a".into(), sha256: "f".repeat(64), scopes: Vec::new() };
+        config.auth.tokens = vec![token];
+        let shown = config.show().unwrap();
+        assert!(!shown.contains("hush") && !shown.contains("ffff"), "{shown}");
+        let read: Config = toml::from_str(&shown).unwrap();
+        assert_eq!(read.limits, config.limits);
+        assert_eq!(read.auth.tokens[0].sha256, MASK);
+    }
+}

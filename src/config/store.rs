@@ -1,0 +1,64 @@
+//! `[store]` and `[memory]`: where resources lie, and for how long.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// `[store]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreConfig {
+    /// `memory:`, or Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url).
+    pub url: String,
+    /// Seconds that a resource lives when nobody says otherwise.
+    pub default_ttl: u64,
+    /// The most seconds that may be asked for.
+    pub max_ttl: u64,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        let day = 24 * 60 * 60;
+        Self { url: "memory:".into(), default_ttl: day, max_ttl: 30 * day }
+    }
+}
+
+impl StoreConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_positive("store.default_ttl", self.default_ttl)?;
+        if self.default_ttl > self.max_ttl {
+            return Err(ConfigError::new("store.default_ttl", "it is longer than store.max_ttl"));
+        }
+        Ok(())
+    }
+}
+
+/// `[memory]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// Bytes of content in all, counted as they came, before compression.
+    pub bytes: u64,
+    /// Bytes of content of one owner.
+    pub bytes_per_owner: u64,
+    /// Resources of one owner.
+    pub resources_per_owner: u64,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        let limits = crate::store::MemoryLimits::default();
+        Self {
+            bytes: limits.bytes,
+            bytes_per_owner: limits.bytes_per_owner,
+            resources_per_owner: limits.resources_per_owner,
+        }
+    }
+}
+
+impl MemoryConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_positive("memory.bytes", self.bytes)
+    }
+}

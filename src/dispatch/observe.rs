@@ -1,0 +1,136 @@
+//! What an operator sees of a call: a span in logs and traces, and numbers.
+
+use std::{collections::HashMap, io};
+
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tokio::time::Instant;
+use tracing::{Span, field::Empty};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+use super::Reply;
+use crate::{
+    gauge::One,
+    protocol::{Fault, Member, Method, Params, Trace},
+    store::Tally,
+};
+
+/// The span of a call. At the level of errors, so that each line of log about
+/// the call bears its id whatever is logged.
+pub(super) fn span(method: Method, params: &Params, trace: Option<&Trace>, id: &str) -> Span {
+    let name = method.as_str();
+    let span = tracing::error_span!(
+        "call",
+        otel.name = name,
+        otel.kind = "server",
+        mcp.method.name = name,
+        gen_ai.tool.name = Empty,
+        error.type = Empty,
+        call = id,
+    );
+    if let Some(tool) = tool(method, params) {
+        span.record("gen_ai.tool.name", short(&tool));
+        span.record("otel.name", format!("{name} {}", short(&tool)));
+    }
+    // The caller's trace goes on (2026-07-28, basic: OpenTelemetry Trace Context).
+    if let Some(Trace { parent, state }) = trace {
+        let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
+        carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
+        // It fails where nobody traces.
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+    }
+    span
+}
+
+/// The tool that is called, by the caller's word.
+fn tool(method: Method, params: &Params) -> Option<String> {
+    let name = || params.read::<String>(Member::Name).ok().flatten();
+    (method == Method::CallTool).then(name).flatten()
+}
+
+fn short(text: &str) -> &str {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// Measures a call from now until it is dropped: one that is dropped before
+/// its outcome was cancelled.
+pub(super) struct Measured {
+    method: Method,
+    tool: Option<String>,
+    /// Bytes that came with the request.
+    came: u64,
+    tally: Tally,
+    begun: Instant,
+    outcome: &'static str,
+    _running: One,
+}
+
+impl Measured {
+    pub(super) fn new(method: Method, params: &Params, tally: Tally) -> Self {
+        Self {
+            method,
+            tool: tool(method, params),
+            came: params.as_bytes().len() as u64,
+            tally,
+            begun: Instant::now(),
+            outcome: "cancelled",
+            _running: One::more("larder_calls"),
+        }
+    }
+
+    pub(super) fn ended(&mut self, outcome: &Result<Reply, Fault>) {
+        self.outcome = match outcome {
+            Ok(Reply::CallTool(result)) if result.is_error == Some(true) => "tool_error",
+            Ok(_) => "",
+            Err(_) => "error",
+        };
+        if outcome.is_err() {
+            // A name that nothing here bears would be one more of any number.
+            self.tool = None;
+        }
+        if !self.outcome.is_empty() {
+            Span::current().record("error.type", self.outcome);
+        }
+        let stored = self.tally.bytes();
+        if stored > 0
+            && let Ok(reply) = outcome
+        {
+            let kept_out = stored.saturating_sub(self.came + size(reply));
+            metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
+        }
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        let tool = if self.outcome == "cancelled" { None } else { self.tool.take() };
+        metrics::histogram!(
+            "mcp_server_operation_duration_seconds",
+            "mcp_method_name" => self.method.as_str(),
+            "gen_ai_tool_name" => tool.unwrap_or_default(),
+            "error_type" => self.outcome,
+        )
+        .record(self.begun.elapsed());
+    }
+}
+
+/// Bytes of a tool's result as it goes out.
+fn size(reply: &Reply) -> u64 {
+    /// Counts what is written to it.
+    struct Count(u64);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let Reply::CallTool(result) = reply else { return 0 };
+    let mut count = Count(0);
+    // What cannot be written counts as far as it could.
+    let _ = serde_json::to_writer(&mut count, result);
+    count.0
+}

@@ -1,0 +1,106 @@
+//! HTTPS: the server's certificate, replaced while it is served when its files
+//! change (certificates live for weeks, servers for months).
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use rustls::{
+    ServerConfig,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// The certificate that clients are shown, and its key.
+pub struct Certificate {
+    cert: PathBuf,
+    key: PathBuf,
+    current: ArcSwap<CertifiedKey>,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("server.tls.{setting}: {}: {problem}", file.display())]
+pub struct CertificateError {
+    /// `cert` or `key`.
+    pub setting: &'static str,
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl Certificate {
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// Names the file: it cannot be read, is no PEM, or the two are no pair.
+    pub fn open(cert: &Path, key: &Path) -> Result<Arc<Self>, CertificateError> {
+        let current = ArcSwap::from_pointee(read(cert, key)?);
+        Ok(Arc::new(Self { cert: cert.to_owned(), key: key.to_owned(), current }))
+    }
+
+    /// Reads both files again. Connections that begin from now on are shown
+    /// what is in them.
+    ///
+    /// # Errors
+    /// As [`Certificate::open`]; what was read before stays in use then.
+    pub fn reload(&self) -> Result<(), CertificateError> {
+        self.current.store(Arc::new(read(&self.cert, &self.key)?));
+        Ok(())
+    }
+
+    /// Where it lies: the certificate, and the key.
+    pub fn files(&self) -> [&Path; 2] {
+        [&self.cert, &self.key]
+    }
+
+    /// Speaks TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1 inside.
+    ///
+    /// # Errors
+    /// When the cryptography cannot do that, which would be a fault of ours.
+    pub(super) fn acceptor(self: Arc<Self>) -> io::Result<TlsAcceptor> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+        let mut config = builder.with_no_client_auth().with_cert_resolver(self);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn read(cert: &Path, key: &Path) -> Result<CertifiedKey, CertificateError> {
+    let wrong = |setting, file: &Path, problem: &dyn fmt::Display| CertificateError {
+        setting,
+        file: file.to_owned(),
+        problem: problem.to_string(),
+    };
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| wrong("cert", cert, &error))?;
+    if chain.is_empty() {
+        return Err(wrong("cert", cert, &"there is no certificate in it"));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
+    CertifiedKey::from_der(chain, private, &aws_lc_rs::default_provider())
+        .map_err(|error| wrong("key", key, &error))
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current.load_full())
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate").field("cert", &self.cert).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! The example file, and what the binary says of a configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use larder::config::Config;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::{process::larder, support::patiently};
+
+const EXAMPLE: &str = include_str!("../../../larder.example.toml");
+
+/// The example with all its settings set: what begins with `#` directly before
+/// a name or a bracket is one.
+fn all_set() -> String {
+    let set = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if rest.starts_with(|c: char| c == '[' || c == '"' || c.is_alphabetic()) => {
+            rest.to_owned()
+        }
+        _ => line.to_owned(),
+    };
+    EXAMPLE.lines().map(set).collect::<Vec<_>>().join("\n")
+}
+
+/// What a file or the defaults set, each by its path; elements of lists share one.
+fn leaves(value: &Value) -> BTreeMap<String, Value> {
+    fn walk(path: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
+        let below = |name: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        match value {
+            Value::Object(object) => {
+                for (name, value) in object {
+                    found.entry(below(name)).or_insert(Value::Null);
+                    walk(&below(name), value, found);
+                }
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                items.iter().for_each(|item| walk(path, item, found));
+            }
+            other => drop(found.insert(path.to_owned(), other.clone())),
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk("", value, &mut found);
+    found
+}
+
+/// The paths of all settings, from the schema.
+fn settings(schema: &Value) -> BTreeSet<String> {
+    fn walk(schema: &Value, node: &Value, path: &str, found: &mut BTreeSet<String>) {
+        if let Some(name) = node["$ref"].as_str() {
+            return walk(schema, schema.pointer(&name[1..]).unwrap(), path, found);
+        }
+        // Or nothing.
+        for option in node["anyOf"].as_array().into_iter().flatten() {
+            walk(schema, option, path, found);
+        }
+        // What a step may be has a guide of its own (docs/workflows.md).
+        if node["items"].is_object() && path != "workflows.steps" {
+            walk(schema, &node["items"], path, found);
+        }
+        for (name, property) in node["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            walk(schema, property, &path, found);
+            found.insert(path);
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(schema, schema, "", &mut found);
+    found
+}
+
+#[test]
+fn the_example_has_every_setting_and_no_other() {
+    let example: toml::Table = toml::from_str(&all_set()).unwrap_or_else(|e| panic!("{e}"));
+    example.clone().try_into::<Config>().unwrap_or_else(|e| panic!("{e}"));
+    let example = leaves(&serde_json::to_value(&example).unwrap());
+    let settings = settings(&Config::schema());
+    assert!(settings.len() > 60 && settings.contains("auth.issuers.introspection.client_id"));
+    let missing: Vec<_> = settings.iter().filter(|s| !example.contains_key(*s)).collect();
+    assert!(missing.is_empty(), "larder.example.toml lacks {missing:?}");
+}
+
+#[test]
+fn the_example_says_what_the_defaults_are() {
+    let example: toml::Table = toml::from_str(&all_set()).unwrap();
+    let example = leaves(&serde_json::to_value(&example).unwrap());
+    let defaults = leaves(&serde_json::to_value(Config::default()).unwrap());
+    let has_value = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    for (setting, default) in defaults.iter().filter(|(_, value)| has_value(value)) {
+        assert_eq!(&example[setting], default, "{setting}");
+    }
+    // As it stands, it sets nothing.
+    let untouched: Config = toml::from_str(EXAMPLE).unwrap();
+    assert_eq!(untouched, Config::default());
+}
+
+async fn config(arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+    let arguments = [&["config"], arguments].concat();
+    let mut command: Command = larder(&arguments);
+    let output = patiently("the end", command.envs(environment.iter().copied()).output());
+    let output = output.await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[tokio::test]
+async fn the_binary_loads_it_and_prints_what_counts() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/larder.example.toml");
+    let (code, _, said) = config(&["check", "--config", example], &[]).await;
+    assert_eq!(code, 0, "{said}");
+    let environment =
+        [("LARDER_CONFIG", example), ("LARDER_STORE__URL", "redis://larder:hush@cache:6379/0")];
+    let (code, shown, said) = config(&["show"], &environment).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(shown.contains("redis://larder:***@cache:6379/0") && !shown.contains("hush"));
+    let shown: Config = toml::from_str(&shown).unwrap();
+    assert_eq!(shown.limits, Config::default().limits);
+}
+
+#[tokio::test]
+async fn the_schema_takes_the_example_and_refuses_what_the_server_refuses() {
+    let (code, schema, _) = config(&["schema"], &[]).await;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!((code, &schema), (0, &Config::schema()));
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let json = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap());
+    let example = json(&all_set()).unwrap();
+    let faults: Vec<_> = validator.iter_errors(&example).map(|e| e.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    for bad in ["[server]\nlissten = \"a\"", "[sever]", "[limits]\nwindow = \"a\""] {
+        assert!(!validator.is_valid(&json(bad).unwrap()), "{bad}");
+    }
+}
