@@ -7,7 +7,7 @@ INTEROP := tests/interop
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop help
+.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop container help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -69,6 +69,9 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 	python3 -m venv --clear $(INTEROP_VENV)
 	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
+
+container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
+	deploy/container-test $(ARGS)
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

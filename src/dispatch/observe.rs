@@ -28,16 +28,16 @@ pub(super) fn span(method: Method, params: &Params, trace: Option<&Trace>, id: &
         error.type = Empty,
         call = id,
     );
-    if let Some(tool) = tool(method, params) {
-        span.record("gen_ai.tool.name", short(&tool));
-        span.record("otel.name", format!("{name} {}", short(&tool)));
-    }
     // The caller's trace goes on (2026-07-28, basic: OpenTelemetry Trace Context).
     if let Some(Trace { parent, state }) = trace {
         let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
         carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
         // It fails where nobody traces.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+    }
+    if let Some(tool) = tool(method, params) {
+        span.record("gen_ai.tool.name", short(&tool));
+        span.record("otel.name", format!("{name} {}", short(&tool)));
     }
     span
 }

@@ -22,7 +22,7 @@ pub struct SequentialWorkflow {
 }
 
 /// What a workflow is besides a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Also {
     /// A tool.

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::registry::leads_out;
@@ -173,7 +174,7 @@ impl fmt::Display for Pattern {
 
 /// A URI as a definition has it, taken apart once, when it is written or read
 /// from a file: what is wrong with it waits until the definition is checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub struct WrittenUri {
     text: String,

@@ -5,6 +5,7 @@ mod browsers;
 mod configuration;
 mod health;
 mod https;
+mod load;
 mod reload;
 mod telemetry;
 mod terminal;
