@@ -36,9 +36,7 @@ impl Config {
 
 fn mask(name: &str, value: &mut Value) {
     match value {
-        Value::String(text) if SECRET.iter().any(|secret| name.ends_with(secret)) => {
-            *text = MASK.into();
-        }
+        Value::String(text) if is_secret(name) => *text = MASK.into(),
         Value::String(text) => *text = without_passwords(text),
         Value::Array(values) => values.iter_mut().for_each(|value| mask(name, value)),
         Value::Table(table) => table.iter_mut().for_each(|(name, value)| mask(name, value)),
@@ -46,8 +44,12 @@ fn mask(name: &str, value: &mut Value) {
     }
 }
 
+fn is_secret(name: &str) -> bool {
+    SECRET.iter().any(|secret| name.ends_with(secret))
+}
+
 /// A URL, or several with commas between them, without what stands between
-/// user and host; any other text as it is.
+/// user and host, nor secret parameters; any other text as it is.
 fn without_passwords(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     // Up to the last @, since a password that is not encoded may have one.
@@ -61,7 +63,16 @@ fn without_passwords(text: &str) -> String {
             Some((user, _)) => format!("{user}:{MASK}@{host}"),
         },
     });
-    format!("{scheme}://{}{path}", hosts.collect::<Vec<_>>().join(","))
+    let hosts = hosts.collect::<Vec<_>>().join(",");
+    let Some((path, query)) = path.split_once('?') else {
+        return format!("{scheme}://{hosts}{path}");
+    };
+    let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+        _ => parameter.to_owned(),
+    });
+    let query = parameters.collect::<Vec<_>>().join("&");
+    format!("{scheme}://{hosts}{path}?{query}")
 }
 
 #[cfg(test)]
@@ -78,6 +89,10 @@ mod tests {
             ("redis://:hush@host/0", "redis://:***@host/0"),
             ("redis://user:hu/s@h@host/0", "redis://user:***@host/0"),
             ("redis+cluster://u:hush@a:1,b:2", "redis+cluster://u:***@a:1,b:2"),
+            (
+                "redis+sentinel://u:hush@a:1/name/0?sentinel_username=s&sentinel_password=hush",
+                "redis+sentinel://u:***@a:1/name/0?sentinel_username=s&sentinel_password=***",
+            ),
             ("https://a.example/mcp", "https://a.example/mcp"),
             ("memory:", "memory:"),
         ] {
