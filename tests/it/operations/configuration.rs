@@ -37,7 +37,9 @@ fn leaves(value: &Value) -> BTreeMap<String, Value> {
                 }
             }
             Value::Array(items) if items.iter().any(Value::is_object) => {
-                items.iter().for_each(|item| walk(path, item, found));
+                for item in items {
+                    walk(path, item, found);
+                }
             }
             other => drop(found.insert(path.to_owned(), other.clone())),
         }

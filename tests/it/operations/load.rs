@@ -135,22 +135,19 @@ async fn one_connection_too_many_is_told_so() {
         held.push(stream);
     }
     // A flood: each is told, or finds the door closed; none hangs.
-    let mut told = 0;
     for _ in 0..50 {
         let refused = Raw::request(&server, "POST /mcp HTTP/1.1", "host: localhost", ping).await;
         assert_eq!(refused.status, 503, "{refused:?}");
         assert!(
             refused.json()["error"]["message"].as_str().unwrap().contains("limits.connections")
         );
-        told += 1;
     }
-    assert_eq!(told, 50);
     held.pop();
     let headers = "host: localhost\ncontent-type: application/json";
     let again = async {
         while Raw::request(&server, "POST /mcp HTTP/1.1", headers, ping).await.status != 200 {}
     };
-    patiently("a place", again).await;
+    patiently("a place", Box::pin(again)).await;
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn measured(environment: &[(&str, &str)]) -> (Child, String, String) {
 }
 
 async fn send(url: &str, method: &str, params: Value) -> Answer {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let body = json!({ "jsonrpc": "2", "id": 1, "method": method, "params": params });
     let request = http().post(url).header("content-type", "application/json");
     Answer::of(request.body(body.to_string())).await
 }
@@ -43,20 +43,20 @@ async fn scrape(metrics: &str) -> String {
 }
 
 /// The sum of all numbers of that name whose labels have all of these.
-fn value(metrics: &str, name: &str, labels: &[&str]) -> f64 {
+fn value(metrics: &str, name: &str, labels: &[&str]) -> u64 {
     let lines = metrics.lines().filter(|line| {
         let rest = line.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with([' ', '{']))
             && labels.iter().all(|label| line.contains(label))
     });
-    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
 #[tokio::test]
 async fn what_happens_is_counted() {
     let (_child, url, metrics) = measured(&[]).await;
     let before = scrape(&metrics).await;
-    assert_eq!(value(&before, "larder_stored_bytes_total", &[]), 0.0);
+    assert_eq!(value(&before, "larder_stored_bytes_total", &[]), 0);
     let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
     let text = "x".repeat(1000);
     send(&url, "tools/call", call("create_resource", json!({ "uri": "x:1", "text": text }))).await;
@@ -81,23 +81,23 @@ async fn what_happens_is_counted() {
             (format!("gen_ai_tool_name=\"{tool}\""), format!("error_type=\"{error}\""));
         value(&after, calls, &[method, &tool, &error])
     };
-    assert_eq!(of("create_resource", ""), 1.0, "{after}");
-    assert_eq!(of("read_resource", "tool_error"), 1.0);
+    assert_eq!(of("create_resource", ""), 1, "{after}");
+    assert_eq!(of("read_resource", "tool_error"), 1);
     assert!(!after.contains("no_such_tool"), "what clients make up is no label");
-    assert_eq!(of("", "error"), 1.0);
+    assert_eq!(of("", "error"), 1);
     for (name, expected) in [
-        ("larder_stored_bytes_total", 1000.0),
-        ("larder_resources_written_total", 1.0),
-        ("larder_resources_deleted_total", 1.0),
-        ("larder_sessions_started_total", 1.0),
-        ("larder_streams", 1.0),
+        ("larder_stored_bytes_total", 1000),
+        ("larder_resources_written_total", 1),
+        ("larder_resources_deleted_total", 1),
+        ("larder_sessions_started_total", 1),
+        ("larder_streams", 1),
         // The text came with the request: the model had it already.
-        ("larder_context_kept_out_bytes_total", 0.0),
+        ("larder_context_kept_out_bytes_total", 0),
     ] {
         assert_eq!(value(&after, name, &[]), expected, "{name}");
     }
     let requests = "http_server_request_duration_seconds_count";
-    assert_eq!(value(&after, requests, &["\"POST\"", "\"200\""]), 5.0);
+    assert_eq!(value(&after, requests, &["\"POST\"", "\"200\""]), 5);
     drop(stream);
 }
 
@@ -176,7 +176,7 @@ async fn lines_of_log_bear_the_names_of_request_and_call() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = patiently("the first line", lines.next_line()).await.unwrap().unwrap();
     let url = line.strip_prefix("larder listening on ").unwrap().to_owned();
-    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    let ping = json!({ "jsonrpc": "2", "id": 1, "method": "ping" }).to_string();
     let post = |id: &'static str| {
         let request = http().post(&url).header("content-type", "application/json");
         Answer::of(request.header("x-request-id", id).body(ping.clone()))

@@ -116,7 +116,8 @@ async fn exit_codes_tell_scripts_what_happened() {
 fn sha256(text: &str) -> String {
     use sha2::Digest;
 
-    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = sha2::Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]
