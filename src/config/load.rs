@@ -50,19 +50,27 @@ impl Config {
             .source(Some(environment));
         let read = builder.add_source(environment).build();
         read.and_then(::config::Config::try_deserialize).map_err(|error| {
-            let in_file = file.and_then(first_fault);
-            ConfigError::unreadable(in_file.unwrap_or_else(|| error.to_string()))
+            let problem = error.to_string();
+            // Which setting it is, they know, and the file by itself does not.
+            let setting = problem.split_once("for key `").and_then(|(_, key)| key.split_once('`'));
+            let setting = setting.map_or(String::new(), |(key, _)| format!("{key}: "));
+            ConfigError::unreadable(match file.and_then(first_fault) {
+                Some((place, fault)) => format!("{place}: {setting}{fault}"),
+                None => problem,
+            })
         })
     }
 }
 
 /// What is wrong with a file by itself, with the place where it stands, which
 /// sources that were put together do not know.
-fn first_fault(file: &Path) -> Option<String> {
+fn first_fault(file: &Path) -> Option<(String, String)> {
     let text = std::fs::read_to_string(file).ok()?;
+    // What is no TOML at all is told well as it is.
+    toml::from_str::<toml::Table>(&text).ok()?;
     let error = toml::from_str::<Config>(&text).err()?;
     let line = text[..error.span()?.start].matches('\n').count() + 1;
-    Some(format!("{}:{line}: {}", file.display(), error.message()))
+    Some((format!("{}:{line}", file.display()), error.message().to_owned()))
 }
 
 #[cfg(test)]

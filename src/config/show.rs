@@ -53,8 +53,8 @@ fn is_secret(name: &str) -> bool {
 fn without_passwords(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     // Up to the last @, since a password that is not encoded may have one.
-    let end = rest.find('/').unwrap_or(rest.len());
-    let end = rest.rfind('@').map_or(end, |at| end.max(at));
+    let hosts = rest.rfind('@').map_or(0, |at| at + 1);
+    let end = rest[hosts..].find(['/', '?']).map_or(rest.len(), |at| hosts + at);
     let (authority, path) = rest.split_at(end);
     let hosts = authority.split(',').map(|host| match host.rsplit_once('@') {
         None => host.to_owned(),

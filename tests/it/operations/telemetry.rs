@@ -31,7 +31,7 @@ async fn measured(environment: &[(&str, &str)]) -> (Child, String, String) {
 }
 
 async fn send(url: &str, method: &str, params: Value) -> Answer {
-    let body = json!({ "jsonrpc": "2", "id": 1, "method": method, "params": params });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let request = http().post(url).header("content-type", "application/json");
     Answer::of(request.body(body.to_string())).await
 }
@@ -176,7 +176,7 @@ async fn lines_of_log_bear_the_names_of_request_and_call() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = patiently("the first line", lines.next_line()).await.unwrap().unwrap();
     let url = line.strip_prefix("larder listening on ").unwrap().to_owned();
-    let ping = json!({ "jsonrpc": "2", "id": 1, "method": "ping" }).to_string();
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     let post = |id: &'static str| {
         let request = http().post(&url).header("content-type", "application/json");
         Answer::of(request.header("x-request-id", id).body(ping.clone()))
