@@ -1,7 +1,7 @@
 //! The most that the process holds while ten large resources are written.
 
 use bytes::Bytes;
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{future::join_all, stream};
 use larder::{
     auth::Owner,
     store::{Content, Details},
@@ -15,14 +15,17 @@ const BYTES: usize = 100 * MIB;
 pub(crate) async fn measure() {
     let server = RedisServer::start().await;
     let (store, owner) = (store_on(&server).await, Owner::new("bench"));
-    let piece: Bytes = noise(64 * 1024);
+    // More than a block, or compression would find it again.
+    let (noise, piece) = (noise(MIB), 64 * 1024);
+    let pieces: Vec<Bytes> =
+        (0..MIB / piece).map(|n| noise.slice(n * piece..(n + 1) * piece)).collect();
     std::fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
     let before = status("self", "VmRSS");
     let writing = (0..WRITERS).map(|n| {
-        let pieces = stream::repeat(piece.clone()).take(BYTES / piece.len()).map(Ok);
+        let pieces = pieces.clone().into_iter().cycle().take(BYTES / piece).map(Ok);
         let (store, owner) = (store.clone(), owner.clone());
         tokio::spawn(async move {
-            let content = Content::byte_stream(pieces);
+            let content = Content::byte_stream(stream::iter(pieces));
             store.create(&owner, uri(n), content, Details::default()).await.expect("it fits");
         })
     });

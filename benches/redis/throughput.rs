@@ -12,27 +12,48 @@ use larder::{
 use crate::{MIB, median, noise, raw, redis_server::RedisServer, seconds, store_on, uri};
 
 pub(crate) async fn measure() {
-    println!("size        SET MB/s  put MB/s  ratio  hashed  GET MB/s  get MB/s  ratio");
+    println!("                     SET MB/s  put MB/s  ratio  local  GET MB/s  get MB/s  ratio");
     for (name, len, rounds) in [
         ("1 KB", 1024, 2001),
         ("1 MB", MIB, 301),
         ("10 MB", 10 * MIB, 41),
         ("100 MB", 100 * MIB, 7),
     ] {
-        let [set, put, hashed, get, read] = compare(&noise(len), rounds).await;
-        #[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
-        let rate = |seconds: f64| len as f64 / seconds / 1e6;
-        println!(
-            "{name:<10}{:>10.1}{:>10.1}{:>7.2}{:>8.2}{:>10.1}{:>10.1}{:>7.2}",
-            rate(set),
-            rate(put),
-            set / put,
-            set / hashed,
-            rate(get),
-            rate(read),
-            get / read
-        );
+        for (kind, bytes) in [("noise", noise(len)), ("log", log(len))] {
+            let [set, put, local, get, read] = compare(&bytes, rounds).await;
+            #[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
+            let rate = |seconds: f64| len as f64 / seconds / 1e6;
+            println!(
+                "{name:<10}{kind:<8}{:>11.1}{:>10.1}{:>7.2}{:>7.2}{:>10.1}{:>10.1}{:>7.2}",
+                rate(set),
+                rate(put),
+                set / put,
+                set / local,
+                rate(get),
+                rate(read),
+                get / read
+            );
+        }
     }
+}
+
+/// Lines as servers write them.
+fn log(len: usize) -> Bytes {
+    let mut log = String::with_capacity(len + 128);
+    for n in 0_usize.. {
+        if log.len() >= len {
+            break;
+        }
+        let (took, user) = (n * 7919 % 977, n * 104_729 % 4999);
+        log.push_str(&format!(
+            "2026-01-01T00:{:02}:{:02}Z INFO request id={n} user={user} path=/items/{} took={took}ms\n",
+            n / 60 % 60,
+            n % 60,
+            n * 31 % 1009
+        ));
+    }
+    log.truncate(len);
+    log.into()
 }
 
 /// Seconds for one SET, put, put into memory, GET and get: medians of rounds
