@@ -38,19 +38,18 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
 /// A capability is declared if and only if its methods are answered.
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
-    let catalog = registry.catalog();
     let list_changed = (!registry.has_fixed_lists()).then_some(true);
     if registry.has_tools() {
         let mut tools = ToolsCapability::default();
         tools.list_changed = list_changed;
         capabilities.tools = Some(tools);
     }
-    if catalog.has_prompts() {
+    if registry.has_prompts() {
         let mut prompts = PromptsCapability::default();
         prompts.list_changed = list_changed;
         capabilities.prompts = Some(prompts);
     }
-    if catalog.has_completions() {
+    if registry.has_completions() {
         capabilities.completions = Some(JsonObject::new());
     }
     if !registry.experimental().is_empty() {

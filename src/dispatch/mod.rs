@@ -204,13 +204,11 @@ impl Dispatcher {
             Method::Discover => ready(Ok(self.discover())).boxed(),
             Method::ListTools => self.list_tools(params, scope).boxed(),
             Method::CallTool => self.call_tool(params, scope).boxed(),
-            Method::ListPrompts => ready(self.list_prompts(params, &scope.identity)).boxed(),
+            Method::ListPrompts => self.list_prompts(params, scope).boxed(),
             Method::GetPrompt => self.get_prompt(params, scope).boxed(),
             Method::Complete => self.complete(params, scope).boxed(),
             Method::ListResources => self.list_resources(params, scope).boxed(),
-            Method::ListResourceTemplates => {
-                ready(self.list_templates(params, &scope.identity)).boxed()
-            }
+            Method::ListResourceTemplates => self.list_templates(params, scope).boxed(),
             Method::ReadResource => self.read_resource(params, scope).boxed(),
             Method::GetTask => self.get_task(params, scope).boxed(),
             Method::UpdateTask => self.update_task(params, scope).boxed(),
@@ -231,16 +229,19 @@ impl Dispatcher {
         let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        let by_hand = self.registry.tools_by_hand();
-        Ok(Reply::Tools(result, if by_hand { CacheHint::OWN } else { self.definition() }))
+        Ok(Reply::Tools(result, self.listed(self.registry.tools_by_hand())))
     }
 
-    fn list_templates(&self, params: &Params, identity: &Identity) -> Result<Reply, Fault> {
-        let cursor = cursor_of(params)?;
-        let page = self.registry.templates_for(identity.grant(), cursor.as_deref())?;
+    async fn list_templates(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        let page = self.registry.templates_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, self.definition()))
+        Ok(Reply::Templates(result, self.listed(self.registry.has_resources_by_hand())))
+    }
+
+    /// For whom a list is: a handler may give each caller another one.
+    fn listed(&self, by_hand: bool) -> CacheHint {
+        if by_hand { CacheHint::OWN } else { self.definition() }
     }
 
     async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {

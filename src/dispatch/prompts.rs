@@ -7,25 +7,19 @@ use serde::Deserialize;
 
 use super::{Dispatcher, Reply, cursor_of};
 use crate::{
-    auth::Identity,
     protocol::{Fault, Member, Method, Params},
     registry::{Completing, Scope},
 };
 
 impl Dispatcher {
-    pub(super) fn list_prompts(
-        &self,
-        params: &Params,
-        identity: &Identity,
-    ) -> Result<Reply, Fault> {
-        if !self.registry.catalog().has_prompts() {
+    pub(super) async fn list_prompts(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+        if !self.registry.has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
-        let cursor = cursor_of(params)?;
-        let page = self.registry.prompts_for(identity.grant(), cursor.as_deref())?;
+        let page = self.registry.prompts_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Prompts(result, self.definition()))
+        Ok(Reply::Prompts(result, self.listed(self.registry.prompts_by_hand())))
     }
 
     pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
@@ -52,7 +46,7 @@ impl Dispatcher {
             #[serde(default)]
             context: Known,
         }
-        if !self.registry.catalog().has_completions() {
+        if !self.registry.has_completions() {
             return Err(Fault::MethodNotFound(Method::Complete.as_str().into()));
         }
         let CompleteParams { r#ref: reference, argument, context } = params.parse()?;

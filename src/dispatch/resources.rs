@@ -21,13 +21,15 @@ impl Dispatcher {
         params: &Params,
         scope: Scope,
     ) -> Result<Reply, Fault> {
-        let identity = &scope.identity;
+        let identity = scope.identity.clone();
         let owner = identity.owner();
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
-        let defined = catalog.resources().enumerate().skip(cursor.done);
+        // One of the two is empty.
+        let by_hand = self.registry.resources_by_hand(scope).await?;
+        let defined = catalog.resources().chain(&by_hand).enumerate().skip(cursor.done);
         let mut defined = defined
             .filter(|(_, resource)| self.registry.shows_resource(identity.grant(), &resource.uri));
         while resources.len() < size {

@@ -175,12 +175,19 @@ impl Registry {
     /// Whether the server's own resource of that URI is listed for a caller
     /// with that grant.
     pub fn shows_resource(&self, grant: &Grant, uri: &str) -> bool {
-        self.catalog().resources.get(uri).is_some_and(|item| self.shows(grant, &**item))
+        // A handler lists what each caller may see.
+        self.has_resources_by_hand()
+            || self.catalog().resources.get(uri).is_some_and(|item| self.shows(grant, &**item))
     }
 
     /// The same for a template.
     pub fn shows_template(&self, grant: &Grant, uri_template: &str) -> bool {
-        self.catalog().templates.get(uri_template).is_some_and(|item| self.shows(grant, &**item))
+        self.has_resources_by_hand()
+            || self
+                .catalog()
+                .templates
+                .get(uri_template)
+                .is_some_and(|item| self.shows(grant, &**item))
     }
 
     /// Whether what is listed depends on who asks.

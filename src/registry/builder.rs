@@ -181,7 +181,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             self.info.icons.as_deref().unwrap_or_default(),
             &mut self.faults,
         );
-        self.by_hand.check(self.catalog.has_tools(), &mut self.faults);
+        self.by_hand.check(&self.catalog, &mut self.faults);
         for check in self.checks {
             check(&self.catalog, &mut self.faults);
         }

@@ -21,7 +21,7 @@ const BACKLOG: usize = 64;
 
 /// What a server offers. Made by [`Builder`], shared by all calls.
 pub struct Registry {
-    definition: Definition,
+    pub(super) definition: Definition,
     // Read once a call and written hardly ever. A call goes on with what it
     // has read, whatever changes meanwhile.
     catalog: RwLock<Arc<Catalog>>,
@@ -112,16 +112,6 @@ impl Registry {
         &self.definition.experimental
     }
 
-    /// Whether there are tools at all.
-    pub fn has_tools(&self) -> bool {
-        self.tools_by_hand() || self.catalog().has_tools()
-    }
-
-    /// Whether a handler says which tools there are, maybe to each caller others.
-    pub fn tools_by_hand(&self) -> bool {
-        self.definition.by_hand.is_there()
-    }
-
     /// What there is now.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
@@ -184,21 +174,6 @@ impl Registry {
         Ok(page)
     }
 
-    /// A page of the tools that this caller has.
-    ///
-    /// # Errors
-    /// [`Fault::InvalidParams`] for what is no cursor, and what a handler says.
-    pub async fn tools_of(
-        &self,
-        cursor: Option<&str>,
-        scope: Scope,
-    ) -> Result<PageOf<model::Tool>, Fault> {
-        if self.tools_by_hand() {
-            return self.definition.by_hand.page(cursor, self.definition.page_size, scope).await;
-        }
-        self.tools_for(scope.identity.grant(), cursor)
-    }
-
     /// A page of the prompts, in the order of registration.
     pub fn prompts(&self, cursor: Option<&str>) -> Result<PageOf<model::Prompt>, Fault> {
         self.prompts_for(&Grant::All, cursor)
@@ -248,8 +223,8 @@ impl Registry {
         arguments: Option<Value>,
         scope: Scope,
     ) -> Result<model::CallToolResult, Fault> {
-        if self.tools_by_hand() {
-            return self.definition.by_hand.call(name, arguments, scope).await;
+        if self.definition.by_hand.tools.is_there() {
+            return self.definition.by_hand.tools.call(name, arguments, scope).await;
         }
         let tool = self.catalog().tools.get(name).cloned();
         let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
@@ -268,6 +243,9 @@ impl Registry {
         arguments: model::JsonObject,
         scope: Scope,
     ) -> Result<model::GetPromptResult, Fault> {
+        if self.definition.by_hand.prompts.is_there() {
+            return self.definition.by_hand.prompts.get(name, arguments, scope).await;
+        }
         let prompt = self.catalog().prompts.get(name).cloned();
         let prompt = prompt.ok_or_else(|| unknown_prompt(name))?;
         self.admit(&scope.identity, || self.prompt_needs(name))?;
@@ -289,6 +267,12 @@ impl Registry {
         let no_argument =
             |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
         let catalog = self.catalog();
+        if let Some(by_hand) = &self.definition.by_hand.complete
+            && !catalog.bears(reference)
+        {
+            let values = by_hand.suggest(reference, argument, completing, scope).await?;
+            return Ok(complete::bounded(values));
+        }
         let values = if let Some(name) = reference.as_prompt_name() {
             self.admit(&scope.identity, || self.prompt_needs(name))?;
             let prompt = catalog.prompts.get(name).ok_or_else(|| unknown_prompt(name))?;
@@ -343,7 +327,7 @@ impl Registry {
                 return Some(template.read(uri, variables, scope).await);
             }
         }
-        None
+        self.definition.by_hand.resources.read(uri, scope).await
     }
 }
 
@@ -361,6 +345,12 @@ impl Catalog {
     /// Whether anything can be completed.
     pub fn has_completions(&self) -> bool {
         !self.templates.is_empty() || self.prompts.iter().any(|p| !p.body.completers.is_empty())
+    }
+
+    /// Whether that is a registered prompt or template.
+    fn bears(&self, reference: &model::Reference) -> bool {
+        reference.as_prompt_name().is_some_and(|name| self.prompts.get(name).is_some())
+            || reference.as_resource_uri().is_some_and(|uri| self.templates.get(uri).is_some())
     }
 
     /// The input schema of that tool, if there is one.
@@ -408,7 +398,7 @@ impl Catalog {
     }
 }
 
-fn unknown_prompt(name: &str) -> Fault {
+pub(super) fn unknown_prompt(name: &str) -> Fault {
     Fault::invalid_params(format!("Unknown prompt: {name}"))
 }
 

@@ -57,7 +57,10 @@ async fn list<S>(
     if args.after.is_none() {
         // The server's own are few and come with the first page.
         let catalog = ctx.registry().catalog();
-        for resource in catalog.resources() {
+        let by_hand = ctx.listed_by_hand().await;
+        let (more_resources, more_templates) =
+            by_hand.map_err(|fault| ToolError::new(fault.to_string()))?;
+        for resource in catalog.resources().chain(&more_resources) {
             let shadowed = match ResourceUri::parse(&resource.uri) {
                 Ok(uri) => ctx.store().get(owner, &uri).await.is_ok(),
                 Err(_) => false,
@@ -73,7 +76,7 @@ async fn list<S>(
                 complete &= push(&mut resources, without_nulls(shown), &mut used, budget);
             }
         }
-        for template in catalog.templates() {
+        for template in catalog.templates().chain(&more_templates) {
             let shows = ctx.registry().shows_template(grant, &template.uri_template);
             if shows && template.uri_template.starts_with(prefix) {
                 let shown = json!({

@@ -63,6 +63,21 @@ async fn its_result_is_what_the_prompt_says() {
 }
 
 #[tokio::test]
+async fn a_long_transcript_is_put_by_as_any_result() {
+    let (_server, client, _) =
+        client(workflow().step(read_resource("docs://long")).as_tool()).await;
+    let answer = client.call("w", json!({})).await;
+    assert!(answer.body.len() < 40_000, "{}", answer.body.len());
+    let result = answer.result();
+    let links =
+        result["content"].as_array().unwrap().iter().filter(|c| c["type"] == "resource_link");
+    let uri = links.last().unwrap()["uri"].as_str().unwrap().to_owned();
+    assert!(answer.text().contains(&uri), "{answer:?}");
+    assert!(client.read(&uri).await["text"].as_str().unwrap().contains(&"long ".repeat(18_000)));
+    assert_eq!(result["_meta"]["larder/workflow"]["outcome"], "completed");
+}
+
+#[tokio::test]
 async fn a_run_that_fails_is_a_failure_and_says_where() {
     let steps = workflow().step(user().arg("name", constant("nobody"))).as_tool();
     let (_server, client, _) = client(steps).await;

@@ -1,5 +1,4 @@
-//! Handlers written by hand for `tools/list` and `tools/call`: a server that
-//! says itself which tools there are, to each caller its own.
+//! `tools/list` and `tools/call` by hand.
 
 use std::sync::Arc;
 
@@ -7,24 +6,22 @@ use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde_json::Value;
 
-use super::{
-    Builder, Context, IntoToolResult, PageOf, Scope, ToolError, checked,
-    item::{self, is_name},
-    paging,
-    schema::Validator,
+use super::{Listing, guarded, listed, listing, pair};
+use crate::{
+    protocol::Fault,
+    registry::{
+        Builder, Context, IntoToolResult, PageOf, Scope, ToolError, checked, item::is_name, paging,
+        schema::Validator,
+    },
 };
-use crate::protocol::Fault;
 
-type Listing = BoxFuture<'static, Result<Vec<model::Tool>, Fault>>;
 type Calling = BoxFuture<'static, Result<CallToolResult, Fault>>;
-
-type List = Box<dyn Fn(Scope) -> Listing + Send + Sync>;
 type Call = Box<dyn Fn(Scope, String, JsonObject) -> Calling + Send + Sync>;
 
 /// Handlers in the place of registered tools.
 #[derive(Default)]
-pub(super) struct ByHand {
-    list: Option<List>,
+pub(in crate::registry) struct Tools {
+    list: Option<Listing<model::Tool>>,
     call: Option<Call>,
 }
 
@@ -55,9 +52,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<model::Tool>, Fault>> + Send + 'static,
     {
-        let state = Arc::clone(&self.state);
-        self.by_hand.list =
-            Some(Box::new(move |scope| list(Context::new(scope, Arc::clone(&state))).boxed()));
+        self.by_hand.tools.list = Some(listing(&self.state, list));
         self
     }
 
@@ -73,7 +68,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     {
         let state = Arc::clone(&self.state);
         let structure = R::structure();
-        self.by_hand.call = Some(Box::new(move |scope, name, arguments| {
+        self.by_hand.tools.call = Some(Box::new(move |scope, name, arguments| {
             let structure = structure.clone();
             call(Context::new(scope, Arc::clone(&state)), name, arguments)
                 .map(move |result| {
@@ -89,24 +84,18 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 }
 
-impl ByHand {
-    pub(super) fn check(&self, has_tools: bool, faults: &mut Vec<String>) {
-        match (self.list.is_some(), self.call.is_some()) {
-            (true, false) => faults.push("tools/list has a handler, tools/call has none".into()),
-            (false, true) => faults.push("tools/call has a handler, tools/list has none".into()),
-            (true, true) if has_tools => faults.push(
-                "it has both registered tools and handlers for tools/list and tools/call".into(),
-            ),
-            _ => {}
-        }
+impl Tools {
+    pub(super) fn check(&self, registered: bool, faults: &mut Vec<String>) {
+        let (list, call) = (self.list.is_some(), self.call.is_some());
+        pair(("tools/list", list), ("tools/call", call), registered.then_some("tools"), faults);
     }
 
     /// Whether tools are listed and called by hand.
-    pub(super) fn is_there(&self) -> bool {
+    pub(in crate::registry) fn is_there(&self) -> bool {
         self.list.is_some()
     }
 
-    pub(super) async fn page(
+    pub(in crate::registry) async fn page(
         &self,
         cursor: Option<&str>,
         size: usize,
@@ -117,8 +106,7 @@ impl ByHand {
     }
 
     async fn listed(&self, scope: Scope) -> Result<Vec<model::Tool>, Fault> {
-        let Some(list) = &self.list else { return Ok(Vec::new()) };
-        let tools = guarded("tools/list", &scope.request_id.clone(), || list(scope)).await?;
+        let tools = listed(self.list.as_ref(), "tools/list", scope).await?;
         if let Some(tool) = tools.iter().find(|tool| !is_name(&tool.name)) {
             tracing::error!(tool = %tool.name, "a tool is listed under a name that is none");
             return Err(Fault::Internal("The list of tools could not be made.".into()));
@@ -126,7 +114,7 @@ impl ByHand {
         Ok(tools)
     }
 
-    pub(super) async fn call(
+    pub(in crate::registry) async fn call(
         &self,
         name: &str,
         arguments: Option<Value>,
@@ -164,17 +152,4 @@ impl ByHand {
 fn unusable(fault: &str) -> Fault {
     tracing::error!(%fault, "a tool is listed with a schema that cannot be used");
     Fault::Internal("The tool is listed with a schema that cannot be used.".into())
-}
-
-/// Runs a handler; a panic in it is this call's failure alone.
-async fn guarded<T>(
-    method: &str,
-    request_id: &str,
-    run: impl FnOnce() -> BoxFuture<'static, Result<T, Fault>>,
-) -> Result<T, Fault> {
-    item::guarded("method", method, request_id, run).await.unwrap_or_else(|_| {
-        Err(Fault::Internal(format!(
-            "{method} failed with an internal error (request {request_id})."
-        )))
-    })
 }

@@ -1,0 +1,193 @@
+//! Prompts and resources that handlers list, write and read themselves.
+
+use std::sync::Arc;
+
+use larder::{
+    protocol::Fault,
+    registry::{
+        Builder, Completing, Context, Prompt, Registry, Resource, ResourceError, UriTemplate,
+    },
+    tools::{self, ToolOptions},
+};
+use rmcp::model::{self, JsonObject, PromptArgument, Reference};
+use serde_json::{Value, json};
+
+use crate::support::{Beat, Ctx, Legacy, Modern, Server, Stage};
+
+fn prompts() -> Vec<model::Prompt> {
+    let mut who = PromptArgument::new("who");
+    who.required = Some(true);
+    let greet = model::Prompt::new("greet", Some("Greets somebody."), Some(vec![who]));
+    let panics = model::Prompt::new("panics", None::<String>, None);
+    vec![greet, panics]
+}
+
+async fn write(ctx: Ctx, name: String, arguments: JsonObject) -> Result<String, Fault> {
+    ctx.state().tell(&name, Beat::Started);
+    assert_ne!(name, "panics", "a secret in a panic");
+    Ok(format!("Greet {}.", arguments["who"].as_str().unwrap_or_default()))
+}
+
+async fn read(_: Ctx, uri: String) -> Result<String, ResourceError> {
+    let template = UriTemplate::parse("books://{title}").unwrap();
+    match (uri.as_str(), template.matches(&uri)) {
+        ("docs://broken", _) => Err(ResourceError::Failed("The page is torn.".into())),
+        ("docs://panics", _) => panic!("a secret in a panic"),
+        ("docs://one", _) => Ok("The first page.".into()),
+        (_, Some(variables)) => Ok(format!("The book {}.", variables["title"])),
+        _ => Err(ResourceError::NotFound),
+    }
+}
+
+async fn suggest(
+    _: Ctx,
+    reference: Reference,
+    argument: String,
+    completing: Completing,
+) -> Result<Vec<String>, Fault> {
+    let item = reference.as_prompt_name().or(reference.as_resource_uri()).unwrap_or_default();
+    Ok(vec![format!("{item} {argument} {}", completing.value)])
+}
+
+fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+    builder
+        .page_size(1)
+        .list_prompts(|_: Ctx| async { Ok(prompts()) })
+        .get_prompt(write)
+        .list_resources(|ctx: Ctx| async move {
+            // To each caller its own.
+            let name = &ctx.client().info.as_ref().map_or("nobody", |info| &*info.name).to_owned();
+            let two = model::Resource::new("docs://two", name);
+            Ok(vec![model::Resource::new("docs://one", "one"), two])
+        })
+        .list_resource_templates(|_: Ctx| async {
+            Ok(vec![model::ResourceTemplate::new("books://{title}", "book")])
+        })
+        .read_resource(read)
+        .complete(suggest)
+        .with(tools::reading(ToolOptions::default()))
+        .with(tools::writing())
+}
+
+#[tokio::test]
+async fn prompts_are_listed_and_written() {
+    let server = Server::offering(offers).await;
+    let client = Modern::of(&server);
+    let listed = client.list("prompts/list", "prompts").await;
+    let names: Vec<_> = listed.iter().map(|prompt| &prompt["name"]).collect();
+    assert_eq!(names, ["greet", "panics"]);
+    let first = client.send("prompts/list", json!({})).await.result();
+    assert_eq!((&first["cacheScope"], &first["ttlMs"]), (&json!("private"), &json!(0)));
+    let get = async |name: &str, arguments: Value| {
+        client.send("prompts/get", json!({ "name": name, "arguments": arguments })).await
+    };
+    let greeting = get("greet", json!({ "who": "Ana" })).await.result();
+    assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ana.");
+    assert_eq!(greeting["description"], "Greets somebody.");
+    let before = server.stage.count("greet", Beat::Started);
+    for (name, arguments, named) in [
+        ("nope", json!({}), "nope"),
+        ("greet", json!({}), "who"),
+        ("greet", json!({ "who": "Ana", "when": "now" }), "when"),
+    ] {
+        let error = get(name, arguments).await.error();
+        assert_eq!(error["code"], -32602);
+        assert!(error["message"].as_str().unwrap().contains(named), "{error}");
+    }
+    assert_eq!(server.stage.count("greet", Beat::Started), before);
+    let error = get("panics", json!({})).await.error();
+    assert_eq!(error["code"], -32603);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read_beside_what_was_put_by() {
+    let server = Server::offering(offers).await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "notes://own", "text": "A note." })).await;
+    let listed = client.list("resources/list", "resources").await;
+    let uris: Vec<_> = listed.iter().map(|resource| &resource["uri"]).collect();
+    assert_eq!(uris, ["docs://one", "docs://two", "notes://own"]);
+    assert_eq!(listed[1]["name"], "it");
+    let templates = client.list("resources/templates/list", "resourceTemplates").await;
+    assert_eq!(templates[0]["uriTemplate"], "books://{title}");
+    let page = client.read("docs://one").await;
+    assert_eq!(
+        (&page["text"], &page["mimeType"]),
+        (&json!("The first page."), &json!("text/plain"))
+    );
+    assert_eq!(client.read("books://Moby%20Dick").await["text"], "The book Moby Dick.");
+    for (uri, code) in
+        [("docs://none", -32602), ("docs://broken", -32603), ("docs://panics", -32603)]
+    {
+        let error = client.send("resources/read", json!({ "uri": uri })).await.error();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+    // What a caller puts there stands before it, and is listed once.
+    client.create(json!({ "uri": "docs://one", "text": "Mine." })).await;
+    assert_eq!(client.read("docs://one").await["text"], "Mine.");
+    assert_eq!(client.list("resources/list", "resources").await.len(), 3);
+    let legacy = Legacy::of(&server).await;
+    let missing = legacy.send("resources/read", json!({ "uri": "docs://none" })).await.error();
+    assert_eq!(missing["code"], -32002);
+}
+
+#[tokio::test]
+async fn the_tools_know_them_too() {
+    let server = Server::offering(offers).await;
+    let client = Modern::of(&server);
+    let listed = client.call("list_resources", json!({})).await.text();
+    assert!(listed.contains("docs://two") && listed.contains("books://{title}"), "{listed}");
+    let read = client.call("read_resource", json!({ "uri": "books://Emma" })).await.text();
+    assert!(read.contains("The book Emma."), "{read}");
+}
+
+#[tokio::test]
+async fn what_a_handler_completes_is_declared() {
+    let server = Server::offering(offers).await;
+    let client = Modern::of(&server);
+    let capabilities =
+        client.send("server/discover", json!({})).await.result()["capabilities"].take();
+    assert!(capabilities["completions"].is_object() && capabilities["prompts"].is_object());
+    for reference in [
+        json!({ "type": "ref/prompt", "name": "greet" }),
+        json!({ "type": "ref/resource", "uri": "books://{title}" }),
+    ] {
+        let item = reference.get("name").or(reference.get("uri")).unwrap().clone();
+        let params = json!({ "ref": reference, "argument": { "name": "a", "value": "x" } });
+        let found = client.send("completion/complete", params).await.result();
+        let said = format!("{} a x", item.as_str().unwrap());
+        assert_eq!(found["completion"]["values"], json!([said]));
+    }
+}
+
+#[test]
+fn half_a_pair_and_both_ways_at_once_do_not_build() {
+    let list = |_: Context| async { Ok(prompts()) };
+    let lists = |_: Context| async { Ok(Vec::<model::Resource>::new()) };
+    let reads = |_: Context, _: String| async { Err::<String, _>(ResourceError::NotFound) };
+    let gets = |_: Context, _: String, _: JsonObject| async { Ok("") };
+    /// Greets.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Greet {}
+    let greet = || Prompt::new(|_: Context, _: Greet| async { "" });
+    for (builder, words) in [
+        (Registry::builder("x").list_prompts(list), "prompts/get has none"),
+        (Registry::builder("x").get_prompt(gets), "prompts/list has none"),
+        (Registry::builder("x").list_resources(lists), "resources/read has none"),
+        (Registry::builder("x").read_resource(reads), "resources/list has none"),
+        (Registry::builder("x").list_prompts(list).get_prompt(gets).prompt(greet()), "both"),
+        (
+            Registry::builder("x")
+                .list_resources(lists)
+                .read_resource(reads)
+                .resource(Resource::text("docs://one", "one")),
+            "both",
+        ),
+    ] {
+        let faults = builder.build().unwrap_err().faults;
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains(words), "{faults:?}");
+    }
+}
