@@ -22,7 +22,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 pub use reply::{CacheHint, ReadReply, Reply};
-pub(crate) use resources::fault;
 pub use running::{Running, Step};
 
 use crate::{
@@ -164,6 +163,7 @@ impl Dispatcher {
             log_level: call.log_level,
             asking: call.asking.clone(),
             control: Arc::clone(&control),
+            read_bytes: self.limits.read_bytes,
             outbox,
             cancellation: cancellation.clone(),
         };

@@ -3,13 +3,14 @@
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
+use serde_json::json;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
     auth::Owner,
     protocol::{Fault, Member, Params},
     registry::{Cursor, Scope},
-    store::{Found, ResourceUri, StoreError},
+    store::{Entry, Found, Kind, ResourceUri, StoreError},
 };
 
 /// The listing that its cursors name.
@@ -38,7 +39,7 @@ impl Dispatcher {
             cursor.done = last + 1;
             // All at once, since the store may be far away.
             let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
-            let shadowed = try_join_all(shadowed).await.map_err(|e| internal(&e))?;
+            let shadowed = try_join_all(shadowed).await?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
             for ((_, resource), _) in shown {
                 resources.push(catalog.listed_now(resource).await);
@@ -49,7 +50,7 @@ impl Dispatcher {
             // Also when the page is full already: to know whether there is another.
             let room = size - resources.len();
             let page = self.store.list(owner, "", cursor.after.as_deref(), room).await;
-            let page = page.map_err(|e| internal(&e))?;
+            let page = page?;
             resources.extend(page.entries.iter().map(|e| e.to_resource()));
             if let Some(last) = page.entries.last() {
                 cursor.after = Some(last.uri.as_str().to_owned());
@@ -91,17 +92,14 @@ impl Dispatcher {
             let reply = ReadReply { uri: text, mime_type, kind, pieces };
             return Ok(Reply::Read(reply, CacheHint::OWN));
         }
-        Err(fault(&missing))
+        Err(missing.into())
     }
 
     fn read_dynamic(&self, found: &Found) -> Result<Reply, Fault> {
         let entry = &found.entry;
         let cap = self.limits.load().read_bytes;
         if entry.size > cap {
-            return Err(Fault::invalid_params(format!(
-                "{} has {} bytes; at most {cap} are given at once. Call the tool read_resource with {{\"uri\": \"{}\", \"offset\": 0, \"limit\": 200}} to read some lines, or search_resource to find some.",
-                entry.uri, entry.size, entry.uri
-            )));
+            return Err(Fault::invalid_params(self.too_large(entry, cap)));
         }
         let reply = ReadReply {
             uri: entry.uri.as_str().to_owned(),
@@ -111,19 +109,26 @@ impl Dispatcher {
         };
         Ok(Reply::Read(reply, CacheHint::OWN))
     }
-}
 
-/// A store's error as a fault, its details in the log only.
-pub(crate) fn fault(error: &StoreError) -> Fault {
-    match error {
-        StoreError::NotFound { uri } | StoreError::Expired { uri, .. } => {
-            Fault::ResourceNotFound { uri: uri.as_str().to_owned(), message: error.to_string() }
+    /// Says how to read what cannot be given at once: by what this server has.
+    fn too_large(&self, entry: &Entry, cap: u64) -> String {
+        let Entry { uri, size, .. } = entry;
+        let mut text = format!("{uri} has {size} bytes; at most {cap} are given at once.");
+        let is_text = entry.kind == Kind::Text;
+        let (range, some) =
+            if is_text { ("lines=1-200", "lines") } else { ("bytes=0-65535", "bytes") };
+        if self.registry.is_static(&format!("{uri}?{range}")) {
+            text += &format!(" Read some {some} at {uri}?{range}.");
         }
-        _ => internal(error),
+        if self.registry.catalog().input_schema("read_resource").is_some() {
+            let arguments = if is_text {
+                json!({ "uri": uri, "offset": 0, "limit": 200 })
+            } else {
+                json!({ "uri": uri, "unit": "bytes" })
+            };
+            text += &format!(" Or call the tool read_resource {arguments}");
+            text += if is_text { ", or search_resource to find some." } else { "." };
+        }
+        text
     }
-}
-
-fn internal(error: &StoreError) -> Fault {
-    tracing::error!(%error, source = ?std::error::Error::source(error), "the store failed");
-    Fault::Unavailable(error.to_string())
 }

@@ -146,7 +146,7 @@ impl Legacy {
         self.calls.cancel_all(id);
         if self.delete_resources {
             let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
-            deleted.map_err(|error| crate::dispatch::fault(&error))?;
+            deleted?;
         }
         Ok(())
     }

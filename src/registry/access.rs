@@ -139,8 +139,15 @@ impl Registry {
         if let Some(resource) = catalog.resource(uri) {
             return self.access.of(&resource.listed.uri, &resource.scopes);
         }
-        let template = catalog.templates.iter().find(|t| t.body.template.matches(uri).is_some());
-        template.map(|t| self.access.of(&t.listed.uri_template, &t.scopes)).unwrap_or_default()
+        let matched = catalog
+            .templates
+            .iter()
+            .find_map(|t| t.body.template.matches(uri).map(|variables| (t, variables)));
+        let Some((template, variables)) = matched else { return Scopes::default() };
+        let needs = self.access.of(&template.listed.uri_template, &template.scopes);
+        // What is read through another URI needs what that does.
+        let within = template.body.template.whole_uri().and_then(|name| variables.get(name));
+        within.map_or(needs.clone(), |uri| needs.and(&self.uri_needs(uri)))
     }
 
     /// Refuses what the caller has not the scopes for. Asked wherever something

@@ -121,7 +121,12 @@ pub(super) async fn from_resources(
     typed: &str,
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
-    let (owner, prefix) = (scope.identity.owner(), template.literal_prefix());
+    let owner = scope.identity.owner();
+    if template.whole_uri() == Some(variable) {
+        let page = scope.store.list(owner, typed, None, MOST + 1).await?;
+        return Ok(page.entries.iter().map(|entry| entry.uri.to_string()).collect());
+    }
+    let prefix = template.literal_prefix();
     let page = scope.store.list(owner, prefix, None, LOOKED_AT).await?;
     // In the order of their URIs, equal values need not stand together.
     let values: BTreeSet<_> = page

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, ContentBlock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Asking, Control, Registry, ToolError};
 use crate::{
     auth::{Identity, Principal},
-    protocol::{ClientFacts, LogLevel, Outgoing, ProgressToken},
+    protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
     random::Random,
     store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
 };
@@ -44,6 +44,8 @@ pub struct Scope {
     pub asking: Asking,
     /// What it may ask of whoever runs it.
     pub control: Arc<Control>,
+    /// The most that `resources/read` gives at once, in bytes.
+    pub read_bytes: u64,
     /// Where messages about this call go.
     pub outbox: mpsc::Sender<Outgoing>,
     /// Cancelled when the call is.
@@ -110,6 +112,11 @@ impl<S> Context<S> {
     /// as a resource: for tools that bound their answers themselves.
     pub fn output_bytes(&self) -> usize {
         self.call.scope.registry.output_bytes(&self.call.scope.client)
+    }
+
+    /// How much of a resource may be read at once, in bytes.
+    pub fn read_bytes(&self) -> u64 {
+        self.call.scope.read_bytes
     }
 
     /// Cancelled when the call is. The handler itself is dropped then; this is
@@ -256,18 +263,26 @@ impl<S> Context<S> {
     /// # Errors
     /// In words for the model.
     pub async fn read_any(&self, uri: &str) -> Result<Found, ToolError> {
+        self.find(uri).await.map_err(|fault| ToolError::new(fault.to_string()))
+    }
+
+    /// The same, for a resource that shows another one.
+    ///
+    /// # Errors
+    /// As reading that one would be answered.
+    pub async fn find(&self, uri: &str) -> Result<Found, Fault> {
         let scope = &self.call.scope;
         let missing = match self.read_resource(uri).await {
             Ok(found) => return Ok(found),
             Err(missing) => missing,
         };
-        let Some(read) = scope.registry.read(uri, scope.clone()).await else {
-            return Err(missing.into());
-        };
-        let (content, mime_type) = read.map_err(|fault| ToolError::new(fault.to_string()))?;
+        // A future within one of its own kind has to be boxed.
+        let read = scope.registry.read(uri, scope.clone()).boxed();
+        let Some(read) = read.await else { return Err(missing.into()) };
+        let (content, mime_type) = read?;
         let details = Details { mime_type, ..Details::default() };
-        let (uri, owner) =
-            (ResourceUri::parse(uri).map_err(StoreError::from)?, scope.identity.owner().clone());
+        let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
+        let owner = scope.identity.owner().clone();
         Ok(Found::loose(uri, owner, content, details, scope.store.now()).await?)
     }
 

@@ -46,10 +46,13 @@ impl From<StoreError> for ToolError {
 }
 
 /// A resource handler's failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ResourceError {
     /// There is nothing at that URI.
     NotFound,
+    /// Something that has an error code of its own, such as a URI that asks for
+    /// what cannot be.
+    Fault(Fault),
     /// There is, but it cannot be given; the caller is told in these words.
     Failed(String),
 }
@@ -58,8 +61,15 @@ impl ResourceError {
     pub(super) fn into_fault(self, uri: &str) -> Fault {
         match self {
             Self::NotFound => Fault::resource_not_found(uri),
+            Self::Fault(fault) => fault,
             Self::Failed(message) => Fault::Internal(message),
         }
+    }
+}
+
+impl From<Fault> for ResourceError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -67,6 +77,21 @@ impl From<StoreError> for ResourceError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
         if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
+    }
+}
+
+/// What whoever reads a resource is told: its details are in the log only.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        log_internal(&error);
+        let message = error.to_string();
+        match error {
+            StoreError::NotFound { uri } | StoreError::Expired { uri, .. } => {
+                Self::ResourceNotFound { uri: uri.as_str().to_owned(), message }
+            }
+            StoreError::InvalidUri(_) | StoreError::NoLines { .. } => Self::invalid_params(message),
+            _ => Self::Unavailable(message),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod list;
 mod read;
 mod search;
 mod update;
+mod windows;
 mod wording;
 
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
@@ -36,7 +37,7 @@ impl ToolOptions {
 }
 
 /// Adds the tools that read: `list_resources`, `describe_resource`,
-/// `read_resource`, `search_resource`.
+/// `read_resource`, `search_resource`; and [`windows`] by URI.
 ///
 /// ```
 /// use larder::{registry::Registry, tools::{self, ToolOptions}};
@@ -54,7 +55,14 @@ pub fn reading<S: Send + Sync + 'static>(
             .tool(reads(describe::tool(options.clone()), "Describe a resource"))
             .tool(reads(read::tool(options.clone()), "Read a resource"))
             .tool(reads(search::tool(options), "Search a resource"))
+            .with(windows())
     }
+}
+
+/// Adds a template by which parts of whatever can be read are resources, too:
+/// `URI?lines=1-200` and `URI?bytes=0-65535`. [`reading`] does that as well.
+pub fn windows<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
+    |builder| builder.template(windows::template())
 }
 
 /// Adds the tools that write: `create_resource`, `update_resource`,

@@ -62,7 +62,7 @@ async fn pages_cover_everything_once() {
             .map(|t| t["name"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(names.len(), 15);
-        assert_eq!(client.list("resources/templates/list", "resourceTemplates").await.len(), 1);
+        assert_eq!(client.list("resources/templates/list", "resourceTemplates").await.len(), 2);
     }
 }
 
@@ -120,7 +120,7 @@ async fn the_tool_lists_what_can_be_read_page_by_page() {
         serde_json::from_str(&client.call("list_resources", arguments).await.text()).unwrap()
     };
     let all = list(json!({})).await;
-    assert_eq!((&all["complete"], &all["returned"]), (&json!(true), &json!(9)));
+    assert_eq!((&all["complete"], &all["returned"]), (&json!(true), &json!(10)));
     assert_eq!(all["templates"][0]["uri_template"], "logs://{service}/{date}");
     let first = list(json!({ "prefix": "x:", "limit": 3 })).await;
     assert_eq!(uris(first["resources"].as_array().unwrap()), ["x:0", "x:1", "x:2"]);

@@ -50,4 +50,5 @@ mod stdio;
 mod support;
 mod tasks;
 mod time;
+mod windows;
 mod workflows;

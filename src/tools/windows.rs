@@ -1,0 +1,188 @@
+//! Windows by URI, for hosts that read resources and call no tools: some lines,
+//! or some bytes, of whatever can be read.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{
+    preview::words::{count, number},
+    protocol::Fault,
+    registry::{Context, ResourceError, Template},
+    store::{Content, Entry, Found, Kind, Window, WindowEnd},
+};
+
+/// The template; no other one of a server's covers what it does.
+pub(super) const TEMPLATE: &str = "{+uri}{?lines,bytes}";
+
+/// A window, as its URI names it.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct At {
+    uri: String,
+    lines: Option<String>,
+    bytes: Option<String>,
+}
+
+/// A range as it is written: first and last, the last one or none if it goes
+/// on to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    first: u64,
+    last: Option<u64>,
+}
+
+impl Range {
+    fn parse(text: &str) -> Option<Self> {
+        let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let number = |text: &str| text.parse().ok().filter(|_| is_number(text));
+        let (first, last) = match text.split_once('-') {
+            None => (number(text)?, Some(number(text)?)),
+            Some((first, "")) => (number(first)?, None),
+            Some((first, last)) => (number(first)?, Some(number(last)?)),
+        };
+        last.is_none_or(|last| first <= last).then_some(Self { first, last })
+    }
+
+    fn len(self) -> u64 {
+        self.last.map_or(u64::MAX, |last| (last - self.first).saturating_add(1))
+    }
+}
+
+pub(super) fn template<S: Send + Sync + 'static>() -> Template<S> {
+    Template::typed(TEMPLATE, "window", |ctx: Context<S>, at: At| async move { read(&ctx, at).await })
+        .title("A part of a resource")
+        .description(
+            "Some lines or some bytes of any resource: URI?lines=1-200 (from line 1, as search results number them) or URI?bytes=0-65535 (from byte 0, cut between characters). Without a last one, to the end.",
+        )
+}
+
+async fn read<S>(ctx: &Context<S>, at: At) -> Result<Content, ResourceError> {
+    let range = |what: &str, text: &str, least: u64| {
+        Range::parse(text).filter(|range| range.first >= least).ok_or_else(|| {
+            let example = if least == 1 { "1-200" } else { "0-65535" };
+            invalid(format!(
+                "{what}={} is no range: write {what}={example}, counted from {least}, both included.",
+                text.chars().take(40).collect::<String>()
+            ))
+        })
+    };
+    let (lines, range) = match (&at.lines, &at.bytes) {
+        (Some(lines), None) => (true, range("lines", lines, 1)?),
+        (None, Some(bytes)) => (false, range("bytes", bytes, 0)?),
+        _ => return Err(invalid("Give either lines or bytes, not both.".into())),
+    };
+    let found = ctx.find(&at.uri).await?;
+    let cap = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
+    let window = if lines {
+        line_window(&found, range, cap).await?
+    } else {
+        byte_window(&found, range, cap).await?
+    };
+    let content = match found.entry.kind {
+        // A window of text is cut between characters.
+        Kind::Text => String::from_utf8_lossy(&window.bytes).into_owned().into(),
+        Kind::Binary => Content::from(window.bytes),
+    };
+    Ok(content.with_mime_type(found.entry.mime_type.clone()))
+}
+
+async fn line_window(found: &Found, range: Range, cap: usize) -> Result<Window, ResourceError> {
+    let entry = &found.entry;
+    if entry.kind == Kind::Binary {
+        let uri = &entry.uri;
+        return Err(invalid(format!(
+            "{uri} is binary and has no lines: read {uri}?bytes=0-65535."
+        )));
+    }
+    if range.first > entry.lines && entry.lines > 0 {
+        return Err(beyond(entry, "lines", 1, entry.lines));
+    }
+    let window = found.lines(range.first - 1, range.len(), cap).await.map_err(Fault::from)?;
+    let asked = range.last.unwrap_or(u64::MAX).min(entry.lines);
+    match window.end {
+        WindowEnd::Line(next) if next < asked => Err(too_much(
+            entry,
+            &format!("lines {}-{}", number(range.first), number(asked)),
+            cap,
+            &format!("lines={}-{next}", range.first),
+        )),
+        WindowEnd::Byte(_) => Err(too_much(
+            entry,
+            &format!("line {}", number(range.first)),
+            cap,
+            &format!("bytes={}-{}", window.range.start, window.range.end - 1),
+        )),
+        _ => Ok(window),
+    }
+}
+
+async fn byte_window(found: &Found, range: Range, cap: usize) -> Result<Window, ResourceError> {
+    let entry = &found.entry;
+    if range.first >= entry.size && entry.size > 0 {
+        return Err(beyond(entry, "bytes", 0, entry.size - 1));
+    }
+    let wanted = range.len().min(entry.size - range.first.min(entry.size));
+    if wanted > cap as u64 {
+        let last = range.first + (cap as u64).saturating_sub(1);
+        return Err(too_much(
+            entry,
+            &count(wanted, "byte"),
+            cap,
+            &format!("bytes={}-{last}", range.first),
+        ));
+    }
+    let wanted = usize::try_from(wanted).unwrap_or(cap);
+    Ok(found.bytes_from(range.first, wanted).await.map_err(Fault::from)?)
+}
+
+fn invalid(message: String) -> ResourceError {
+    Fault::invalid_params(message).into()
+}
+
+fn beyond(entry: &Entry, what: &str, first: u64, last: u64) -> ResourceError {
+    let from = last.saturating_sub(199).max(first);
+    let all = if first == 1 { last } else { last + 1 };
+    let thing = what.trim_end_matches('s');
+    invalid(format!(
+        "{} has {}: that window is behind its end. The last ones are {}?{what}={from}-{last}.",
+        entry.uri,
+        count(all, thing),
+        entry.uri
+    ))
+}
+
+fn too_much(entry: &Entry, what: &str, cap: usize, fits: &str) -> ResourceError {
+    invalid(format!(
+        "{what} of {} are more than the {} bytes that are given at once; {}?{fits} are not.",
+        entry.uri,
+        number(cap as u64),
+        entry.uri
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_exactly() {
+        let range = |first, last| Some(Range { first, last });
+        for (text, read) in [
+            ("1-200", range(1, Some(200))),
+            ("7", range(7, Some(7))),
+            ("7-", range(7, None)),
+            ("7-7", range(7, Some(7))),
+            ("7-6", None),
+            ("-6", None),
+            ("", None),
+            ("-", None),
+            ("+1-2", None),
+            ("1-2-3", None),
+            ("a", None),
+            ("1,2", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(Range::parse(text), read, "{text:?}");
+        }
+        assert_eq!(Range { first: 0, last: Some(u64::MAX) }.len(), u64::MAX);
+    }
+}
