@@ -11,7 +11,7 @@ use crate::{
 pub(super) fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
-            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource. Resources expire.",
+            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource, and what has some words with search_resources. Resources expire.",
         )
         .with(tools::reading(ToolOptions::default()));
     if config.tools.write {

@@ -8,8 +8,11 @@ mod create;
 mod delete;
 mod describe;
 mod list;
+mod rank;
 mod read;
+mod scan;
 mod search;
+mod search_all;
 mod update;
 mod windows;
 mod wording;
@@ -37,13 +40,13 @@ impl ToolOptions {
 }
 
 /// Adds the tools that read: `list_resources`, `describe_resource`,
-/// `read_resource`, `search_resource`; and [`windows`] by URI.
+/// `read_resource`, `search_resource`, `search_resources`; and [`windows`] by URI.
 ///
 /// ```
 /// use larder::{registry::Registry, tools::{self, ToolOptions}};
 ///
 /// let registry = Registry::builder("mine").with(tools::reading(ToolOptions::default())).build()?;
-/// assert_eq!(registry.tools(None)?.items.len(), 4);
+/// assert_eq!(registry.tools(None)?.items.len(), 5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn reading<S: Send + Sync + 'static>(
@@ -54,7 +57,8 @@ pub fn reading<S: Send + Sync + 'static>(
             .tool(reads(list::tool(options.clone()), "List resources"))
             .tool(reads(describe::tool(options.clone()), "Describe a resource"))
             .tool(reads(read::tool(options.clone()), "Read a resource"))
-            .tool(reads(search::tool(options), "Search a resource"))
+            .tool(reads(search::tool(options.clone()), "Search a resource"))
+            .tool(reads(search_all::tool(options), "Search all stored resources"))
             .with(windows())
     }
 }

@@ -1,19 +1,19 @@
-//! `search_resource`, by ripgrep's engine: linear in the content whatever the
-//! pattern, streamed block by block, off the threads that serve connections.
+//! `search_resource`
 
 use std::{fmt::Write, io};
 
-use bytes::Bytes;
-use futures_util::StreamExt;
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::mpsc;
 
-use super::{ToolOptions, wording::call};
+use super::{
+    ToolOptions,
+    scan::{escape, scan, shown_of_line},
+    wording::call,
+};
 use crate::{
     preview::words::{count, number},
     registry::{Context, Tool, ToolError},
@@ -25,8 +25,6 @@ const DEFAULT_LIMIT: usize = 50;
 const HEAD: usize = 800;
 /// The most that is shown of one line, in bytes, around its first match.
 const SHOWN_OF_LINE: usize = 400;
-/// The longest line that is searched: it has to be in memory as a whole.
-const LONGEST_LINE: usize = 64 << 20;
 
 /// Finds lines of a stored resource by a regular expression, like ripgrep.
 /// Shows matching lines with their numbers (N: a match, N- context), and how
@@ -89,7 +87,7 @@ async fn search<S>(
         first_line: None,
         full: false,
     };
-    let hits = run(&found, matcher, args.context, hits).await?;
+    let hits = scan(&found, matcher, args.context, hits).await?;
     Ok(answer(&found, &args, limit, &hits))
 }
 
@@ -99,93 +97,6 @@ fn bad_query(query: &str, error: &grep_regex::Error) -> ToolError {
         "query is not a regular expression that can be searched for: {error}. To search for the text itself, escape it: {}",
         json!({ "query": escape(&query) })
     ))
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() * 2);
-    for c in text.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
-/// Streams the content to a thread that searches it.
-async fn run(
-    found: &Found,
-    matcher: RegexMatcher,
-    context: usize,
-    mut hits: Hits,
-) -> Result<Hits, ToolError> {
-    // A few blocks ahead of the search, no more.
-    let (sender, receiver) = mpsc::channel::<Bytes>(4);
-    let searching = tokio::task::spawn_blocking(move || {
-        let mut searcher = SearcherBuilder::new()
-            .line_number(true)
-            .before_context(context)
-            .after_context(context)
-            .heap_limit(Some(LONGEST_LINE))
-            .build();
-        let reader = Blocks { receiver, block: Bytes::new() };
-        searcher.search_reader(&matcher, reader, &mut hits).map(|()| hits)
-    });
-    let mut blocks = std::pin::pin!(found.stream());
-    let mut failed = None;
-    while let Some(block) = blocks.next().await {
-        match block {
-            Ok(block) => {
-                if sender.send(block).await.is_err() {
-                    break;
-                }
-            }
-            Err(error) => {
-                failed = Some(error);
-                break;
-            }
-        }
-    }
-    // The search ends when nothing more can come.
-    drop(sender);
-    let searched = searching.await;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    match searched {
-        Ok(Ok(hits)) => Ok(hits),
-        Ok(Err(error)) => {
-            tracing::info!(%error, "a search ended early");
-            Err(ToolError::new(format!(
-                "A line is longer than {} bytes and cannot be searched. Read parts of it with read_resource and unit \"bytes\".",
-                number(LONGEST_LINE as u64)
-            )))
-        }
-        Err(error) => {
-            tracing::error!(%error, "a search panicked");
-            Err(ToolError::new("The search failed with an internal error."))
-        }
-    }
-}
-
-/// The content as the searching thread reads it.
-struct Blocks {
-    receiver: mpsc::Receiver<Bytes>,
-    block: Bytes,
-}
-
-impl io::Read for Blocks {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.block.is_empty() {
-            match self.receiver.blocking_recv() {
-                Some(block) => self.block = block,
-                None => return Ok(0),
-            }
-        }
-        let length = buffer.len().min(self.block.len());
-        buffer[..length].copy_from_slice(&self.block.split_to(length));
-        Ok(length)
-    }
 }
 
 /// Gathers what will be shown, and counts what will not.
@@ -204,40 +115,16 @@ struct Hits {
 
 impl Hits {
     fn show(&mut self, line: u64, mark: char, bytes: &[u8], around: usize) -> bool {
-        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let (start, end) = shown_of_line(bytes, around);
-        let part = String::from_utf8_lossy(&bytes[start..end]);
-        let before =
-            if start > 0 { format!("…[{} bytes] ", number(start as u64)) } else { String::new() };
-        let left = bytes.len() - end;
-        let after =
-            if left > 0 { format!(" …[{} bytes]", number(left as u64)) } else { String::new() };
-        let length = part.len() + before.len() + after.len() + 24;
+        let part = shown_of_line(bytes, around, SHOWN_OF_LINE);
         // One line at least, or reading on would stand still.
-        if self.text.len() + length > self.budget && !self.text.is_empty() {
+        if self.text.len() + part.len() + 24 > self.budget && !self.text.is_empty() {
             self.full = true;
             return false;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{line}{mark} {before}{part}{after}");
+        let _ = writeln!(self.text, "{line}{mark} {part}");
         true
     }
-}
-
-/// The part of a line that is shown: all of it, or what surrounds `around`.
-fn shown_of_line(line: &[u8], around: usize) -> (usize, usize) {
-    if line.len() <= SHOWN_OF_LINE {
-        return (0, line.len());
-    }
-    let boundary = |mut at: usize| {
-        while at > 0 && at < line.len() && line[at] & 0b1100_0000 == 0b1000_0000 {
-            at -= 1;
-        }
-        at
-    };
-    let start = around.saturating_sub(SHOWN_OF_LINE / 4).min(line.len() - SHOWN_OF_LINE);
-    (boundary(start), boundary(start + SHOWN_OF_LINE))
 }
 
 impl Sink for Hits {

@@ -43,6 +43,7 @@ mod replicas;
 mod resources;
 mod returns;
 mod sdk;
+mod search_all;
 mod shutdown;
 mod spill;
 mod stateless_rules;

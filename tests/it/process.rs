@@ -194,7 +194,7 @@ async fn file_environment_and_flags_stand_over_each_other() {
     let (_child, url) = serving(&["--config", path]).await;
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     let tools = Answer::of(post(&url, &list)).await.result()["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 4);
+    assert_eq!(tools.as_array().unwrap().len(), 5);
     let initialize = crate::support::Legacy::initialize("2025-11-25");
     let agreed = Answer::of(post(&url, &initialize)).await.result();
     assert_eq!(agreed["protocolVersion"], "2025-06-18");
