@@ -35,6 +35,24 @@ impl Found {
         Ok(whole.freeze())
     }
 
+    /// How it begins and how it ends, in at most so many bytes each and at the
+    /// cost of a block each; both are all of it where it is no longer than `head`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn ends(&self, head: u64, tail: u64) -> Result<(Bytes, Bytes), StoreError> {
+        let (entry, blocks) = (&self.entry, &self.entry.blocks);
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
+            return Ok((Bytes::new(), Bytes::new()));
+        };
+        let begin = self.part(first, 0..first.end().min(head)).await?;
+        if begin.len() as u64 == entry.size {
+            return Ok((begin.clone(), begin));
+        }
+        let from = last.offset.max(entry.size.saturating_sub(tail));
+        Ok((begin, self.part(last, from..entry.size).await?))
+    }
+
     /// A block's content.
     pub(super) async fn block(&self, block: &Block) -> Result<Bytes, StoreError> {
         self.part(block, block.offset..block.end()).await

@@ -78,8 +78,10 @@ async fn read<S>(ctx: &Context<S>, at: At) -> Result<Content, ResourceError> {
         byte_window(&found, range, cap).await?
     };
     let content = match found.entry.kind {
-        // A window of text is cut between characters.
-        Kind::Text => String::from_utf8_lossy(&window.bytes).into_owned().into(),
+        // Cut between characters, so that it is text.
+        Kind::Text => String::from_utf8(window.bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+            .into(),
         Kind::Binary => Content::from(window.bytes),
     };
     Ok(content.with_mime_type(found.entry.mime_type.clone()))

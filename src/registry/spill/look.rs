@@ -1,7 +1,5 @@
 //! A look at what is stored, at the cost of its first and its last block.
 
-use bytes::Bytes;
-
 use crate::{
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES},
     store::{Found, Kind, StoreError},
@@ -14,17 +12,7 @@ impl Preview {
     /// When it cannot be read.
     pub async fn of_found(found: &Found, budget: usize) -> Result<Self, StoreError> {
         let entry = &found.entry;
-        let mut head = Bytes::new();
-        if let Some(first) = entry.blocks.first() {
-            head = found.blob.range(first.offset..first.end().min(HEAD_BYTES as u64)).await?;
-        }
-        let mut tail = head.clone();
-        if head.len() as u64 != entry.size
-            && let Some(last) = entry.blocks.last()
-        {
-            let from = last.offset.max(entry.size.saturating_sub(TAIL_BYTES as u64));
-            tail = found.blob.range(from..entry.size).await?;
-        }
+        let (head, tail) = found.ends(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
         let sample = Sample {
             mime_type: Some(&entry.mime_type),
             is_text: entry.kind == Kind::Text,
