@@ -5,9 +5,12 @@ CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 INTEROP := tests/interop
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
+BENCH := bench
+BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
+BENCH_VENV := $(BENCH_TARGET)/venv
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop container help
+.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop container bench help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -72,6 +75,18 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)
+
+bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/requirements.txt ## Measure Larder beside its peers
+	cd $(BENCH) && CARGO_TARGET_DIR=$(BENCH_TARGET) cargo build --release --locked
+	taskset --cpu-list 1 $(BENCH_TARGET)/release/larder-bench --python $(abspath $(BENCH_VENV))/bin/python --plots $(BENCH) $(ARGS)
+
+$(BENCH)/peers/typescript/node_modules/.package-lock.json: $(BENCH)/peers/typescript/package.json $(BENCH)/peers/typescript/package-lock.json
+	cd $(BENCH)/peers/typescript && npm ci
+
+$(BENCH_VENV)/requirements.txt: $(BENCH)/peers/fastmcp/requirements.txt
+	python3 -m venv --clear $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	cp $< $@
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

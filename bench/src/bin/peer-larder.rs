@@ -1,0 +1,43 @@
+//! Larder with the tools and the resource that every peer has.
+
+use larder::registry::{Context, Registry, Resource, Tool};
+use larder_bench::large;
+
+/// Says back what it is told.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Echo {
+    /// What to say.
+    text: String,
+}
+
+/// Ten megabytes of text.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Large;
+
+/// Says how far it is, so many times.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Count {
+    /// How many times.
+    to: u32,
+}
+
+fn main() -> std::process::ExitCode {
+    let more: usize = std::env::var("TOOLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    larder::cli::run(|_| {
+        let mut builder = Registry::builder("bench")
+            .tool(Tool::new(|_: Context, args: Echo| async move { args.text }))
+            .tool(Tool::new(|_: Context, _: Large| async { large().to_owned() }))
+            .tool(Tool::new(|ctx: Context, args: Count| async move {
+                for step in 1..=args.to {
+                    ctx.progress(f64::from(step), Some(f64::from(args.to)), None).await;
+                }
+                "done"
+            }))
+            .resource(Resource::text("bench://large", large()));
+        for n in 0..more {
+            let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
+            builder = builder.tool(echo.name(format!("echo_{n}")));
+        }
+        builder.build()
+    })
+}

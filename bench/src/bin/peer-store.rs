@@ -1,0 +1,15 @@
+//! Larder's own tools over its store.
+
+use larder::{
+    registry::Registry,
+    tools::{self, ToolOptions},
+};
+
+fn main() -> std::process::ExitCode {
+    larder::cli::run(|_| {
+        Registry::builder("store")
+            .with(tools::reading(ToolOptions::default()))
+            .with(tools::writing())
+            .build()
+    })
+}

@@ -1,0 +1,177 @@
+//! Load: so many connections, each with one request on its way.
+
+use std::{
+    io,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use crate::wire::{Connection, Prepared};
+
+/// How a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speech {
+    /// 2026-07-28: each request by itself.
+    Modern,
+    /// 2025-11-25 in that many sessions.
+    Sessions(usize),
+    /// 2025-11-25 without a session.
+    Sessionless,
+}
+
+/// What is asked again and again.
+#[derive(Debug, Clone)]
+pub struct Work {
+    pub speech: Speech,
+    pub method: &'static str,
+    pub params: Value,
+    pub token: Option<String>,
+    /// What the body of each answer has in it, near its beginning.
+    pub expect: &'static str,
+    /// How many bytes it has at least.
+    pub at_least: usize,
+}
+
+impl Work {
+    /// `tools/call echo`
+    pub fn echo(speech: Speech) -> Self {
+        Self {
+            speech,
+            method: "tools/call",
+            params: json!({ "name": "echo", "arguments": { "text": "hello, world" } }),
+            token: None,
+            expect: "hello, world",
+            at_least: 0,
+        }
+    }
+
+    /// `resources/read` of ten megabytes.
+    pub fn read(speech: Speech) -> Self {
+        Self {
+            method: "resources/read",
+            params: json!({ "uri": "bench://large" }),
+            expect: "level=info",
+            at_least: crate::large().len(),
+            ..Self::echo(speech)
+        }
+    }
+
+    /// A request, in that session if there is one.
+    pub fn request(&self, session: Option<&str>) -> Prepared {
+        let mut params = self.params.clone();
+        let mut headers = Vec::new();
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        let name = self.params.get("name").or(self.params.get("uri")).and_then(Value::as_str);
+        match self.speech {
+            Speech::Modern => {
+                params["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                });
+                headers.push(("mcp-protocol-version", "2026-07-28"));
+                headers.push(("mcp-method", self.method));
+                headers.extend(name.map(|name| ("mcp-name", name)));
+            }
+            Speech::Sessions(_) | Speech::Sessionless => {
+                headers.push(("mcp-protocol-version", "2025-11-25"));
+                headers.extend(session.map(|session| ("mcp-session-id", session)));
+            }
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": self.method, "params": params });
+        Prepared::post(&body.to_string(), &headers)
+    }
+
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn session(&self, address: SocketAddr) -> io::Result<String> {
+        let initialize = Self {
+            speech: Speech::Sessionless,
+            method: "initialize",
+            params: json!({
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": { "name": "bench", "version": "1" },
+            }),
+            ..self.clone()
+        };
+        let mut connection = Connection::open(address).await?;
+        let (head, _) = connection.exchange(&initialize.request(None), |_| {}).await?;
+        let session =
+            head.session.clone().ok_or_else(|| io::Error::other(format!("no session: {head:?}")))?;
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let mut headers =
+            vec![("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        connection.exchange(&Prepared::post(body, &headers), |_| {}).await?;
+        Ok(session)
+    }
+
+    /// Requests a second over that many connections.
+    ///
+    /// # Errors
+    /// When an answer is not what it should be: a fast failure is no success.
+    pub async fn run(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        time: Duration,
+    ) -> io::Result<f64> {
+        let requests = match self.speech {
+            Speech::Sessions(many) => {
+                let sessions = try_join_all((0..many).map(|_| self.session(address))).await?;
+                sessions.iter().map(|session| self.request(Some(session))).collect()
+            }
+            _ => vec![self.request(None)],
+        };
+        let mut open = Vec::with_capacity(connections);
+        for at in 0..connections {
+            let mut connection = Connection::open(address).await?;
+            // The first answer is looked at closely, and not counted.
+            self.check(&mut connection, &requests[at % requests.len()]).await?;
+            open.push(connection);
+        }
+        let begun = Instant::now();
+        let end = begun + time;
+        let counts = try_join_all(open.into_iter().enumerate().map(|(at, mut connection)| {
+            let requests = &requests;
+            async move {
+                let mut count = 0_usize;
+                while Instant::now() < end {
+                    let request = &requests[(at + count) % requests.len()];
+                    let (head, length) = connection.exchange(request, |_| {}).await?;
+                    if head.status != 200 || length < self.at_least {
+                        return Err(io::Error::other(format!("{head:?} with {length} bytes")));
+                    }
+                    count += 1;
+                }
+                Ok(count)
+            }
+        }))
+        .await?;
+        #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+        Ok(counts.into_iter().sum::<usize>() as f64 / begun.elapsed().as_secs_f64())
+    }
+
+    async fn check(&self, connection: &mut Connection, request: &Prepared) -> io::Result<()> {
+        let mut beginning = Vec::new();
+        let (head, length) = connection
+            .exchange(request, |piece| {
+                let room = 4096_usize.saturating_sub(beginning.len());
+                beginning.extend_from_slice(&piece[..piece.len().min(room)]);
+            })
+            .await?;
+        let expected = memchr::memmem::find(&beginning, self.expect.as_bytes()).is_some();
+        if head.status == 200 && expected && length >= self.at_least {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&beginning);
+        Err(io::Error::other(format!("{head:?} with {length} bytes: {said}")))
+    }
+}

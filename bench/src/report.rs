@@ -1,0 +1,79 @@
+//! Figures: medians, tables and a plot.
+
+use std::{error::Error, fmt::Write, path::Path};
+
+use plotters::prelude::*;
+
+/// The middle one, or the mean of the two in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+    }
+}
+
+/// A table in Markdown.
+#[derive(Debug)]
+pub struct Table {
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(title: &str, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(ToString::to_string).collect();
+        Self { title: title.to_owned(), columns, rows: Vec::new() }
+    }
+
+    pub fn row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(|cell| cell.to_string()).collect());
+    }
+
+    pub fn print(&self) {
+        let mut text = format!("\n### {}\n\n| {} |\n", self.title, self.columns.join(" | "));
+        let _ = writeln!(text, "|{}", " --- |".repeat(self.columns.len()));
+        for row in &self.rows {
+            let _ = writeln!(text, "| {} |", row.join(" | "));
+        }
+        println!("{text}");
+    }
+}
+
+/// Cost against size, both on logarithmic axes; a cost of 1 is that of the
+/// smallest size.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn plot(
+    path: &Path,
+    title: &str,
+    lines: &[(String, Vec<(f64, f64)>)],
+) -> Result<(), Box<dyn Error>> {
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
+    let root = SVGBackend::new(path, (720, 420)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(48)
+        .build_cartesian_2d(
+            (1.0..most(|p| p.0) * 1.2).log_scale(),
+            (0.5..most(|p| p.1).max(2.0) * 1.5).log_scale(),
+        )?;
+    chart.configure_mesh().x_desc("size").y_desc("cost, smallest = 1").draw()?;
+    for (at, (name, points)) in lines.iter().enumerate() {
+        let color = Palette99::pick(at).to_rgba();
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?
+            .label(name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color));
+    }
+    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
+    root.present()?;
+    Ok(())
+}
