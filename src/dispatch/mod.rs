@@ -163,7 +163,7 @@ impl Dispatcher {
             log_level: call.log_level,
             asking: call.asking.clone(),
             control: Arc::clone(&control),
-            read_bytes: self.limits.read_bytes,
+            read_bytes: self.limits.load().read_bytes,
             outbox,
             cancellation: cancellation.clone(),
         };
