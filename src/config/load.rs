@@ -135,6 +135,11 @@ mod tests {
     }
 
     #[test]
+    fn nobody_else_reaches_it_unless_told_so() {
+        assert!(Config::default().server.listen.ip().is_loopback());
+    }
+
+    #[test]
     fn another_address_than_loopback_needs_a_word() {
         let file = "[server]\nlisten = \"0.0.0.0:8000\"\ninsecure_no_auth = true";
         assert!(load(file, &[]).is_ok());

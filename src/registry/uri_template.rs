@@ -219,6 +219,11 @@ fn take_parameters<'a>(
     Some(rest)
 }
 
+/// Percent-decodes a segment that is no path of its own.
+pub(super) fn decode_segment(encoded: &str) -> Option<String> {
+    decode(encoded, false).filter(|text| !text.contains(['/', '\\']))
+}
+
 /// Percent-decodes a segment, or several; nothing for what is empty, no UTF-8,
 /// or leads out of where it stands.
 fn decode(encoded: &str, many: bool) -> Option<String> {

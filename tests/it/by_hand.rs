@@ -5,7 +5,7 @@ use std::sync::Arc;
 use larder::{
     protocol::Fault,
     registry::{
-        Builder, Completing, Context, Prompt, Registry, Resource, ResourceError, UriTemplate,
+        Builder, Completing, Context, Prompt, Registry, Resource, ResourceError, Tool, UriTemplate,
     },
     tools::{self, ToolOptions},
 };
@@ -160,6 +160,64 @@ async fn what_a_handler_completes_is_declared() {
         let said = format!("{} a x", item.as_str().unwrap());
         assert_eq!(found["completion"]["values"], json!([said]));
     }
+}
+
+/// Says what a handler has at hand.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Look {}
+
+#[tokio::test]
+async fn a_handler_sees_who_calls_and_what_it_shares() {
+    let server = Server::offering(|builder| {
+        let look = Tool::new(|ctx: Ctx, _: Look| async move {
+            ctx.state().tell(ctx.request_id(), Beat::Started);
+            let client = ctx.client().info.as_ref().map(|info| info.name.clone());
+            let seen = json!({
+                "id": ctx.request_id(),
+                "principal": ctx.principal().to_string(),
+                "client": client,
+                "server": ctx.registry().info().name,
+            });
+            seen.to_string()
+        });
+        builder.tool(look)
+    })
+    .await;
+    let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
+    let mut ids = Vec::new();
+    for answer in [modern.call("look", json!({})).await, legacy.call("look", json!({})).await] {
+        let seen: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert_eq!((&seen["client"], &seen["server"]), (&json!("it"), &json!("fixture")));
+        assert_eq!(seen["principal"], "local");
+        let id = seen["id"].as_str().unwrap().to_owned();
+        assert!(server.stage.has(&id, Beat::Started));
+        ids.push(id);
+    }
+    // Both requests had the same id of the client's choice.
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[tokio::test]
+async fn each_caller_has_the_tools_that_are_listed_for_it() {
+    let tool = |name: &'static str| {
+        let schema = json!({ "type": "object" }).as_object().cloned().unwrap();
+        model::Tool::new(name, "Does it.", schema)
+    };
+    let server = Server::offering(move |builder| {
+        builder
+            .list_tools(move |ctx: Ctx| async move {
+                let sees_all = ctx.can_elicit();
+                Ok(if sees_all { vec![tool("one"), tool("two")] } else { vec![tool("one")] })
+            })
+            .call_tool(|_: Ctx, name: String, _: JsonObject| async move { Ok(name) })
+    })
+    .await;
+    let able = Modern::able(&server, json!({ "elicitation": {} }));
+    let plain = Modern::of(&server);
+    assert_eq!(able.list("tools/list", "tools").await.len(), 2);
+    assert_eq!(plain.list("tools/list", "tools").await.len(), 1);
+    assert_eq!(able.call("two", json!({})).await.text(), "two");
+    assert_eq!(plain.call("two", json!({})).await.error()["code"], -32602);
 }
 
 #[test]

@@ -15,6 +15,18 @@ async fn what_is_ready_at_once_is_one_message() {
 }
 
 #[tokio::test]
+async fn a_slow_call_delays_nobody_else() {
+    let server = Server::streaming().await;
+    let (slow, other) = (Modern::of(&server), Modern::of(&server));
+    let mut events = slow.stream_call(1, "stepwise", json!({ "key": "k" })).await;
+    server.stage.reached("k", Beat::Started).await;
+    assert!(!other.list("tools/list", "tools").await.is_empty());
+    assert!(!server.stage.has("k", Beat::Finished));
+    server.stage.release("k", 1);
+    assert_eq!(events.message().await["result"]["content"][0]["text"], "done k");
+}
+
+#[tokio::test]
 async fn what_takes_its_time_becomes_a_stream() {
     let server = Server::streaming().await;
     let client = Modern::of(&server);

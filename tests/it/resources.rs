@@ -221,3 +221,15 @@ async fn what_does_not_fit_is_refused_and_nothing_is_lost() {
     let read = client.send("resources/read", json!({ "uri": "x:1" })).await.result();
     assert_eq!(read["contents"][0]["text"].as_str().unwrap().len(), 6000);
 }
+
+#[tokio::test]
+async fn reading_changes_nothing() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:same", "text": "the same" })).await;
+    let describe =
+        async || client.call("describe_resource", json!({ "uri": "x:same" })).await.text();
+    let before = describe().await;
+    assert_eq!(client.read("x:same").await, client.read("x:same").await);
+    assert_eq!(describe().await, before);
+}
