@@ -69,9 +69,9 @@ async fn a_long_transcript_is_put_by_as_any_result() {
     let answer = client.call("w", json!({})).await;
     assert!(answer.body.len() < 40_000, "{}", answer.body.len());
     let result = answer.result();
-    let links =
+    let mut links =
         result["content"].as_array().unwrap().iter().filter(|c| c["type"] == "resource_link");
-    let uri = links.last().unwrap()["uri"].as_str().unwrap().to_owned();
+    let uri = links.next_back().unwrap()["uri"].as_str().unwrap().to_owned();
     assert!(answer.text().contains(&uri), "{answer:?}");
     assert!(client.read(&uri).await["text"].as_str().unwrap().contains(&"long ".repeat(18_000)));
     assert_eq!(result["_meta"]["larder/workflow"]["outcome"], "completed");
