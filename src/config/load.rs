@@ -66,11 +66,12 @@ impl Config {
 /// sources that were put together do not know.
 fn first_fault(file: &Path) -> Option<(String, String)> {
     let text = std::fs::read_to_string(file).ok()?;
-    // What is no TOML at all is told well as it is.
-    toml::from_str::<toml::Table>(&text).ok()?;
-    let error = toml::from_str::<Config>(&text).err()?;
+    let (what, error) = match toml::from_str::<toml::Table>(&text) {
+        Err(error) => ("it is not TOML: ", error),
+        Ok(_) => ("", toml::from_str::<Config>(&text).err()?),
+    };
     let line = text[..error.span()?.start].matches('\n').count() + 1;
-    Some((format!("{}:{line}", file.display()), error.message().to_owned()))
+    Some((format!("{}:{line}", file.display()), format!("{what}{}", error.message())))
 }
 
 #[cfg(test)]

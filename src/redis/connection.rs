@@ -16,6 +16,7 @@ use ::redis::{
     cluster_async::ClusterConnection,
 };
 use futures_util::FutureExt;
+use tokio::sync::Notify;
 
 use super::{
     Call, RedisError,
@@ -28,6 +29,7 @@ pub(super) struct Commands {
     to: To,
     /// What one command may take, with connecting where that is needed.
     timeout: Duration,
+    demoted: Arc<Notify>,
 }
 
 enum To {
@@ -57,7 +59,12 @@ struct Cluster {
 }
 
 impl Commands {
-    pub(super) fn new(place: &Place, timeout: Duration) -> Result<Self, RedisError> {
+    /// `demoted` is told when a server takes no more writes.
+    pub(super) fn new(
+        place: &Place,
+        timeout: Duration,
+        demoted: Arc<Notify>,
+    ) -> Result<Self, RedisError> {
         let of = |error| RedisError::of(error, timeout);
         if place.is_tls() {
             // Without one, TLS panics where several are built in. Whoever was first is as good.
@@ -76,7 +83,7 @@ impl Commands {
             let (live, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
             To::Server(Server { finder, timeout, live, connecting })
         };
-        Ok(Self { to, timeout })
+        Ok(Self { to, timeout, demoted })
     }
 
     pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
@@ -126,7 +133,10 @@ impl Commands {
         let trying = async {
             match self.try_request(request).await {
                 // It has done nothing, and another has taken over.
-                Err(error) if is_read_only(&error) => self.try_request(request).await,
+                Err(error) if is_read_only(&error) => {
+                    self.demoted.notify_one();
+                    self.try_request(request).await
+                }
                 answer => answer,
             }
         };

@@ -23,6 +23,8 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
+use tokio::sync::Notify;
+
 pub(crate) use ::redis::{
     Cmd, FromRedisValue, ParsingError, Pipeline, RedisWrite, ToRedisArgs, Value, cmd, pipe,
 };
@@ -55,10 +57,11 @@ impl Redis {
     pub async fn open(settings: &RedisSettings) -> Result<Self, RedisError> {
         let keys = Keys::new(&settings.prefix)?;
         let place = Place::parse(&settings.url)?;
-        let commands = Commands::new(&place, settings.timeout)?;
+        let demoted = Arc::new(Notify::new());
+        let commands = Commands::new(&place, settings.timeout, Arc::clone(&demoted))?;
         commands.query::<()>(&cmd("PING")).await?;
         warn_of_eviction(&commands, &place).await;
-        let subscriptions = Subscriptions::new(&place, settings.timeout)?;
+        let subscriptions = Subscriptions::new(&place, settings.timeout, demoted)?;
         Ok(Self(Arc::new(Inner { commands, subscriptions, keys, place })))
     }
 

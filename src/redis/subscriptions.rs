@@ -11,7 +11,7 @@ use std::{
 
 use ::redis::{FromRedisValue, PushInfo, PushKind, RedisResult, aio::MultiplexedConnection, cmd};
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{RedisError, connection::dedicated, finder::Finder, settings::Place};
@@ -104,12 +104,19 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    pub(super) fn new(place: &Place, timeout: Duration) -> Result<Self, RedisError> {
+    /// Connects anew when a server was `demoted`: its connections stay open, and
+    /// until it follows the new one, nothing is heard on them.
+    pub(super) fn new(
+        place: &Place,
+        timeout: Duration,
+        demoted: Arc<Notify>,
+    ) -> Result<Self, RedisError> {
         let finder = Finder::new(place).map_err(|error| RedisError::of(error, timeout))?;
         let (requests, asked) = mpsc::unbounded_channel();
         let ids = AtomicU64::new(0);
         let hub = Arc::new(Hub { channels: Mutex::default(), requests, ids });
-        let line = Line { hub: Arc::clone(&hub), finder, timeout, asked, joined: HashSet::new() };
+        let joined = HashSet::new();
+        let line = Line { hub: Arc::clone(&hub), finder, timeout, asked, joined, demoted };
         let task = AbortOnDropHandle::new(tokio::spawn(line.keep()));
         Ok(Self { hub, timeout, _task: task })
     }
@@ -173,6 +180,7 @@ struct Line {
     asked: mpsc::UnboundedReceiver<Request>,
     /// What the present connection is subscribed to.
     joined: HashSet<Arc<str>>,
+    demoted: Arc<Notify>,
 }
 
 impl Line {
@@ -235,6 +243,7 @@ impl Line {
                         return error.to_string();
                     }
                 }
+                () = self.demoted.notified() => return "another server has taken over".into(),
                 _ = heartbeat.tick() => {
                     if let Err(error) = cmd("PING").exec_async(connection).await {
                         return error.to_string();

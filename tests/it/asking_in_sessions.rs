@@ -205,7 +205,7 @@ async fn a_client_that_takes_no_stream_cannot_be_asked() {
     request.headers_mut().insert("accept", "application/json".parse().unwrap());
     let response = crate::support::http().execute(request);
     let answer = Answer::read(patiently("a response", response).await.unwrap()).await;
-    assert!(answer.failure().contains("takes no stream"), "{answer:?}");
+    assert!(answer.failure().contains("without a stream"), "{answer:?}");
 }
 
 #[tokio::test]

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use larder::{
     protocol::Fault,
-    registry::{
-        Builder, Completing, Context, Prompt, Registry, Resource, ResourceError, Tool, UriTemplate,
-    },
+    registry::{Builder, Completing, Context, Prompt, Registry, ResourceError, Tool, UriTemplate},
     tools::{self, ToolOptions},
 };
 use rmcp::model::{self, JsonObject, PromptArgument, Reference};
@@ -236,13 +234,6 @@ fn half_a_pair_and_both_ways_at_once_do_not_build() {
         (Registry::builder("x").list_resources(lists), "resources/read has none"),
         (Registry::builder("x").read_resource(reads), "resources/list has none"),
         (Registry::builder("x").list_prompts(list).get_prompt(gets).prompt(greet()), "both"),
-        (
-            Registry::builder("x")
-                .list_resources(lists)
-                .read_resource(reads)
-                .resource(Resource::text("docs://one", "one")),
-            "both",
-        ),
     ] {
         let faults = builder.build().unwrap_err().faults;
         assert_eq!(faults.len(), 1, "{faults:?}");

@@ -83,7 +83,7 @@ async fn what_was_installed_starts_and_answers() {
     let line = patiently("an answer", lines.next_line()).await.unwrap().unwrap();
     let answer: Value = serde_json::from_str(&line).unwrap();
     // The configuration counts.
-    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 4, "{answer}");
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 5, "{answer}");
 }
 
 #[tokio::test]

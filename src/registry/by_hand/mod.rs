@@ -28,8 +28,7 @@ impl ByHand {
     pub(super) fn check(&self, catalog: &Catalog, faults: &mut Vec<String>) {
         self.tools.check(catalog.has_tools(), faults);
         self.prompts.check(catalog.has_prompts(), faults);
-        let registered = catalog.resources().len() + catalog.templates().len() > 0;
-        self.resources.check(registered, faults);
+        self.resources.check(faults);
     }
 }
 

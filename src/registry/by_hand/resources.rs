@@ -1,5 +1,5 @@
 //! `resources/list`, `resources/templates/list` and `resources/read` by hand.
-//! What callers have put by stands beside, and comes first.
+//! What callers have put by stands beside, and comes first; then what is registered.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 type Reading = BoxFuture<'static, Result<Content, ResourceError>>;
 type Read = Box<dyn Fn(Scope, String) -> Reading + Send + Sync>;
 
-/// Handlers in the place of registered resources and templates.
+/// Handlers beside registered resources and templates.
 #[derive(Default)]
 pub(in crate::registry) struct Resources {
     list: Option<Listing<model::Resource>>,
@@ -26,8 +26,9 @@ pub(in crate::registry) struct Resources {
 
 impl<S: Send + Sync + 'static> Builder<S> {
     /// Lists the server's own resources by a handler, which may give each
-    /// caller another list. Goes together with [`Builder::read_resource`],
-    /// instead of [`Builder::resource`] and [`Builder::template`].
+    /// caller another list. Goes together with [`Builder::read_resource`], and
+    /// beside [`Builder::resource`] and [`Builder::template`]: what is registered
+    /// comes first.
     ///
     /// ```
     /// use larder::registry::{Context, Registry, ResourceError};
@@ -67,7 +68,8 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 
     /// Reads the server's own resources by a handler, listed or not: it is
-    /// given whatever URI the caller has put nothing by at, and says
+    /// given whatever URI the caller has put nothing by at and nothing is
+    /// registered for, and says
     /// [`ResourceError::NotFound`] where there is nothing. The URI is as the
     /// caller wrote it; a handler that takes a part of it for the name of a
     /// file has to see where that leads
@@ -104,15 +106,11 @@ impl<S> Context<S> {
 }
 
 impl Resources {
-    pub(super) fn check(&self, registered: bool, faults: &mut Vec<String>) {
+    pub(super) fn check(&self, faults: &mut Vec<String>) {
         let lists = self.list.is_some() || self.templates.is_some();
-        let registered = registered.then_some("resources");
-        pair(
-            ("resources/list", lists),
-            ("resources/read", self.read.is_some()),
-            registered,
-            faults,
-        );
+        let reads = self.read.is_some();
+        // URIs tell whose a resource is, so what is registered may stand beside.
+        pair(("resources/list", lists), ("resources/read", reads), None, faults);
     }
 
     /// Whether resources are listed and read by hand.

@@ -96,7 +96,7 @@ async fn what_one_may_not_use_is_not_listed() {
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
     for (client, tools, prompts, resources, templates) in
-        [(&reader, 8, 2, 1, 1), (&admin, 10, 3, 2, 2)]
+        [(&reader, 9, 2, 1, 1), (&admin, 11, 3, 2, 2)]
     {
         assert_eq!(client.list("tools/list", "tools").await.len(), tools);
         assert_eq!(client.list("prompts/list", "prompts").await.len(), prompts);

@@ -214,17 +214,3 @@ async fn a_url_that_leads_to_the_promoted_follower_is_followed() {
     })
     .await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_primary_that_becomes_a_follower_is_left_for_the_new_one() {
-    let (primary, follower) = pair().await;
-    let address = Address::of(&primary).await;
-    nothing_is_lost(&address.url(), primary, async |primary| {
-        address.move_to(&follower);
-        tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
-        // Its connections stay open; it only takes no more writes.
-        let port = follower.port().to_string();
-        tell(primary, &["REPLICAOF", "127.0.0.1", &port]).await;
-    })
-    .await;
-}
