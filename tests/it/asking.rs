@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use larder::registry::{Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError};
+use larder::registry::{
+    Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError, within_roots,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,6 +19,13 @@ pub(crate) struct AskNothing {}
 struct AskAbout {
     /// What it is about.
     topic: String,
+}
+
+/// Opens a file, if the client lets us.
+#[derive(Deserialize, JsonSchema)]
+struct AskFile {
+    /// Its URI.
+    uri: String,
 }
 
 /// A name.
@@ -65,12 +74,20 @@ pub(crate) fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
         let name = ask_for_name(&ctx, "name").await?;
         Ok::<_, ToolError>(format!("{name} on {}", args.topic))
     });
+    let file = Tool::new(|ctx: Ctx, AskFile { uri }: AskFile| async move {
+        let roots = ctx.roots("roots").await?;
+        if !within_roots(&roots, &uri) {
+            return Err(ToolError::new(format!("{uri} lies outside of your roots.")));
+        }
+        Ok(format!("opened {uri}"))
+    });
     let page = Resource::new("docs://asks", |ctx: Ctx| async move {
         name(&ctx, "name").await.map_err(|e| ResourceError::Failed(e.message().to_owned()))
     });
     builder
         .tool(tool("ask_name", |ctx| async move { name(&ctx, "name").await }))
         .tool(about)
+        .tool(file)
         .tool(tool("ask_visit", |ctx| async move {
             let visited = ctx.elicit_url("visit", "Connect.", "https://example.com/connect");
             Ok(format!("visited: {}", visited.await? == Elicited::Accepted(())))

@@ -104,6 +104,25 @@ async fn an_address_a_model_and_roots_can_be_asked_for() {
 }
 
 #[tokio::test]
+async fn a_file_outside_of_the_roots_is_refused() {
+    let server = Server::offering(offers).await;
+    let client = Modern::able(&server, all());
+    for (uri, opened) in [("file:///work/a.txt", true), ("file:///work/../etc/passwd", false)] {
+        let params = json!({ "name": "ask_file", "arguments": { "uri": uri } });
+        let asked = required(&client.send("tools/call", params.clone()).await);
+        let mut again = params;
+        again["requestState"] = json!(asked.state);
+        again["inputResponses"] = json!({ "roots": { "roots": [{ "uri": "file:///work" }] } });
+        let answer = client.send("tools/call", again).await;
+        if opened {
+            assert_eq!(answer.text(), format!("opened {uri}"));
+        } else {
+            assert!(answer.failure().contains("outside"), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn several_questions_are_asked_at_once_and_only_the_open_ones_again() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());

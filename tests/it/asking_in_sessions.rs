@@ -105,6 +105,25 @@ async fn an_address_a_model_and_roots_can_be_asked_for() {
 }
 
 #[tokio::test]
+async fn a_file_outside_of_the_roots_is_refused() {
+    let server = Server::offering(offers).await;
+    let client = Legacy::able(&server, all()).await;
+    for (uri, opened) in [
+        ("file:///work/a.txt", true),
+        ("file:///work/../etc/passwd", false),
+        ("file:///workshop/a.txt", false),
+    ] {
+        let mut events = client.stream_call("call", "ask_file", json!({ "uri": uri })).await;
+        let roots = question(&mut events).await;
+        let found = json!({ "roots": [{ "uri": "file:///work" }] });
+        client.answer(&roots, "result", found).await;
+        let result = outcome(events).await;
+        assert_eq!(result["isError"] != json!(true), opened, "{uri}: {result}");
+        assert!(text(&result).contains(if opened { "opened" } else { "outside" }), "{result}");
+    }
+}
+
+#[tokio::test]
 async fn several_questions_may_wait_at_once() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
