@@ -214,3 +214,23 @@ async fn a_url_that_leads_to_the_promoted_follower_is_followed() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_becomes_a_follower_is_left_for_the_new_one() {
+    let (primary, follower) = pair().await;
+    let address = Address::of(&primary).await;
+    nothing_is_lost(&address.url(), primary, async |primary| {
+        address.move_to(&follower);
+        tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
+        // As Sentinels do it: whoever is connected has to look again.
+        let client = ::redis::Client::open(primary.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut demote = ::redis::pipe();
+        demote.atomic().cmd("REPLICAOF").arg("127.0.0.1").arg(follower.port());
+        for kind in ["normal", "pubsub"] {
+            demote.cmd("CLIENT").arg("KILL").arg("TYPE").arg(kind).arg("SKIPME").arg("yes");
+        }
+        demote.query_async::<()>(&mut connection).await.unwrap();
+    })
+    .await;
+}
