@@ -32,8 +32,8 @@ impl Peer {
 
 #[tool_handler]
 impl ServerHandler for Peer {
-    fn get_info(&self) -> ServerInfo {
-        ServerInfo::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
     }
 
     async fn read_resource(
