@@ -14,6 +14,7 @@ mod content;
 pub mod contract;
 mod entry;
 mod error;
+mod expired;
 mod face;
 mod loose;
 mod memory;

@@ -2,7 +2,7 @@
 //! is remembered of those that expired.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     ops::Bound,
     sync::Arc,
@@ -12,11 +12,8 @@ use super::{MemoryLimits, StoreError};
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{Entry, Found, ResourceUri},
+    store::{Entry, Found, ResourceUri, expired::Expired},
 };
-
-/// How many expired names are remembered, to say that they expired.
-const REMEMBERED: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct Shelves {
@@ -24,8 +21,7 @@ pub(super) struct Shelves {
     by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
     /// Content and uploads of all owners.
     bytes: u64,
-    expired: HashMap<(Owner, ResourceUri), Timestamp>,
-    expired_in_order: VecDeque<((Owner, ResourceUri), Timestamp)>,
+    expired: Expired,
 }
 
 #[derive(Default)]
@@ -94,7 +90,7 @@ impl Shelves {
     pub(super) fn insert(&mut self, found: Found) {
         let entry = Arc::clone(&found.entry);
         self.remove(&entry.owner, &entry.uri);
-        self.expired.remove(&(entry.owner.clone(), entry.uri.clone()));
+        self.expired.forget(&entry.owner, &entry.uri);
         self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
         let shelf = self.owners.entry(entry.owner.clone()).or_default();
         shelf.resources.insert(entry.uri.clone(), found);
@@ -113,7 +109,7 @@ impl Shelves {
         while gone.len() < most && self.next_expiry().is_some_and(|at| at <= now) {
             let Some((at, owner, uri)) = self.by_expiry.pop_first() else { break };
             gone.extend(self.remove(&owner, &uri));
-            self.remember_expired(owner, uri, at);
+            self.expired.remember(owner, uri, at);
         }
         gone
     }
@@ -122,21 +118,8 @@ impl Shelves {
         self.by_expiry.first().map(|(at, _, _)| *at)
     }
 
-    fn remember_expired(&mut self, owner: Owner, uri: ResourceUri, at: Timestamp) {
-        let key = (owner, uri);
-        self.expired.insert(key.clone(), at);
-        self.expired_in_order.push_back((key, at));
-        if self.expired_in_order.len() > REMEMBERED
-            && let Some((oldest, at)) = self.expired_in_order.pop_front()
-            // It may have come back since, and expired again.
-            && self.expired.get(&oldest) == Some(&at)
-        {
-            self.expired.remove(&oldest);
-        }
-    }
-
     pub(super) fn expired_at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {
-        self.expired.get(&(owner.clone(), uri.clone())).copied()
+        self.expired.at(owner, uri)
     }
 
     pub(super) fn page(

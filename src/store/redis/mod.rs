@@ -7,21 +7,25 @@
 mod agenda;
 mod entry;
 mod events;
-mod expired;
 mod scripts;
 #[cfg(test)]
 mod tests;
 mod upload;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::{agenda::Agenda, expired::Expired, scripts::Scripts, upload::RedisUpload};
+use self::{agenda::Agenda, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
+    expired::Expired,
 };
 use crate::{
     auth::Owner,
@@ -66,7 +70,8 @@ struct Inner {
     scripts: Scripts,
     feed: ChangeFeed,
     agenda: Agenda,
-    expired: Expired,
+    /// Nothing of it lies in Redis: each replica remembers what it heard.
+    expired: Mutex<Expired>,
 }
 
 impl RedisBackend {
@@ -88,7 +93,7 @@ impl RedisBackend {
             scripts: Scripts::new(redis.keys(), &layout),
             feed: ChangeFeed::new(),
             agenda: Agenda::new(),
-            expired: Expired::default(),
+            expired: Mutex::default(),
             redis,
             random,
             limits,
@@ -122,14 +127,19 @@ impl Inner {
         Found { entry: Arc::new(entry), blob: Arc::new(blob) }
     }
 
+    fn expired(&self) -> MutexGuard<'_, Expired> {
+        self.expired.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// When what had that name expired, if that is known.
     async fn expired_at(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Option<Timestamp>, StoreError> {
-        if let Some(at) = self.expired.at(owner, uri) {
-            return Ok(Some(at));
+        let heard = self.expired().at(owner, uri);
+        if heard.is_some() {
+            return Ok(heard);
         }
         // Where it has not been told yet, it still stands in the index.
         let mut score = cmd("ZSCORE");
