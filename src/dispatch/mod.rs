@@ -145,9 +145,10 @@ impl Dispatcher {
         let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let request_id: Arc<str> = self.random.id().into();
-        let span = observe::span(call.method, &call.params, call.trace.as_ref(), &request_id);
+        let tool = observe::tool(call.method, &call.params);
+        let span = observe::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
         let tally = Tally::default();
-        let mut measured = observe::Measured::new(call.method, &call.params, tally.clone());
+        let mut measured = observe::Measured::new(call.method, tool, &call.params, tally.clone());
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
         let owner = call.identity.owner().clone();

@@ -1,6 +1,6 @@
 //! What an operator sees of a call: a span in logs and traces, and numbers.
 
-use std::{collections::HashMap, io};
+use std::collections::HashMap;
 
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -11,13 +11,13 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use super::Reply;
 use crate::{
     gauge::One,
-    protocol::{Fault, Member, Method, Params, Trace},
+    protocol::{Fault, Member, Method, Params, Trace, json_size},
     store::Tally,
 };
 
 /// The span of a call. At the level of errors, so that each line of log about
 /// the call bears its id whatever is logged.
-pub(super) fn span(method: Method, params: &Params, trace: Option<&Trace>, id: &str) -> Span {
+pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
     let name = method.as_str();
     let span = tracing::error_span!(
         "call",
@@ -35,15 +35,15 @@ pub(super) fn span(method: Method, params: &Params, trace: Option<&Trace>, id: &
         // It fails where nobody traces.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
     }
-    if let Some(tool) = tool(method, params) {
-        span.record("gen_ai.tool.name", short(&tool));
-        span.record("otel.name", format!("{name} {}", short(&tool)));
+    if let Some(tool) = tool {
+        span.record("gen_ai.tool.name", short(tool));
+        span.record("otel.name", format!("{name} {}", short(tool)));
     }
     span
 }
 
 /// The tool that is called, by the caller's word.
-fn tool(method: Method, params: &Params) -> Option<String> {
+pub(super) fn tool(method: Method, params: &Params) -> Option<String> {
     let name = || params.read::<String>(Member::Name).ok().flatten();
     (method == Method::CallTool).then(name).flatten()
 }
@@ -67,10 +67,10 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    pub(super) fn new(method: Method, params: &Params, tally: Tally) -> Self {
+    pub(super) fn new(method: Method, tool: Option<String>, params: &Params, tally: Tally) -> Self {
         Self {
             method,
-            tool: tool(method, params),
+            tool,
             came: params.as_bytes().len() as u64,
             tally,
             begun: Instant::now(),
@@ -117,20 +117,8 @@ impl Drop for Measured {
 
 /// Bytes of a tool's result as it goes out.
 fn size(reply: &Reply) -> u64 {
-    /// Counts what is written to it.
-    struct Count(u64);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+    match reply {
+        Reply::CallTool(result) => json_size(result) as u64,
+        _ => 0,
     }
-    let Reply::CallTool(result) = reply else { return 0 };
-    let mut count = Count(0);
-    // What cannot be written counts as far as it could.
-    let _ = serde_json::to_writer(&mut count, result);
-    count.0
 }

@@ -9,6 +9,7 @@ mod meta;
 mod method;
 mod outgoing;
 mod params;
+mod size;
 mod version;
 
 pub use envelope::{Message, Request, parse};
@@ -19,4 +20,5 @@ pub use method::Method;
 pub use outgoing::{Announcement, Outgoing};
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
+pub use size::json_size;
 pub use version::ProtocolVersion;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
 
-use super::{Kept, Spilling};
+use super::Kept;
 use crate::{
     preview::{
         Excerpt,
@@ -19,7 +19,9 @@ use crate::{
 /// An answer about to be made.
 pub(super) struct Answer<'a> {
     pub(super) tool: &'a str,
-    pub(super) to: &'a Spilling,
+    /// Whether the caller has the tools that the preview can name.
+    pub(super) reads: bool,
+    pub(super) searches: bool,
     pub(super) kept: &'a [Kept],
     pub(super) is_error: bool,
 }
@@ -128,14 +130,14 @@ impl Answer<'_> {
     fn next(&self, entry: &Entry) -> Vec<String> {
         let mut next = Vec::new();
         let text = entry.kind == Kind::Text;
-        if self.to.reads {
+        if self.reads {
             let read = match entry.kind {
                 Kind::Text => json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
                 Kind::Binary => json!({ "uri": entry.uri, "unit": "bytes" }),
             };
             next.push(format!("read_resource {read}"));
         }
-        if self.to.searches && text {
+        if self.searches && text {
             let search = json!({ "uri": entry.uri, "query": "PATTERN" });
             next.push(format!("search_resource {search}"));
         }

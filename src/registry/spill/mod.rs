@@ -49,15 +49,12 @@ pub struct Spilling {
     media_bytes: usize,
     /// Whether it goes there although the caller may have no tool to read it.
     unread: bool,
-    /// The tools that the preview can name.
-    reads: bool,
-    searches: bool,
 }
 
 impl Spilling {
     /// For a call of that scope.
     pub fn of(scope: &Scope) -> Self {
-        let (registry, grant) = (&scope.registry, scope.identity.grant());
+        let registry = &scope.registry;
         Self {
             store: scope.store.clone(),
             identity: scope.identity.clone(),
@@ -66,8 +63,6 @@ impl Spilling {
             output_bytes: registry.output_bytes(&scope.client),
             media_bytes: registry.output.media_bytes,
             unread: false,
-            reads: registry.offers(grant, READING),
-            searches: registry.offers(grant, "search_resource"),
         }
     }
 
@@ -92,7 +87,8 @@ impl Registry {
         let spills = match policy {
             Spill::Never => false,
             Spill::Auto => {
-                (to.reads || to.unread) && parts::is_over(&result, to.output_bytes, to.media_bytes)
+                parts::is_over(&result, to.output_bytes, to.media_bytes)
+                    && (to.unread || self.offers(to.identity.grant(), READING))
             }
             Spill::Always => true,
         };
@@ -119,8 +115,14 @@ impl Registry {
         let structured = parts.structured;
         match keep::keep(tool, parts.large, to).await {
             Ok(kept) => {
-                let said =
-                    answer::Answer { tool, to, kept: &kept, is_error: is_error == Some(true) };
+                let offers = |tool| self.offers(to.identity.grant(), tool);
+                let said = answer::Answer {
+                    tool,
+                    reads: offers(READING),
+                    searches: offers("search_resource"),
+                    kept: &kept,
+                    is_error: is_error == Some(true),
+                };
                 said.compose(parts.small, parts.value, structured, with_links, meta)
             }
             // What the author wanted stored and fits all the same is sent.

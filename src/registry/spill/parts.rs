@@ -6,6 +6,8 @@ use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
+use crate::protocol::json_size;
+
 /// How many texts are put by each by itself; the others go together.
 const TEXTS: usize = 8;
 /// The least that is left of the budget for what stays beside the previews.
@@ -69,24 +71,6 @@ fn size(block: &ContentBlock) -> usize {
         // A link is small by nature.
         _ => 0,
     }
-}
-
-/// How long a value's JSON is, without writing it.
-fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting never fails.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 impl Parts {
