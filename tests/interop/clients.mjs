@@ -46,3 +46,17 @@ export async function eventually(what, isSo) {
         await new Promise(resolve => setTimeout(resolve, 10));
     }
 }
+
+/** Takes the steps of a tour one after the other, and ends the process with what came of them. */
+export async function take(steps) {
+    for (const [name, step] of Object.entries(steps)) {
+        try {
+            await step();
+            console.log(`ok    ${name}`);
+        } catch (error) {
+            console.log(`WRONG ${name}: ${error.stack ?? error}`);
+            process.exit(1);
+        }
+    }
+    process.exit(0);
+}

@@ -4,7 +4,7 @@
 //     node replicas.mjs sdk|client URL
 
 import assert from 'node:assert/strict';
-import { eventually, load } from './clients.mjs';
+import { eventually, load, take } from './clients.mjs';
 
 const [pkg, url] = process.argv.slice(2);
 const PATIENCE = 60_000;
@@ -65,13 +65,4 @@ const steps = {
     },
 };
 
-for (const [name, step] of Object.entries(steps)) {
-    try {
-        await step();
-        console.log(`ok    ${name}`);
-    } catch (error) {
-        console.log(`WRONG ${name}: ${error.stack ?? error}`);
-        process.exit(1);
-    }
-}
-process.exit(0);
+await take(steps);

@@ -3,7 +3,7 @@
 //     node tour.mjs sdk|client legacy|modern EXAMPLE_URL LARDER_URL
 
 import assert from 'node:assert/strict';
-import { eventually, load } from './clients.mjs';
+import { eventually, load, take } from './clients.mjs';
 
 const [pkg, era, exampleUrl, larderUrl] = process.argv.slice(2);
 const modern = era === 'modern';
@@ -187,13 +187,4 @@ const steps = {
     },
 };
 
-for (const [name, step] of Object.entries(steps)) {
-    try {
-        await step();
-        console.log(`ok    ${name}`);
-    } catch (error) {
-        console.log(`WRONG ${name}: ${error.stack ?? error}`);
-        process.exit(1);
-    }
-}
-process.exit(0);
+await take(steps);
