@@ -6,7 +6,10 @@ use super::*;
 
 pub(super) async fn measure(options: &Options) -> Outcome {
     let read = || Work::read(Speech::Modern);
-    let tool = || Work { params: json!({ "name": "large", "arguments": {} }), ..Work::echo(Speech::Modern) };
+    let tool = || Work {
+        params: json!({ "name": "large", "arguments": {} }),
+        ..Work::echo(Speech::Modern)
+    };
     let tool = || Work { expect: "level=info", at_least: larder_bench::large().len(), ..tool() };
     let mut contenders = vec![limit(read()).await?, larder(read()).await?, larder(tool()).await?];
     if !options.without_peers {

@@ -1,6 +1,9 @@
 //! How cost grows with size: tools, resources, connections.
 
-use larder_bench::{report::plot, wire::{Connection, Prepared}};
+use larder_bench::{
+    report::plot,
+    wire::{Connection, Prepared},
+};
 use serde_json::json;
 
 use super::*;
@@ -37,8 +40,7 @@ async fn tools(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error>> {
         let more = size.to_string();
         let arguments = ["--listen", "127.0.0.1:0"];
         let environment = [("TOOLS", &*more)];
-        let peer =
-            Peer::start_with(&sibling("peer-larder"), &arguments, &environment).await?;
+        let peer = Peer::start_with(&sibling("peer-larder"), &arguments, &environment).await?;
         contenders.push(Contender { name: "Larder", peer, work: Work::echo(Speech::Modern) });
     }
     let run = async |c: &Contender| Ok(c.work.run(c.peer.address, 32, options.time()).await?);
@@ -70,7 +72,7 @@ async fn resources(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error>>
     let file = tempfile::NamedTempFile::new()?;
     fs::write(
         file.path(),
-        "[server]\nlisten = \"127.0.0.1:0\"\n[limits]\nresources_per_owner = 2000000\n",
+        "[server]\nlisten = \"127.0.0.1:0\"\n[memory]\nresources_per_owner = 2000000\n",
     )?;
     let config = file.path().to_str().ok_or("a path in UTF-8")?;
     let peer = Peer::start(&sibling("peer-store"), &["--config", config]).await?;

@@ -8,10 +8,8 @@ const SESSIONS: usize = 10_000;
 const STREAMS: usize = 1_000;
 
 pub(super) async fn measure() -> Outcome {
-    let mut table = Table::new(
-        "Idle sessions and streams",
-        &["Server", "A session", "A stream more"],
-    );
+    let mut table =
+        Table::new("Idle sessions and streams", &["Server", "A session", "A stream more"]);
     let work = Work::echo(Speech::Sessions(1));
     for contender in [larder(work.clone()).await?, rmcp(true, work).await?] {
         let (address, work) = (contender.peer.address, &contender.work);

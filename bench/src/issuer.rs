@@ -50,7 +50,8 @@ impl Issuer {
             "iss": self.url, "sub": "bench", "aud": resource, "client_id": "bench",
             "iat": now, "exp": now + 3600, "jti": "1", "scope": "mcp:read",
         });
-        let signed = format!("{}.{}", BASE64.encode(header.to_string()), BASE64.encode(claims.to_string()));
+        let signed =
+            format!("{}.{}", BASE64.encode(header.to_string()), BASE64.encode(claims.to_string()));
         let signature =
             self.key.sign(&SystemRandom::new(), signed.as_bytes()).expect("there is randomness");
         format!("{signed}.{}", BASE64.encode(signature))

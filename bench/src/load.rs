@@ -102,8 +102,10 @@ impl Work {
         };
         let mut connection = Connection::open(address).await?;
         let (head, _) = connection.exchange(&initialize.request(None), |_| {}).await?;
-        let session =
-            head.session.clone().ok_or_else(|| io::Error::other(format!("no session: {head:?}")))?;
+        let session = head
+            .session
+            .clone()
+            .ok_or_else(|| io::Error::other(format!("no session: {head:?}")))?;
         let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let mut headers =

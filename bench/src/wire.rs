@@ -97,16 +97,7 @@ impl Connection {
         match head.length {
             Length::None => {}
             Length::Known(length) => {
-                let mut left = length;
-                while left > 0 {
-                    if self.buffer.is_empty() {
-                        self.more().await?;
-                    }
-                    let take = left.min(self.buffer.len());
-                    see(&self.buffer[..take]);
-                    self.buffer.advance(take);
-                    left -= take;
-                }
+                self.show(length, &mut see).await?;
                 read = length;
             }
             Length::Chunked => {
@@ -134,7 +125,17 @@ impl Connection {
             }
             self.more().await?;
         };
-        let mut left = size;
+        self.show(size, &mut see).await?;
+        while self.buffer.len() < 2 {
+            self.more().await?;
+        }
+        self.buffer.advance(2);
+        Ok((size > 0).then_some(size))
+    }
+
+    /// Shows so many bytes as they come, and forgets them.
+    async fn show(&mut self, bytes: usize, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        let mut left = bytes;
         while left > 0 {
             if self.buffer.is_empty() {
                 self.more().await?;
@@ -144,11 +145,7 @@ impl Connection {
             self.buffer.advance(take);
             left -= take;
         }
-        while self.buffer.len() < 2 {
-            self.more().await?;
-        }
-        self.buffer.advance(2);
-        Ok((size > 0).then_some(size))
+        Ok(())
     }
 
     async fn more(&mut self) -> io::Result<()> {

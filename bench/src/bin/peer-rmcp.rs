@@ -52,11 +52,8 @@ async fn main() -> std::io::Result<()> {
     let mut config = StreamableHttpServerConfig::default();
     config.legacy_session_mode = sessions;
     config.json_response = !sessions;
-    let service = StreamableHttpService::new(
-        || Ok(Peer),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
+    let service =
+        StreamableHttpService::new(|| Ok(Peer), Arc::new(LocalSessionManager::default()), config);
     let listener = larder_bench::listen("rmcp").await?;
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await
 }
