@@ -22,6 +22,15 @@ struct Count {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Greet {}
 
+/// The same as a task, which asks for a word before it ends.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct CountOn {
+    /// How far.
+    to: u32,
+    /// Milliseconds before each number.
+    every: u64,
+}
+
 /// What is asked.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Name {
@@ -31,9 +40,19 @@ struct Name {
 async fn count(ctx: Context, args: Count) -> String {
     for n in 1..=args.to {
         sleep(Duration::from_millis(args.every)).await;
-        ctx.progress(f64::from(n), Some(f64::from(args.to)), None).await;
+        ctx.progress(f64::from(n), Some(f64::from(args.to)), Some(&format!("at {n}"))).await;
     }
     format!("counted to {}", args.to)
+}
+
+async fn count_on(ctx: Context, args: CountOn) -> Result<String, AskError> {
+    ctx.require_task().await;
+    let CountOn { to, every } = args;
+    let counted = count(ctx.clone(), Count { to, every }).await;
+    Ok(match ctx.elicit::<Name>("name", "For whom?").await? {
+        Elicited::Accepted(Name { name }) => format!("{counted} for {name}"),
+        Elicited::Declined | Elicited::Cancelled => counted,
+    })
 }
 
 async fn greet(ctx: Context, _: Greet) -> Result<String, AskError> {
@@ -47,6 +66,7 @@ fn main() -> std::process::ExitCode {
     larder::cli::run(|_| {
         Registry::builder("replicas")
             .tool(Tool::new(count))
+            .tool(Tool::new(count_on))
             .tool(Tool::new(greet))
             .with(tools::reading(ToolOptions::default()))
             .with(tools::writing())

@@ -16,12 +16,12 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     http::{self, Endpoint, HttpOptions, Protected, Readiness, ServeLimits},
     random::Random,
-    redis::{Redis, RedisError, layout::Layout},
+    redis::{Redis, RedisError, Replica, layout::Layout},
     registry::Registry,
     session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
     stdio::Stdio,
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
-    task::{MemoryTasks, TaskLimits, Tasks},
+    task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
 };
 
 pub(crate) use self::door::Door;
@@ -119,18 +119,20 @@ impl App {
             Some(redis) => on_redis(redis.clone(), &config, clock.clone(), &random).await?,
             None => in_memory(&config, clock.clone())?,
         };
-        let limits = session_limits(&config);
-        let sessions: Arc<dyn Sessions> = match config.sessions_redis() {
+        let calls = match config.sessions_redis() {
             Some(settings) => {
                 let redis = match redis.filter(|_| config.redis() == Some(settings.clone())) {
                     Some(redis) => redis,
                     None => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
                 };
-                Arc::new(RedisSessions::new(redis, random.clone(), limits))
+                let replica = Replica::join(redis, &random);
+                let tasks = RedisTasks::new(replica.clone(), random.clone(), task_limits(&config));
+                let sessions = RedisSessions::new(replica, random.clone(), session_limits(&config));
+                Calls { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
             }
-            None => Arc::new(MemorySessions::new(clock.clone(), random.clone(), limits)),
+            None => Calls::in_memory(&config, clock.clone(), &random),
         };
-        Ok(Self::over(store, sessions, registry, config, clock, random)?)
+        Ok(Self::over(store, calls, registry, config, clock, random)?)
     }
 
     /// The same for a store that needs not be asked whether it is there.
@@ -157,21 +159,18 @@ impl App {
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", ASK_REDIS));
         }
-        let limits = session_limits(&config);
-        let sessions = MemorySessions::new(Arc::clone(&clock), random.clone(), limits);
-        Self::over(store, Arc::new(sessions), registry, config, clock, random)
+        let calls = Calls::in_memory(&config, Arc::clone(&clock), &random);
+        Self::over(store, calls, registry, config, clock, random)
     }
 
     fn over(
         store: Store,
-        sessions: Arc<dyn Sessions>,
+        Calls { sessions, tasks }: Calls,
         registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
-        let tasks: Arc<dyn Tasks> =
-            Arc::new(MemoryTasks::new(Arc::clone(&clock), random.clone(), TaskLimits::default()));
         let state_key = state_key(&config, &random)?;
         let Door { registry, authenticator, protected, certificate } =
             Door::of(registry, &config, Arc::clone(&clock))?;
@@ -310,12 +309,12 @@ impl App {
         // Calls without a connection have what is left of the same grace period.
         let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
         let left = limits.grace.saturating_sub(used);
-        let drain = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
-        let drained = tokio::time::timeout(left, drain).await.is_ok();
+        let drain = || async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
+        let drained = tokio::time::timeout(left, drain()).await.is_ok();
         self.legacy.stop();
         self.dispatcher.stop();
         // Whoever waits for them elsewhere is told that they are over.
-        let _ = tokio::time::timeout(LAST_WORDS, self.legacy.drain()).await;
+        let _ = tokio::time::timeout(LAST_WORDS, drain()).await;
         Ok(finished && drained)
     }
 
@@ -354,6 +353,28 @@ impl Drop for App {
         for task in &self.maintenance {
             task.abort();
         }
+    }
+}
+
+/// What is known of calls beyond their requests: both lie in one place.
+struct Calls {
+    sessions: Arc<dyn Sessions>,
+    tasks: Arc<dyn Tasks>,
+}
+
+impl Calls {
+    fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
+        let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
+        let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+    }
+}
+
+fn task_limits(config: &Config) -> TaskLimits {
+    TaskLimits {
+        ttl: Duration::from_secs(config.tasks.ttl),
+        per_owner: config.tasks.per_principal,
+        ..TaskLimits::default()
     }
 }
 

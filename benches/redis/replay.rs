@@ -6,6 +6,7 @@ use larder::{
     auth::Principal,
     protocol::{ClientFacts, ProtocolVersion, RequestId},
     random::Random,
+    redis::Replica,
     session::{RedisSessions, SessionLimits, Sessions},
 };
 
@@ -16,8 +17,8 @@ const ROUNDS: usize = 31;
 
 pub(crate) async fn measure() {
     let server = RedisServer::start().await;
-    let sessions =
-        RedisSessions::new(redis_on(&server).await, Random::system(), SessionLimits::default());
+    let replica = Replica::join(redis_on(&server).await, &Random::system());
+    let sessions = RedisSessions::new(replica, Random::system(), SessionLimits::default());
     let version = ProtocolVersion::LATEST_LEGACY;
     let session = sessions.create(Principal::Local, version, ClientFacts::default()).await;
     let session = session.expect("it begins");

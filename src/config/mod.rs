@@ -12,6 +12,7 @@ mod server;
 mod sessions;
 mod show;
 mod store;
+mod tasks;
 mod tools;
 mod workflows;
 
@@ -30,6 +31,7 @@ pub use self::{
     server::{ServerConfig, TlsConfig},
     sessions::SessionsConfig,
     store::{MemoryConfig, StoreConfig},
+    tasks::TasksConfig,
     tools::ToolsConfig,
     workflows::Places,
 };
@@ -53,6 +55,8 @@ pub struct Config {
     pub redis: RedisConfig,
     /// Legacy sessions and their streams.
     pub sessions: SessionsConfig,
+    /// Calls that go on after their request.
+    pub tasks: TasksConfig,
     /// Bounds on requests and answers.
     pub limits: LimitsConfig,
     /// The tools of the service.
@@ -78,6 +82,7 @@ impl Config {
         self.memory.check()?;
         self.redis.check()?;
         self.sessions.check()?;
+        self.tasks.check()?;
         self.limits.check()?;
         self.tools.check()?;
         self.log.check()?;
@@ -101,7 +106,7 @@ impl Config {
         self.redis.at(&self.store.url)
     }
 
-    /// The same for sessions.
+    /// The same for sessions and tasks.
     pub fn sessions_redis(&self) -> Option<RedisSettings> {
         self.redis.at(self.sessions.url.as_ref().unwrap_or(&self.store.url))
     }

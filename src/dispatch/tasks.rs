@@ -10,8 +10,8 @@ use super::{Dispatcher, Reply};
 use crate::{
     auth::Owner,
     protocol::{ClientFacts, Fault, Params},
-    registry::{Asking, Control, Paused, Scope, TaskHandle},
-    task::{EXTENSION, TaskState, TaskView},
+    registry::{Asking, Control, Paused, Scope},
+    task::{EXTENSION, TaskEnd, TaskState, TaskView},
 };
 
 /// A call under way.
@@ -28,19 +28,19 @@ struct TaskParams {
 impl Dispatcher {
     pub(super) async fn get_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
-        let task = self.tasks.get(scope.identity.owner(), &task_id).await;
+        let task = self.tasks.get(scope.identity.owner(), &task_id).await?;
         Ok(Reply::Task(task.ok_or_else(|| unknown(&task_id))?))
     }
 
     pub(super) async fn update_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, input_responses } = task_params(params, &scope.client)?;
-        let known = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await;
+        let known = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await?;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
     }
 
     pub(super) async fn cancel_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
-        let known = self.tasks.cancel(scope.identity.owner(), &task_id).await;
+        let known = self.tasks.cancel(scope.identity.owner(), &task_id).await?;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
     }
 
@@ -53,38 +53,37 @@ impl Dispatcher {
         owner: Owner,
         cancellation: CancellationToken,
     ) -> Result<Reply, Fault> {
-        let (view, cancelled) = self.tasks.create(&owner).await?;
-        let (id, tasks) = (Arc::clone(&view.id), Arc::clone(&self.tasks));
-        control.become_task(TaskHandle { id: Arc::clone(&id), tasks: Arc::clone(&tasks) });
+        let (view, task) = self.tasks.create(&owner).await?;
+        control.become_task(Arc::clone(&task));
         let stopping = self.stopping.clone();
         self.running.spawn(async move {
             let _cancel_what_it_handed_on = cancellation.drop_guard();
-            let state = tokio::select! {
+            let end = tokio::select! {
                 biased;
-                // The store of tasks has noted it already.
-                () = cancelled.cancelled() => return,
+                // Where tasks are kept it is known already.
+                () = task.cancelled().cancelled() => return,
                 () = stopping.cancelled() => {
-                    TaskState::Failed(Fault::Unavailable("The server has stopped.".into()))
+                    TaskEnd::Failed(Fault::Unavailable("The server has stopped. Call the tool again.".into()))
                 }
-                state = outcome(run, &asking, &control) => state,
+                end = outcome(run, &asking, &control) => end,
             };
-            tasks.finish(&id, state).await;
+            task.finish(end).await;
         });
         Ok(Reply::TaskCreated(view))
     }
 }
 
-async fn outcome(mut run: Run, asking: &Asking, control: &Control) -> TaskState {
+async fn outcome(mut run: Run, asking: &Asking, control: &Control) -> TaskEnd {
     let result = match control.run(asking, run.as_mut()).await {
         Ok(Ok(Ok(Reply::CallTool(result)))) => serde_json::to_value(result),
         Ok(Ok(Ok(_)) | Err(Paused::InputRequired(_) | Paused::Task)) => {
-            return TaskState::Failed(Fault::Internal("The task ended without a result.".into()));
+            return TaskEnd::Failed(Fault::Internal("The task ended without a result.".into()));
         }
-        Ok(Ok(Err(fault))) | Err(fault) => return TaskState::Failed(fault),
+        Ok(Ok(Err(fault))) | Err(fault) => return TaskEnd::Failed(fault),
     };
     match result {
-        Ok(result) => TaskState::Completed(result),
-        Err(_) => TaskState::Failed(Fault::Internal("The result cannot be written.".into())),
+        Ok(result) => TaskEnd::Completed(result),
+        Err(_) => TaskEnd::Failed(Fault::Internal("The result cannot be written.".into())),
     }
 }
 
@@ -109,9 +108,9 @@ impl TaskView {
         let status = match &self.state {
             TaskState::Working => "working",
             TaskState::InputRequired(_) => "input_required",
-            TaskState::Completed(_) => "completed",
-            TaskState::Failed(_) => "failed",
-            TaskState::Cancelled => "cancelled",
+            TaskState::Ended(TaskEnd::Completed(_)) => "completed",
+            TaskState::Ended(TaskEnd::Failed(_)) => "failed",
+            TaskState::Ended(TaskEnd::Cancelled) => "cancelled",
         };
         let mut task = json!({
             "taskId": &*self.id,
@@ -126,9 +125,9 @@ impl TaskView {
         }
         match &self.state {
             TaskState::InputRequired(questions) => task["inputRequests"] = json!(questions),
-            TaskState::Completed(result) => task["result"] = result.clone(),
-            TaskState::Failed(fault) => task["error"] = error(fault),
-            TaskState::Working | TaskState::Cancelled => {}
+            TaskState::Ended(TaskEnd::Completed(result)) => task["result"] = result.clone(),
+            TaskState::Ended(TaskEnd::Failed(fault)) => task["error"] = error(fault),
+            TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => {}
         }
         task
     }

@@ -54,10 +54,7 @@ impl Modern {
         }
         let known = ProtocolVersion::parse(version).filter(|v| v.is_modern() && *v <= self.max);
         if known.is_none() {
-            return Err(Fault::UnsupportedVersion {
-                requested: version.to_owned(),
-                supported: ProtocolVersion::names_up_to(self.max),
-            });
+            return Err(Fault::unsupported_version(version, self.max));
         }
         if let Some(Mirror(header)) = mirror {
             same("Mcp-Method", header("mcp-method"), &request.method)?;

@@ -171,10 +171,7 @@ fn refused(fault: Fault) -> Response {
 pub(super) fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
     match header(headers, VERSION) {
         Some(version) if ProtocolVersion::parse(version).is_none() => {
-            Err(Fault::UnsupportedVersion {
-                requested: version.chars().take(80).collect(),
-                supported: ProtocolVersion::names_up_to(ProtocolVersion::LATEST),
-            })
+            Err(Fault::unsupported_version(version, ProtocolVersion::LATEST))
         }
         _ => Ok(()),
     }

@@ -1,10 +1,14 @@
 //! What can go wrong with a message, before any era gives it a number.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::ProtocolVersion;
 
 /// A protocol error: what the caller may see, in words that say what to do.
 /// Codes and HTTP statuses differ by era and are given in `era`.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// Not JSON, or not UTF-8 (-32700).
     #[error("{0}")]
@@ -55,7 +59,7 @@ pub enum Fault {
         /// What the client asked for.
         requested: String,
         /// What it may ask for, newest first.
-        supported: Vec<&'static str>,
+        supported: Vec<String>,
     },
     /// The session is gone or was never there (HTTP 404).
     #[error(
@@ -92,6 +96,12 @@ impl Fault {
     /// Invalid parameters, without data.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::InvalidParams { message: message.into(), data: None }
+    }
+
+    /// A protocol version that is none, or later than `max`.
+    pub fn unsupported_version(requested: &str, max: ProtocolVersion) -> Self {
+        let supported = ProtocolVersion::names_up_to(max).into_iter().map(Into::into).collect();
+        Self::UnsupportedVersion { requested: requested.chars().take(80).collect(), supported }
     }
 
     /// The resource is not there for this caller.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use futures_util::future::try_join_all;
 
-use super::{Redis, RedisError, Script, Shard, cmd};
+use super::{Redis, RedisError, Script, Shard, cmd, millis};
 use crate::random::Random;
 
 /// How long the lock outlives whoever held it. A shard takes far less.
@@ -264,8 +264,4 @@ impl<'a> Lock<'a> {
         let unlock = Script::new(UNLOCK);
         self.redis.call(&unlock.on(&[&self.key]).arg(&self.token)).await
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

@@ -11,6 +11,7 @@ mod error;
 mod finder;
 mod keys;
 pub mod layout;
+mod replica;
 mod script;
 mod settings;
 mod subscriptions;
@@ -21,7 +22,7 @@ pub(crate) mod testing_cluster;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
@@ -31,11 +32,15 @@ pub(crate) use ::redis::{
 pub use error::RedisError;
 pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
+pub use replica::Replica;
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
 pub(crate) use subscriptions::{Heard, Listener};
 
 use self::{connection::Commands, settings::Place, subscriptions::Subscriptions};
+
+/// How long to wait before listening is tried again, while Redis is away.
+const RETRY: Duration = Duration::from_millis(200);
 
 /// A Redis server, one that Sentinels look after, or a cluster. Cheap to clone; all clones share its connections.
 #[derive(Clone)]
@@ -112,6 +117,17 @@ impl Redis {
     pub(crate) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
         self.0.subscriptions.listen(channel).await
     }
+
+    /// The same, tried until it succeeds.
+    pub(crate) async fn listen_patiently(&self, channel: &str) -> Listener {
+        loop {
+            match self.listen(channel).await {
+                Ok(listener) => return listener,
+                Err(error) => tracing::warn!(%error, "other replicas cannot be heard yet"),
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
 }
 
 /// Larder refuses what does not fit; a Redis that makes room by itself would
@@ -126,6 +142,12 @@ async fn warn_of_eviction(commands: &Commands, place: &Place) {
     {
         tracing::warn!(%place, policy, "this Redis drops what it holds when it is full; set its maxmemory-policy to noeviction");
     }
+}
+
+/// A span as scripts and commands take it. At most a hundred thousand years:
+/// Lua counts whole numbers up to 2^53.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }
 
 /// Where it is, without what opens it.

@@ -15,6 +15,12 @@ impl Script {
         Self { code: code.to_owned(), digest }
     }
 
+    /// One of several parts, with the `time` and the `digits` of `time.lua`
+    /// before them.
+    pub(crate) fn timed(parts: &[&str]) -> Self {
+        Self::new(&[&[include_str!("time.lua")], parts].concat().concat())
+    }
+
     /// Runs it on keys, all of one shard.
     pub(crate) fn on<K: ToRedisArgs>(&self, keys: &[K]) -> Call<'_> {
         let mut known = cmd("EVALSHA");

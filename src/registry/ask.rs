@@ -419,7 +419,8 @@ impl<S> Context<S> {
         let mut attempt = 1;
         loop {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}_{attempt}") };
-            let answered = task.tasks.ask(&task.id, &key, question.clone()).await;
+            let answered = task.ask(&key, &question).await;
+            let answered = answered.map_err(|fault| AskError::Refused(fault.to_string()))?;
             let answer = answered.await.map_err(|_| {
                 AskError::Refused("The task ended before the client answered.".into())
             })?;

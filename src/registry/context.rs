@@ -132,7 +132,7 @@ impl<S> Context<S> {
         let scope = &self.call.scope;
         if let (Some(task), Some(message)) = (scope.control.task(), message) {
             // A task has no stream; whoever polls it sees how it goes.
-            task.tasks.note(&task.id, message).await;
+            task.note(message).await;
         }
         let Some(token) = scope.progress_token.clone() else { return };
         {

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use super::{Asking, Context, InputRequired};
 use crate::{
     protocol::Fault,
-    task::{EXTENSION, Tasks},
+    task::{EXTENSION, TaskRun},
 };
 
 /// Between a handler and whoever runs it.
 #[derive(Default)]
 pub struct Control {
     wish: Mutex<Option<Wish>>,
-    task: OnceLock<TaskHandle>,
+    task: OnceLock<Arc<dyn TaskRun>>,
     waker: AtomicWaker,
     /// How many calls it is within.
     depth: u8,
@@ -35,15 +35,6 @@ const DEEPEST: u8 = 4;
 enum Wish {
     Fail(Fault),
     Task,
-}
-
-/// The task that a call has become.
-#[derive(Clone)]
-pub struct TaskHandle {
-    /// Its id.
-    pub id: Arc<str>,
-    /// Where it is kept.
-    pub tasks: Arc<dyn Tasks>,
 }
 
 /// Why a call that has not ended goes on no further for now.
@@ -78,12 +69,12 @@ impl Control {
     }
 
     /// The task that the call has become, if it has.
-    pub fn task(&self) -> Option<&TaskHandle> {
+    pub fn task(&self) -> Option<&Arc<dyn TaskRun>> {
         self.task.get()
     }
 
     /// Says that the call is a task from now on.
-    pub fn become_task(&self, task: TaskHandle) {
+    pub fn become_task(&self, task: Arc<dyn TaskRun>) {
         // A call becomes a task once at the most.
         let _ = self.task.set(task);
     }

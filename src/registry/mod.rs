@@ -46,7 +46,7 @@ pub use catalog::{Catalog, Registry};
 use complete::Completers;
 pub use complete::Completing;
 pub use context::{Context, CreateResource, Scope, UpdateResource};
-pub use control::{Control, Paused, TaskHandle};
+pub use control::{Control, Paused};
 pub use error::{ResourceError, ToolError};
 pub use file::{DirectoryResource, FileResource};
 pub use headers::HeaderParameter;

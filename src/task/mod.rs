@@ -1,18 +1,21 @@
 //! Tasks: calls that go on after their request was answered (the extension
 //! `io.modelcontextprotocol/tasks`, SEP-2663). Kept like sessions, found only
-//! by the principal that began them.
+//! by the principal that began them, on whichever server it asks.
 
+pub mod contract;
+mod limits;
 mod memory;
+mod redis;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub use memory::{MemoryTasks, TaskLimits};
-
+pub use self::{limits::TaskLimits, memory::MemoryTasks, redis::RedisTasks};
 use crate::{auth::Owner, clock::Timestamp, protocol::Fault};
 
 /// The extension's name in capabilities.
@@ -44,44 +47,75 @@ pub enum TaskState {
     Working,
     /// Waiting for the client; its questions, by key.
     InputRequired(BTreeMap<String, Value>),
-    /// Ended with a result, which may tell of a failure.
+    /// Over, for good.
+    Ended(TaskEnd),
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEnd {
+    /// With a result, which may tell of a failure.
     Completed(Value),
-    /// Ended in a protocol error.
+    /// In a protocol error.
     Failed(Fault),
-    /// Ended because the client asked for it.
+    /// Because the client asked for it.
     Cancelled,
 }
 
-/// Where tasks are kept.
+/// Where tasks are kept, as clients come to it. All that is asked for an owner
+/// fails with [`Fault::Unavailable`] where that place cannot be reached.
 #[async_trait]
 pub trait Tasks: fmt::Debug + Send + Sync + 'static {
-    /// Begins a task, and says when its owner cancels it. From here on it can
-    /// be found.
+    /// Begins a task that this process runs. From here on it can be found.
     ///
     /// # Errors
     /// [`Fault::TooMany`].
-    async fn create(&self, owner: &Owner) -> Result<(TaskView, CancellationToken), Fault>;
+    async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault>;
 
     /// The owner's task of that id.
-    async fn get(&self, owner: &Owner, id: &str) -> Option<TaskView>;
-
-    /// Asks the client something; the answer, when it comes. Dropping the
-    /// receiver gives the question up.
-    async fn ask(&self, id: &str, key: &str, question: Value) -> oneshot::Receiver<Value>;
+    async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault>;
 
     /// Takes answers; those that nobody waits for are ignored. Says whether
     /// there is such a task.
-    async fn answer(&self, owner: &Owner, id: &str, answers: BTreeMap<String, Value>) -> bool;
-
-    /// Says how it goes, for people.
-    async fn note(&self, id: &str, message: &str);
-
-    /// Ends a task, unless it has ended.
-    async fn finish(&self, id: &str, state: TaskState);
+    async fn answer(
+        &self,
+        owner: &Owner,
+        id: &str,
+        answers: BTreeMap<String, Value>,
+    ) -> Result<bool, Fault>;
 
     /// Cancels a task, unless it has ended. Says whether there is such a task.
-    async fn cancel(&self, owner: &Owner, id: &str) -> bool;
+    async fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, Fault>;
 
     /// Removes what has expired, until dropped.
     async fn maintain(&self);
+}
+
+/// A task, as whoever runs it sees it.
+#[async_trait]
+pub trait TaskRun: fmt::Debug + Send + Sync + 'static {
+    /// Cancelled when nobody can want the outcome any more: the owner has
+    /// cancelled the task, or it has expired.
+    fn cancelled(&self) -> &CancellationToken;
+
+    /// Asks the client something; the answer, when it comes. A key is used
+    /// once in a task's life. The answer never comes to a task that ends.
+    ///
+    /// # Errors
+    /// [`Fault::Unavailable`].
+    async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault>;
+
+    /// Says how it goes, for people.
+    async fn note(&self, message: &str);
+
+    /// Ends the task, unless it has ended. Where the place cannot be reached,
+    /// it is tried again until the task expires.
+    async fn finish(&self, end: TaskEnd);
+}
+
+fn too_many(most: usize) -> Fault {
+    Fault::TooMany(format!(
+        "You have {most} tasks, the most there may be (tasks.per_principal). Wait until some expire."
+    ))
 }

@@ -1,14 +1,7 @@
 -- What the other scripts share; it stands before each of them. mod.rs says
 -- what the keys are. ARGV[1] to ARGV[3]: the shard's prefix, the owner, the session.
 local shard, owner, session = ARGV[1], ARGV[2], ARGV[3]
-local clock = redis.call('TIME')
--- One clock for all replicas, and the one by which keys expire.
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-
--- Lua would write large numbers with an exponent.
-local function digits(number)
-  return string.format('%.0f', number)
-end
+local now = time()
 
 local function key(kind, id, stream)
   local name = shard .. kind .. ':' .. owner .. ':' .. id

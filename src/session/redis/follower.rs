@@ -215,10 +215,10 @@ impl Following {
 
     /// Ends the stream if its writer is gone: once, whoever finds out.
     async fn judge(&mut self, writer: &str, call: &str) {
-        if *writer == *self.inner.replica {
+        if *writer == **self.inner.replica.name() {
             return;
         }
-        match self.inner.alive().await {
+        match self.inner.replica.alive().await {
             Ok(alive) if alive.iter().any(|replica| replica == writer) => self.missed = false,
             Ok(_) if !self.missed => self.missed = true,
             Ok(_) => {

@@ -19,15 +19,12 @@ use tokio::sync::{Notify, broadcast, mpsc, watch};
 
 use super::cache::Cache;
 use crate::{
-    redis::{Heard, Keys, Listener, Redis, cmd},
+    redis::{Heard, Keys, Redis, cmd},
     session::{SessionError, Signal, Signalled, Signals},
 };
 
 /// How many signals may wait to be attended to.
 const BACKLOG: usize = 1024;
-
-/// How long to wait before listening is tried again, while Redis is away at the start.
-const RETRY: Duration = Duration::from_millis(200);
 
 /// How long to wait for the first connection, or for others to acknowledge.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -175,8 +172,8 @@ impl Hub {
 
     /// Hears, until dropped.
     pub(super) async fn hear(&self, redis: &Redis, cache: &Cache) {
-        let mut own = listen(redis, &self.channel()).await;
-        let mut common = listen(redis, &self.common_channel()).await;
+        let mut own = redis.listen_patiently(&self.channel()).await;
+        let mut common = redis.listen_patiently(&self.common_channel()).await;
         self.listening.send_replace(true);
         loop {
             tokio::select! {
@@ -275,16 +272,6 @@ impl Acknowledgements<'_> {
 impl Drop for Acknowledgements<'_> {
     fn drop(&mut self) {
         lock(&self.hub.waiting).remove(&self.number);
-    }
-}
-
-async fn listen(redis: &Redis, channel: &str) -> Listener {
-    loop {
-        match redis.listen(channel).await {
-            Ok(listener) => return listener,
-            Err(error) => tracing::warn!(%error, "other replicas cannot be heard yet"),
-        }
-        tokio::time::sleep(RETRY).await;
     }
 }
 

@@ -1,5 +1,4 @@
-//! What a replica does so that others know that it lives, and so that what is
-//! in use does not expire.
+//! What a replica does so that what is in use does not expire.
 
 use std::{
     collections::HashMap,
@@ -9,12 +8,11 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 
-use super::{Inner, LINGER, scripts::Place, scripts::millis};
-use crate::redis::RedisError;
+use super::{Inner, LINGER, scripts::Place};
+use crate::redis::{RedisError, millis};
 
-/// How often a replica says that it lives, and how long that holds.
-const HEARTBEAT: Duration = Duration::from_secs(1);
-const HOLDS: Duration = Duration::from_secs(5);
+/// How often what was looked up is forgotten: a little after it cannot be used.
+const TIDY: Duration = Duration::from_secs(1);
 
 /// How many renewals are under way at once.
 const AT_ONCE: usize = 64;
@@ -68,24 +66,11 @@ impl Drop for Hold {
 }
 
 impl Inner {
-    /// Which replicas have said of late that they live.
-    pub(super) async fn alive(&self) -> Result<Vec<String>, RedisError> {
-        self.replicas(Duration::ZERO).await
-    }
-
-    async fn replicas(&self, holds: Duration) -> Result<Vec<String>, RedisError> {
-        let call = self.scripts.replicas.on(&[self.redis.keys().single("replicas")]);
-        self.redis.call(&call.arg(&*self.replica).arg(millis(holds))).await
-    }
-
-    /// Says that this replica lives, until dropped.
-    pub(super) async fn beat(&self) {
+    /// Forgets what was looked up a while ago, until dropped.
+    pub(super) async fn tidy(&self) {
         loop {
-            if let Err(error) = self.replicas(HOLDS).await {
-                tracing::warn!(%error, "this replica cannot say that it lives");
-            }
+            tokio::time::sleep(TIDY).await;
             self.cache.prune();
-            tokio::time::sleep(HEARTBEAT).await;
         }
     }
 

@@ -20,10 +20,8 @@
 //! owners                           zset    owners with sessions in this shard, by their last expiry
 //! ```
 //!
-//! Besides, `replicas` is a zset of those that live, by the time at which that
-//! is no longer sure; each puts its own off again and again.
-//! A stream that is open is kept by its writer's replica, in the same way; so
-//! nothing of a replica that died stays for long.
+//! A stream that is open is kept by its writer's replica, which puts its expiry
+//! off again and again; so nothing of a replica that died stays for long.
 
 mod cache;
 mod follower;
@@ -44,7 +42,7 @@ use self::{
     cache::Cache,
     hub::Hub,
     keeper::Held,
-    scripts::{Place, Scripts, limited, millis},
+    scripts::{Place, Scripts, limited},
     writer::RedisWriter,
 };
 use super::{
@@ -55,7 +53,7 @@ use crate::{
     auth::{Owner, Principal},
     protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
     random::Random,
-    redis::{Redis, RedisError, cmd, escape},
+    redis::{Redis, RedisError, Replica, cmd, escape, millis},
 };
 
 /// How long a look-up is good for at most.
@@ -87,18 +85,18 @@ struct Inner {
     random: Random,
     limits: SessionLimits,
     scripts: Scripts,
-    replica: Arc<str>,
+    replica: Replica,
     hub: Hub,
     cache: Cache,
     held: Arc<Held>,
 }
 
 impl RedisSessions {
-    /// Those that lie there. Needs a Tokio runtime.
-    pub fn new(redis: Redis, random: Random, limits: SessionLimits) -> Self {
-        let replica: Arc<str> = random.id().into();
+    /// Those that lie in the replica's Redis. Needs a Tokio runtime.
+    pub fn new(replica: Replica, random: Random, limits: SessionLimits) -> Self {
+        let redis = replica.redis().clone();
         let inner = Arc::new(Inner {
-            hub: Hub::new(redis.keys().clone(), Arc::clone(&replica)),
+            hub: Hub::new(redis.keys().clone(), Arc::clone(replica.name())),
             cache: Cache::new(CACHED.min(limits.idle / 8)),
             scripts: Scripts::new(),
             held: Arc::default(),
@@ -107,11 +105,11 @@ impl RedisSessions {
             limits,
             replica,
         });
-        let (hearing, beating, renewing) =
+        let (hearing, tidying, renewing) =
             (Arc::clone(&inner), Arc::clone(&inner), Arc::clone(&inner));
         let tasks = [
             tokio::spawn(async move { hearing.hub.hear(&hearing.redis, &hearing.cache).await }),
-            tokio::spawn(async move { beating.beat().await }),
+            tokio::spawn(async move { tidying.tidy().await }),
             tokio::spawn(async move { renewing.renew().await }),
         ];
         Self { inner, _tasks: tasks.map(AbortOnDropHandle::new) }
@@ -227,7 +225,7 @@ impl Sessions for RedisSessions {
         match inner.call(call).await {
             Ok(_) => {
                 inner.cache.remove(&id);
-                heard.by(&inner.alive().await.unwrap_or_default()).await;
+                heard.by(&inner.replica.alive().await.unwrap_or_default()).await;
                 Ok(true)
             }
             Err(SessionError::NotFound) => Ok(false),
@@ -241,7 +239,7 @@ impl Sessions for RedisSessions {
         let call = inner.place(session).session(&inner.scripts.level).arg(record::level(level));
         inner.call(call.arg(inner.hub.common_channel()).arg(notice)).await?;
         inner.cache.remove(&session.id);
-        heard.by(&inner.alive().await.unwrap_or_default()).await;
+        heard.by(&inner.replica.alive().await.unwrap_or_default()).await;
         Ok(())
     }
 
@@ -272,7 +270,7 @@ impl Sessions for RedisSessions {
         let hold = inner.held.hold(&place, Some(&stream));
         let open = place.session(&inner.scripts.open).arg(&*stream).arg(most);
         let open = open.arg(millis(inner.limits.replay)).arg(millis(LINGER));
-        let open = open.arg(&*inner.replica).arg(serde_json::json!(call).to_string());
+        let open = open.arg(&**inner.replica.name()).arg(serde_json::json!(call).to_string());
         if inner.call(open).await?[0] == "many" {
             return Err(SessionError::too_many_streams(most));
         }

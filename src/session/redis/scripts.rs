@@ -1,10 +1,10 @@
 //! The steps that must be taken as one, and the keys that they work on.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
     auth::Owner,
-    redis::{Call, Keys, Script, Shard, escape},
+    redis::{Call, Keys, Script, Shard, escape, millis},
     session::SessionLimits,
 };
 
@@ -22,14 +22,13 @@ pub(super) struct Scripts {
     pub(super) level: Script,
     pub(super) look: Script,
     pub(super) open: Script,
-    pub(super) replicas: Script,
     pub(super) seen: Script,
     pub(super) subscribe: Script,
 }
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let script = |code| Script::new(&[include_str!("common.lua"), code].concat());
+        let script = |code| Script::timed(&[include_str!("common.lua"), code]);
         Self {
             announce: script(include_str!("announce.lua")),
             append: script(include_str!("append.lua")),
@@ -43,7 +42,6 @@ impl Scripts {
             level: script(include_str!("level.lua")),
             look: script(include_str!("look.lua")),
             open: script(include_str!("open.lua")),
-            replicas: Script::new(include_str!("replicas.lua")),
             seen: script(include_str!("seen.lua")),
             subscribe: script(include_str!("subscribe.lua")),
         }
@@ -109,9 +107,4 @@ impl Place {
 pub(super) fn limited<'a>(call: Call<'a>, limits: &SessionLimits) -> Call<'a> {
     let call = call.arg(limits.events_per_stream).arg(limits.bytes_per_stream);
     call.arg(millis(limits.message_age))
-}
-
-/// At most a hundred thousand years: Lua counts whole numbers up to 2^53.
-pub(super) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }

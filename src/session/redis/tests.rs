@@ -17,7 +17,7 @@ use crate::{
     auth::Principal,
     protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    redis::{Redis, RedisSettings, cmd, testing::RedisServer, testing_cluster::cluster},
+    redis::{Redis, RedisSettings, Replica, cmd, testing::RedisServer, testing_cluster::cluster},
     session::{Session, SessionLimits, Sessions, contract, contract::Harness},
 };
 
@@ -48,7 +48,8 @@ impl OnRedis {
     }
 
     async fn replica(&self, installation: u32, limits: SessionLimits) -> RedisSessions {
-        RedisSessions::new(self.redis(installation).await, Random::system(), limits)
+        let replica = Replica::join(self.redis(installation).await, &Random::system());
+        RedisSessions::new(replica, Random::system(), limits)
     }
 }
 

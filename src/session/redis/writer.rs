@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use super::{
     Inner, LINGER, PATIENCE, RETRY,
     keeper::Hold,
-    scripts::{Place, limited, millis},
+    scripts::{Place, limited},
 };
 use crate::{
     protocol::RequestId,
+    redis::millis,
     session::{EventId, SessionError, StreamWriter},
 };
 
@@ -110,7 +111,7 @@ impl Drop for RedisWriter {
             let begin = Instant::now();
             // Later, nothing is left of it.
             while begin.elapsed() < inner.limits.replay + LINGER {
-                if inner.close(&place, &stream, &inner.replica, &last_words).await.is_ok() {
+                if inner.close(&place, &stream, inner.replica.name(), &last_words).await.is_ok() {
                     break;
                 }
                 tokio::time::sleep(RETRY).await;

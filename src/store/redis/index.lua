@@ -1,18 +1,6 @@
 -- What the other scripts share; it stands before each of them.
 -- migrations/0001_resources.lua says what the keys are.
 
--- The time of the server, in milliseconds: one clock for all replicas, and the
--- one by which keys expire.
-local function time()
-  local now = redis.call('TIME')
-  return tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
-end
-
--- Lua would write large numbers with an exponent.
-local function digits(number)
-  return string.format('%.0f', number)
-end
-
 -- The index of an owner. `env` has: shard, channel, linger, now.
 local function index_of(env, owner)
   return {

@@ -15,7 +15,6 @@ mod upload;
 use std::{
     error::Error,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -294,8 +293,4 @@ fn unavailable(error: RedisError) -> StoreError {
         ),
         error => StoreError::Unavailable { backend: NAME, source: error.into() },
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

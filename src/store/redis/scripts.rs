@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Inner, entry, events, millis, unavailable,
+    Inner, entry, events, unavailable,
     upload::{Pieces, Rest},
 };
 use crate::{
     auth::Owner,
     redis::{
         Call, FromRedisValue, Keys, ParsingError, Pipeline, RedisError, Script, Shard, Value,
-        escape, layout, layout::Layout,
+        escape, layout, layout::Layout, millis,
     },
     store::{ChangeKind, Committed, Draft, Entry, Placement, ResourceUri, StoreError},
 };
@@ -26,9 +26,6 @@ const LINGER: Duration = Duration::from_secs(60);
 /// How many expired resources are pruned in one step: some milliseconds.
 pub(super) const BATCH: usize = 500;
 
-/// Lua counts whole numbers up to 2^53; this is a hundred thousand years.
-const LONGEST: u64 = 1 << 52;
-
 #[derive(Debug)]
 pub(super) struct Scripts {
     commit: Script,
@@ -40,7 +37,7 @@ pub(super) struct Scripts {
 
 impl Scripts {
     pub(super) fn new(keys: &Keys, layout: &Layout) -> Self {
-        let script = |code| Script::new(&[include_str!("index.lua"), code].concat());
+        let script = |code| Script::timed(&[include_str!("index.lua"), code]);
         Self {
             commit: script(include_str!("commit.lua")),
             delete: script(include_str!("delete.lua")),
@@ -141,7 +138,7 @@ impl Inner {
             Placement::Create { ttl, .. } => (Some(*ttl), false),
             Placement::Update { ttl } => (*ttl, true),
         };
-        let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).min(LONGEST).to_string());
+        let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
         let (inline, mut first) = match rest {
             Rest::Inline(pieces) => (pieces, None),
             Rest::Before(pipeline) => (Pieces::default(), Some(pipeline)),

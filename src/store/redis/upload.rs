@@ -7,10 +7,10 @@ use bytes::Bytes;
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Inner, entry, millis, unavailable};
+use super::{Inner, entry, unavailable};
 use crate::{
     auth::Owner,
-    redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, pipe},
+    redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, millis, pipe},
     store::{Committed, Draft, Packed, StoreError, Upload, blocks::BLOCK_BYTES},
 };
 

@@ -6,6 +6,7 @@ mod failure;
 mod random;
 mod signals;
 mod streams;
+mod tasks;
 
 use std::{
     path::{Path, PathBuf},

@@ -23,7 +23,12 @@ impl Modern {
 
     /// A client that can do that.
     pub(crate) fn able(server: &Server, capabilities: Value) -> Self {
-        Self { capabilities, ..Self::at(&server.url) }
+        Self::at(&server.url).with(capabilities)
+    }
+
+    /// The same client, able to do that.
+    pub(crate) fn with(self, capabilities: Value) -> Self {
+        Self { capabilities, ..self }
     }
 
     /// A client with a token.

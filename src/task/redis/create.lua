@@ -1,0 +1,14 @@
+-- Begins a task: KEYS[2], all of its owner's; the id, ttl, most, runner.
+local id, ttl, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', digits(now))
+if redis.call('ZCARD', KEYS[2]) >= most then
+  return { 'many' }
+end
+local till = now + ttl
+redis.call('HSET', KEYS[1], 'created', digits(now), 'updated', digits(now), 'ttl', digits(ttl), 'runner', ARGV[4])
+redis.call('PEXPIREAT', KEYS[1], digits(till))
+redis.call('ZADD', KEYS[2], digits(till), id)
+if redis.call('PTTL', KEYS[2]) < ttl then
+  redis.call('PEXPIREAT', KEYS[2], digits(till))
+end
+return { 'ok', digits(now) }

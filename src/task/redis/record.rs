@@ -1,0 +1,82 @@
+//! A task as it is written down.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    clock::Timestamp,
+    protocol::Fault,
+    task::{TaskEnd, TaskState, TaskView},
+};
+
+pub(super) struct Record {
+    created: Timestamp,
+    updated: Timestamp,
+    ttl: Duration,
+    message: Option<String>,
+    questions: BTreeMap<String, Value>,
+    pub(super) answers: Vec<(String, Value)>,
+    end: Option<TaskEnd>,
+    pub(super) runner: String,
+    /// Whether the runner was missing before.
+    pub(super) doubted: bool,
+}
+
+impl Record {
+    /// From the fields of its hash: none where there is no task.
+    pub(super) fn read(mut fields: HashMap<String, String>) -> Result<Option<Self>, Fault> {
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        let end = fields.remove("end").map(|end| serde_json::from_str(&end)).transpose();
+        let (mut questions, mut answers) = (BTreeMap::new(), Vec::new());
+        for (field, value) in &fields {
+            let json = || serde_json::from_str(value).map_err(|_| damaged());
+            if let Some(key) = field.strip_prefix("question:") {
+                questions.insert(key.to_owned(), json()?);
+            } else if let Some(key) = field.strip_prefix("answer:") {
+                answers.push((key.to_owned(), json()?));
+            }
+        }
+        let number = |field| fields.get(field).and_then(|n| n.parse().ok()).ok_or_else(damaged);
+        Ok(Some(Self {
+            created: Timestamp::from_millis(number("created")?),
+            updated: Timestamp::from_millis(number("updated")?),
+            ttl: Duration::from_millis(number("ttl")?),
+            message: fields.get("message").cloned(),
+            questions,
+            answers,
+            end: end.map_err(|_| damaged())?,
+            runner: fields.get("runner").cloned().ok_or_else(damaged)?,
+            doubted: fields.contains_key("doubted"),
+        }))
+    }
+
+    pub(super) fn runs(&self) -> bool {
+        self.end.is_none()
+    }
+
+    pub(super) fn view(self, id: &str, poll: Duration) -> TaskView {
+        let Self { created, updated, ttl, message, questions, end, .. } = self;
+        let state = match end {
+            Some(end) => TaskState::Ended(end),
+            None if questions.is_empty() => TaskState::Working,
+            None => TaskState::InputRequired(questions),
+        };
+        TaskView { id: id.into(), state, message, created, updated, ttl, poll }
+    }
+}
+
+pub(super) fn end(end: &TaskEnd) -> String {
+    // It came as JSON, or has words alone.
+    serde_json::to_string(end).unwrap_or_default()
+}
+
+pub(super) fn damaged() -> Fault {
+    tracing::error!("a task in Redis cannot be read");
+    Fault::Internal("This task cannot be read. Call the tool again.".into())
+}
