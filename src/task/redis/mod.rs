@@ -139,8 +139,6 @@ impl Tasks for RedisTasks {
         let (inner, limits) = (&self.inner, &self.limits);
         let id: Arc<str> = self.random.id().into();
         let place = inner.place(owner, &id);
-        // Held before it is there, so that nothing that is told of it is missed.
-        let run = RedisRun::new(Arc::clone(inner), place.clone(), Arc::clone(&id), limits.ttl);
         let call = place.among_all(&inner.scripts.create).arg(&*id);
         let call = call.arg(millis(limits.ttl)).arg(limits.per_owner);
         let answer = inner.call(call.arg(&**inner.replica.name())).await?;
@@ -149,6 +147,8 @@ impl Tasks for RedisTasks {
             _ => return Err(too_many(limits.per_owner)),
         };
         let created = created.ok_or_else(record::damaged)?;
+        // Only now: one that is looked for and not there has ended. Nobody knows of it yet.
+        let run = RedisRun::new(Arc::clone(inner), place, Arc::clone(&id), limits.ttl);
         let view = TaskView {
             id,
             state: TaskState::Working,
