@@ -13,19 +13,16 @@ pub(super) fn takes(headers: &HeaderMap) -> Takes {
         said_anything = true;
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let media = parts.next().unwrap_or_default();
             let refused = parts.any(|p| {
                 p.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0))
             });
             if refused {
                 continue;
             }
-            match media.as_str() {
-                "*/*" => takes = Takes { message: true, stream: true },
-                "application/json" | "application/*" => takes.message = true,
-                "text/event-stream" | "text/*" => takes.stream = true,
-                _ => {}
-            }
+            let is = |names: [&str; 2]| names.iter().any(|name| name.eq_ignore_ascii_case(media));
+            takes.message |= media == "*/*" || is(["application/json", "application/*"]);
+            takes.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
         }
     }
     if said_anything { takes } else { Takes { message: true, stream: true } }

@@ -2,14 +2,10 @@
 //! refused for want of a token says what token it takes (RFC 6750, 3;
 //! RFC 9728, 5.1).
 
-use std::{fmt::Write, sync::Arc};
+use std::fmt::Write;
 
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, header, request::Parts};
 
 use super::{
     Endpoint, Protected,
@@ -20,35 +16,33 @@ use crate::{
     era::Era,
 };
 
-/// Finds out who calls; the [`Identity`] goes on with the request.
-pub(super) async fn check(
-    State(endpoint): State<Arc<Endpoint>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let identity = match identify(&endpoint, request.headers()).await {
-        Ok(identity) => identity,
-        Err(error) => {
-            audit::refused_unknown(&what(&request), &error);
-            return refuse(&error, endpoint.protected.as_ref());
-        }
-    };
-    if let Err(limited) = endpoint.dispatcher.principals().request(&identity) {
-        audit::refused(&identity, &what(&request), &limited);
-        return refusal::fault(None, &limited.into(), Era::Legacy);
-    }
-    request.extensions_mut().insert(identity);
-    let mut response = next.run(request).await;
+/// Finds out who calls.
+///
+/// # Errors
+/// The answer to whoever may not.
+pub(super) async fn check(endpoint: &Endpoint, head: &Parts) -> Result<Identity, Box<Response>> {
+    let identity = identify(endpoint, &head.headers).await.map_err(|error| {
+        audit::refused_unknown(&what(head), &error);
+        refuse(&error, endpoint.protected.as_ref())
+    })?;
+    endpoint.dispatcher.principals().request(&identity).map_err(|limited| {
+        audit::refused(&identity, &what(head), &limited);
+        refusal::fault(None, &limited.into(), Era::Legacy)
+    })?;
+    Ok(identity)
+}
+
+/// Says which scopes it takes, where it takes more than the token has.
+pub(super) fn challenge(endpoint: &Endpoint, response: &mut Response) {
     if let Some(StepUp(scope)) = response.extensions_mut().remove() {
         let challenge = Challenge::new(endpoint.protected.as_ref()).error("insufficient_scope");
-        challenge.scope(&scope).put_on(&mut response);
+        challenge.scope(&scope).put_on(response);
     }
-    response
 }
 
 /// For the audit log. Without the query, which may have a token in it.
-fn what(request: &Request) -> String {
-    format!("{} {}", request.method(), request.uri().path())
+fn what(head: &Parts) -> String {
+    format!("{} {}", head.method, head.uri.path())
 }
 
 async fn identify(endpoint: &Endpoint, headers: &HeaderMap) -> Result<Identity, AuthError> {

@@ -1,14 +1,9 @@
 //! Bodies: a request's is read, bounded in size and in time, before anything
 //! looks at it; a response's is a message as the era encoded it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use axum::{
-    body::Body,
-    extract::{Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
+use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
@@ -23,16 +18,12 @@ use crate::era::Encoded;
 const SLOWEST: u32 = 16 << 10;
 
 /// Refuses a body that says it is too large, before anything else is done for it.
-pub(super) async fn size(
-    State(endpoint): State<Arc<Endpoint>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) fn check_size(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Refusal> {
     let most = endpoint.options().body_bytes;
-    if announced(request.headers()).is_some_and(|length| length > most as u64) {
-        return Refusal::TooLarge(most).into_response();
+    if announced(headers).is_some_and(|length| length > most as u64) {
+        return Err(Refusal::TooLarge(most));
     }
-    next.run(request).await
+    Ok(())
 }
 
 fn announced(headers: &HeaderMap) -> Option<u64> {

@@ -2,12 +2,8 @@
 //! origins may call at all is decided before, in `guard`; a request of no page
 //! is left as it is.
 
-use axum::{
-    extract::Request,
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 /// What a page may read of an answer, beside what it always may.
 const EXPOSED: &str =
@@ -18,22 +14,24 @@ const ASKS_FOR_PRIVATE: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const ALLOWS_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Answers preflights, which bear no token, and tells pages what they may see
-/// of other answers, refusals among them.
-pub(super) async fn allow(request: Request, next: Next) -> Response {
-    let asked = request.headers();
-    let Some(origin) = asked.get(header::ORIGIN).cloned() else { return next.run(request).await };
-    let is_preflight = request.method() == Method::OPTIONS
-        && asked.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = if is_preflight { preflight(asked) } else { next.run(request).await };
+/// Tells a page what it may see of an answer, refusals among them.
+pub(super) fn tell_page(asked: &HeaderMap, response: &mut Response) {
+    let Some(origin) = asked.get(header::ORIGIN) else { return };
     let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
-    response
 }
 
-fn preflight(asked: &HeaderMap) -> Response {
+/// The answer to a page that asks what it may send, which bears no token.
+pub(super) fn preflight(head: &Parts) -> Option<Response> {
+    let asked = &head.headers;
+    let is_preflight = head.method == Method::OPTIONS
+        && asked.contains_key(header::ORIGIN)
+        && asked.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if !is_preflight {
+        return None;
+    }
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE");
@@ -48,5 +46,5 @@ fn preflight(asked: &HeaderMap) -> Response {
     if asked.contains_key(ASKS_FOR_PRIVATE) {
         headers.insert(ALLOWS_PRIVATE, HeaderValue::from_static("true"));
     }
-    response
+    Some(response)
 }

@@ -1,10 +1,7 @@
 //! The endpoint: reads a request, decides its era, and hands it on.
 
-use std::sync::Arc;
-
 use axum::{
     body::Body,
-    extract::{Extension, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, Method, StatusCode};
@@ -29,12 +26,12 @@ pub(super) struct Received<'a> {
 
 /// Takes one message.
 pub(super) async fn post(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(identity): Extension<Identity>,
-    headers: HeaderMap,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
     body: Body,
+    identity: Identity,
 ) -> Response {
-    let mut takes = accept::takes(&headers);
+    let mut takes = accept::takes(headers);
     if !takes.message && !takes.stream {
         return Refusal::NotAcceptable.into_response();
     }
@@ -44,11 +41,11 @@ pub(super) async fn post(
         }
         takes.stream = false;
     }
-    let body = match body::read(&headers, body, &endpoint.options()).await {
+    let body = match body::read(headers, body, &endpoint.options()).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    let version = header(&headers, VERSION);
+    let version = header(headers, VERSION);
     let by_header = Era::of(&Meta::default(), version);
     let message = match parse(&body) {
         Ok(message) => message,
@@ -65,18 +62,17 @@ pub(super) async fn post(
                 }
             };
             let (id, era) = (request.id.clone(), Era::of(&meta, version));
-            let received = Received { headers: &headers, request, meta, identity, takes };
+            let received = Received { headers, request, meta, identity, takes };
             let answered = match era {
-                Era::Modern => modern::answer(&endpoint, received).await,
-                Era::Legacy => legacy::answer(&endpoint, received).await,
+                Era::Modern => modern::answer(endpoint, received).await,
+                Era::Legacy => legacy::answer(endpoint, received).await,
             };
             answered.unwrap_or_else(|fault| refusal::fault(Some(&id), &fault, era))
         }
         // 2026-07-28 defines no notification that a client sends over HTTP.
         Message::Notification { .. } if by_header == Era::Modern => accepted(()),
         Message::Notification { method, params } => {
-            let taken =
-                legacy::notification(&endpoint, &headers, &method, &params, &identity).await;
+            let taken = legacy::notification(endpoint, headers, &method, &params, &identity).await;
             taken.map_or_else(refused, accepted)
         }
         Message::Response { id, .. } if by_header == Era::Modern => {
@@ -84,53 +80,44 @@ pub(super) async fn post(
             refusal::fault(Some(&id), &fault, by_header)
         }
         Message::Response { id, outcome } => {
-            let taken = legacy::response(&endpoint, &headers, &id, outcome, &identity).await;
+            let taken = legacy::response(endpoint, headers, &id, outcome, &identity).await;
             taken.map_or_else(refused, accepted)
         }
     }
 }
 
 /// Opens a stream of the legacy era, new or resumed.
-pub(super) async fn get(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(identity): Extension<Identity>,
-    method: Method,
-    headers: HeaderMap,
-) -> Response {
-    // It comes here, too, and would take the stream from whoever follows it.
-    if method == Method::HEAD {
-        return other_method(method).await;
-    }
-    if let Some(refusal) = refuse_modern(&Method::GET, &headers) {
+pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
+    if let Some(refusal) = refuse_modern(&Method::GET, headers) {
         return refusal;
     }
-    if !accept::takes(&headers).stream {
+    if !accept::takes(headers).stream {
         return Refusal::NotAcceptable.into_response();
     }
-    legacy::connect(&endpoint, &headers, &identity).await.unwrap_or_else(refused)
+    legacy::connect(endpoint, headers, identity).await.unwrap_or_else(refused)
 }
 
 /// Ends a session of the legacy era.
 pub(super) async fn delete(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(identity): Extension<Identity>,
-    headers: HeaderMap,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    identity: &Identity,
 ) -> Response {
-    if let Some(refusal) = refuse_modern(&Method::DELETE, &headers) {
+    if let Some(refusal) = refuse_modern(&Method::DELETE, headers) {
         return refusal;
     }
-    let ended = legacy::end(&endpoint, &headers, &identity).await;
+    let ended = legacy::end(endpoint, headers, identity).await;
     ended.map_or_else(refused, |()| StatusCode::NO_CONTENT.into_response())
 }
 
 /// Whatever else HTTP knows.
-pub(super) async fn other_method(method: Method) -> Response {
+pub(super) fn other_method(method: &Method) -> Response {
     Refusal::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
         .into_response()
 }
 
 /// Somewhere else.
-pub(super) async fn other_path(State(endpoint): State<Arc<Endpoint>>) -> Response {
+pub(super) fn other_path(endpoint: &Endpoint) -> Response {
     Refusal::Path(endpoint.options().path.clone()).into_response()
 }
 

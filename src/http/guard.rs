@@ -2,14 +2,10 @@
 //! somebody's browser must not reach a server that only listens locally
 //! (2026-07-28, Streamable HTTP: Security & Endpoint).
 
-use std::{net::IpAddr, sync::Arc};
+use std::{borrow::Cow, net::IpAddr};
 
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, Uri, header};
+use axum::extract::Request;
+use http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{Endpoint, refusal::Refusal};
 
@@ -44,25 +40,25 @@ impl AllowedHosts {
     }
 
     fn allows_host(&self, host: &str) -> bool {
-        let host = without_port(host).to_ascii_lowercase();
-        is_loopback(&host) || self.hosts.contains(&host)
+        let host = without_port(host);
+        is_loopback(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
-        let origin = origin.to_ascii_lowercase();
-        if self.origins.contains(&origin) {
+        if self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
             return true;
         }
         // An origin without a scheme, `null` among them, names no page of ours.
         let Some((scheme, host)) = origin.split_once("://") else { return false };
-        matches!(scheme, "http" | "https") && self.allows_host(host)
+        let is_page = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
+        is_page && self.allows_host(host)
     }
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = match headers.get(header::HOST) {
             Some(host) => text(host),
             // HTTP/2 names it in the request's target.
-            None => uri.authority().map(ToString::to_string).unwrap_or_default(),
+            None => uri.authority().map_or("", |authority| authority.as_str()).into(),
         };
         if !self.allows_host(&host) {
             return Err(Refusal::Host(host.chars().take(80).collect()));
@@ -82,31 +78,17 @@ impl AllowedHosts {
 }
 
 /// Refuses requests for other names.
-pub(super) async fn host(
-    State(endpoint): State<Arc<Endpoint>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    match endpoint.options().hosts.check_host(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
+pub(super) fn host(endpoint: &Endpoint, request: &Request) -> Result<(), Refusal> {
+    endpoint.options().hosts.check_host(request.uri(), request.headers())
 }
 
 /// Refuses requests from other pages.
-pub(super) async fn origin(
-    State(endpoint): State<Arc<Endpoint>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    match endpoint.options().hosts.check_origin(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
+pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Refusal> {
+    endpoint.options().hosts.check_origin(headers)
 }
 
-fn text(value: &http::HeaderValue) -> String {
-    String::from_utf8_lossy(value.as_bytes()).into_owned()
+fn text(value: &HeaderValue) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.as_bytes())
 }
 
 fn without_port(host: &str) -> &str {
@@ -118,7 +100,8 @@ fn without_port(host: &str) -> &str {
 
 fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! Streamable HTTP: the only user of axum. The routes and the order of what
-//! stands before them are here, in one view.
+//! Streamable HTTP: the only user of axum. The routes are here; what stands
+//! before them, in its order, is in `gate`.
 
 mod accept;
 mod bearer;
 mod body;
 mod cors;
 mod endpoint;
+mod gate;
 mod guard;
 mod health;
 mod legacy;
@@ -116,28 +117,12 @@ pub(crate) fn service(endpoint: Arc<Endpoint>) -> Router {
 /// The endpoint as a router of its own, to be served or nested.
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
-    let methods = routing::post(endpoint::post)
-        .get(endpoint::get)
-        .delete(endpoint::delete)
-        .fallback(endpoint::other_method);
-    // Of several layers, the last one added comes first. In the order in which
-    // a request meets them: it is named and measured; a panic anywhere is an
-    // answer; Host; Origin; what
-    // pages are told of it, preflights among it; size; bearer; and only then is
-    // the body read and parsed.
-    let observe = middleware::from_fn_with_state(Arc::clone(&endpoint), observe::request);
-    let host = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::host);
-    let origin = middleware::from_fn_with_state(Arc::clone(&endpoint), guard::origin);
-    let size = middleware::from_fn_with_state(Arc::clone(&endpoint), body::size);
-    let bearer = middleware::from_fn_with_state(Arc::clone(&endpoint), bearer::check);
+    let gate = middleware::from_fn_with_state(Arc::clone(&endpoint), gate::every_path);
     Router::new()
-        .route(&path, methods.layer(bearer).layer(size).layer(middleware::from_fn(cors::allow)))
-        .fallback(endpoint::other_path)
-        .layer(origin)
+        .route(&path, routing::any(gate::endpoint_path))
+        .fallback(gate::other_path)
         // Public documents: pages of any origin may read them.
         .merge(well_known::routes(&endpoint))
-        .layer(host)
-        .layer(CatchPanicLayer::custom(refusal::panicked))
-        .layer(observe)
+        .layer((gate, CatchPanicLayer::custom(refusal::panicked)))
         .with_state(endpoint)
 }

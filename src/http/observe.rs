@@ -1,13 +1,7 @@
 //! Gives each request a name and measures it: outermost of all, so that
 //! whatever is refused within is seen as well.
 
-use std::sync::Arc;
-
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::Response,
-};
+use axum::{extract::Request, response::Response};
 use http::{HeaderName, HeaderValue, Method};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -22,9 +16,9 @@ const MOST_ID: usize = 64;
 /// Names it in the log and in the answer, by the name that a proxy has given
 /// it or by one of ours.
 pub(super) async fn request(
-    State(endpoint): State<Arc<Endpoint>>,
+    endpoint: &Endpoint,
     request: Request,
-    next: Next,
+    serve: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let is_fit = |id: &&str| {
@@ -34,7 +28,7 @@ pub(super) async fn request(
     let id = given.filter(is_fit).map_or_else(|| endpoint.random.id(), str::to_owned);
     let mut measured = Measured::new(request.method());
     let span = tracing::error_span!("request", request = %id);
-    let mut response = next.run(request).instrument(span).await;
+    let mut response = serve(request).instrument(span).await;
     measured.status = response.status().as_u16();
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);

@@ -1,0 +1,81 @@
+//! What a request meets before anything is done for it, in one view and in
+//! this order: it is named and measured; a panic anywhere behind is an answer;
+//! Host; on the endpoint's own path also Origin, what pages are told of it
+//! (preflights among it), size and bearer. Only then is the body read and
+//! parsed.
+//!
+//! Functions rather than layers: each layer would clone all that lie within
+//! it, for every request.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{Method, request::Parts};
+
+use super::{Endpoint, bearer, body, cors, endpoint, guard, observe};
+
+/// Of every path. What stands between this and the routes catches panics.
+pub(super) async fn every_path(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    observe::request(&endpoint, request, async |request| match guard::host(&endpoint, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    })
+    .await
+}
+
+/// Of the endpoint's path.
+pub(super) async fn endpoint_path(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(refusal) = guard::origin(&endpoint, &head.headers) {
+        return refusal.into_response();
+    }
+    let mut response = match cors::preflight(&head) {
+        Some(response) => response,
+        None => admit(&endpoint, &head, body).await,
+    };
+    cors::tell_page(&head.headers, &mut response);
+    response
+}
+
+/// Of what does not only ask what it may send.
+async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
+    if let Err(refusal) = body::check_size(endpoint, &head.headers) {
+        return refusal.into_response();
+    }
+    let identity = match bearer::check(endpoint, head).await {
+        Ok(identity) => identity,
+        Err(refused) => return *refused,
+    };
+    let headers = &head.headers;
+    let mut response = match head.method {
+        Method::POST => endpoint::post(endpoint, headers, body, identity).await,
+        Method::GET => endpoint::get(endpoint, headers, &identity).await,
+        Method::DELETE => endpoint::delete(endpoint, headers, &identity).await,
+        _ => endpoint::other_method(&head.method),
+    };
+    bearer::challenge(endpoint, &mut response);
+    response
+}
+
+/// Somewhere else.
+pub(super) async fn other_path(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
+    match guard::origin(&endpoint, request.headers()) {
+        Ok(()) => endpoint::other_path(&endpoint),
+        Err(refusal) => refusal.into_response(),
+    }
+}
