@@ -18,13 +18,14 @@ use crate::{
 /// The span of a call. At the level of errors, so that each line of log about
 /// the call bears its id whatever is logged.
 pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
-    let name = method.as_str();
+    let (name, tool) = (method.as_str(), tool.map(short));
+    let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
     let span = tracing::error_span!(
         "call",
-        otel.name = name,
+        otel.name = format_args!("{name}{gap}{called}"),
         otel.kind = "server",
         mcp.method.name = name,
-        gen_ai.tool.name = Empty,
+        gen_ai.tool.name = tool,
         error.type = Empty,
         call = id,
     );
@@ -34,10 +35,6 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
         carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
         // It fails where nobody traces.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
-    }
-    if let Some(tool) = tool {
-        span.record("gen_ai.tool.name", short(tool));
-        span.record("otel.name", format!("{name} {}", short(tool)));
     }
     span
 }

@@ -1,6 +1,7 @@
 //! What an operator sees of the process: logs, on standard error only, because
 //! standard output may carry the protocol; metrics; traces.
 
+mod fields;
 mod metrics;
 mod traces;
 
@@ -46,7 +47,7 @@ pub fn init(options: &Options) {
         lines.json().flatten_event(true).with_filter(level).boxed()
     } else {
         let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        lines.with_ansi(is_terminal).with_filter(level).boxed()
+        lines.fmt_fields(fields::Fields).with_ansi(is_terminal).with_filter(level).boxed()
     };
     let tracer = options.traces.as_ref().map(Traces::tracer).transpose();
     let (tracer, problem) = match tracer {
