@@ -19,7 +19,7 @@ enum Source {
 }
 
 impl Random {
-    /// The operating system's generator.
+    /// A cryptographic generator, seeded by the operating system.
     pub fn system() -> Self {
         Self(Source::System)
     }
@@ -37,10 +37,12 @@ impl Random {
     pub fn id(&self) -> String {
         match &self.0 {
             Source::System => {
-                let mut bytes = [0u8; 16];
+                // A generator of this thread's, seeded by the operating system again and
+                // again: each request has ids, and asking that each time takes longer than
+                // much of what else there is to do.
                 #[allow(clippy::disallowed_methods, reason = "the one place that asks")]
-                getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-                format!("{:032x}", u128::from_be_bytes(bytes))
+                let bits: u128 = rand::random();
+                format!("{bits:032x}")
             }
             Source::Counting(next) => format!("{:032x}", next.fetch_add(1, Ordering::Relaxed)),
         }

@@ -191,7 +191,7 @@ fn one_module_speaks_http_and_two_ask_the_machine() {
         ("hyper", &["http"]),
         ("SystemTime", &["clock"]),
         ("Utc::now", &[]),
-        ("getrandom::", &["random"]),
+        ("rand::", &["random"]),
     ];
     for (file, text) in sources() {
         let path = module_path(&file);
