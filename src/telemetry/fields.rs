@@ -1,6 +1,6 @@
 //! How fields stand in a line of log that people read.
 
-use std::fmt::{self, Debug};
+use std::fmt::{self, Debug, Write};
 
 use tracing::field::{Field, Visit};
 use tracing_subscriber::{
@@ -53,7 +53,6 @@ impl Visit for Line<'_> {
         if field.name() == "message" {
             return self.record_debug(field, &format_args!("{value}"));
         }
-        // What could end the line or pass for another field is escaped.
         let is_plain = value.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\');
         self.field(field, |writer| {
             if !is_plain {
@@ -66,7 +65,23 @@ impl Visit for Line<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.field(field, |writer| write!(writer, "{value:?}"));
+        self.field(field, |writer| write!(OneLine(writer), "{value:?}"));
+    }
+}
+
+/// Escapes what could end the line, or change how a terminal shows it.
+struct OneLine<'a, 'writer>(&'a mut Writer<'writer>);
+
+impl Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(char::is_control) {
+            self.0.write_str(&rest[..at])?;
+            let mut after = rest[at..].chars();
+            after.next().into_iter().try_for_each(|c| write!(self.0, "{}", c.escape_debug()))?;
+            rest = after.as_str();
+        }
+        self.0.write_str(rest)
     }
 }
 
