@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Caller, Harness, in_pieces, long_text, noise};
+use super::{Caller, Harness, in_pieces, lasting, long_text, noise};
 use crate::store::{Block, Content, Details, Found, Kind, WindowEnd, blocks::BLOCK_BYTES};
 
 /// Text of any characters is read back byte for byte, as `text/plain`.
@@ -57,6 +57,21 @@ pub async fn empty_content_is_content(harness: &dyn Harness) {
         let window = found.bytes_from(0, 10).await.expect("it can be read");
         assert_eq!((window.bytes.len(), window.end), (0, WindowEnd::Content));
     }
+}
+
+/// What is empty is replaced, deleted and expires like all else.
+pub async fn empty_content_can_go_again(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    alice.put("test://a", "").await;
+    alice.put("test://a", "").await;
+    assert!(alice.delete("test://a").await, "it was there");
+    alice.create("test://b", "", lasting(harness.tick())).await;
+    harness.pass(harness.tick()).await;
+    alice.sees_nothing_at("test://b").await;
+    // Whoever writes next finds it expired.
+    alice.put("test://b", "").await;
+    assert!(alice.delete("test://b").await, "it was there");
+    assert!(alice.list("").await.is_empty());
 }
 
 /// Text of many blocks that arrives cut inside characters is read back whole,

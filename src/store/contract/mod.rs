@@ -108,6 +108,7 @@ macro_rules! store_contract {
                 json_comes_back_equal_and_says_what_it_is,
                 bytes_come_back_as_they_went_in,
                 empty_content_is_content,
+                empty_content_can_go_again,
                 long_text_in_pieces_comes_back_whole,
                 long_bytes_in_pieces_come_back_whole,
                 size_lines_and_digest_are_those_of_the_content,

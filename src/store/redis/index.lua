@@ -33,7 +33,8 @@ local function forget(index, uri)
   redis.call('ZREM', index.expiries, uri)
   local size = tonumber(redis.call('HGET', index.sizes, uri) or '0')
   redis.call('HDEL', index.sizes, uri)
-  redis.call('HINCRBY', index.sizes, '', digits(-size))
+  -- Not the negated size: of nothing that is -0, which is no integer there.
+  redis.call('HINCRBY', index.sizes, '', digits(0 - size))
 end
 
 -- Takes out of the index what has expired, at most so many, and tells it: so
