@@ -22,6 +22,7 @@ use crate::{
     stdio::Stdio,
     store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
     task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
+    telemetry::Stock,
 };
 
 pub(crate) use self::door::Door;
@@ -236,6 +237,11 @@ impl App {
     /// Where its resources lie.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// What it keeps, for metrics.
+    pub fn stock(&self) -> Stock {
+        Stock::new(self.store.clone(), Arc::clone(&self.sessions), &self.random)
     }
 
     /// The time it goes by.

@@ -12,7 +12,7 @@ use crate::{
     http::{self, ServeLimits},
     registry::{BuildError, Registry},
     shutdown,
-    telemetry::{self, Metrics},
+    telemetry::{self, Metrics, Stock},
 };
 
 pub(super) async fn serve(
@@ -61,7 +61,8 @@ pub(super) async fn serve(
     };
     let _reload = AbortOnDropHandle::new(reload);
     eprintln!("larder listening on {scheme}://{address}{path}");
-    let _collected = match metrics.map(|(listener, address)| collect(listener, address)) {
+    let stock = app.stock();
+    let _collected = match metrics.map(|(listener, address)| collect(listener, address, stock)) {
         Some(Err(problem)) => return fail(1, &problem),
         collected => collected,
     };
@@ -83,10 +84,17 @@ async fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketA
 fn collect(
     listener: TcpListener,
     address: SocketAddr,
+    stock: Stock,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
-    let shown = metrics.clone();
-    let router = http::metrics_router(move || shown.render());
+    let shown = Arc::new((metrics.clone(), stock));
+    let router = http::metrics_router(move || {
+        let shown = Arc::clone(&shown);
+        async move {
+            shown.1.measure().await;
+            shown.0.render()
+        }
+    });
     eprintln!("larder metrics on http://{address}/metrics");
     let serving = tokio::spawn(async move {
         let limits = ServeLimits::default();

@@ -46,6 +46,11 @@ impl Keys {
         Ok(Self { prefix: prefix.into() })
     }
 
+    /// What all of them begin with.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// The shard of whatever has that name.
     pub fn shard_of(&self, name: &str) -> Shard {
         self.shard(Sha256::digest(name.as_bytes())[0] % SHARDS)

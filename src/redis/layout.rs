@@ -109,6 +109,7 @@ impl Layout {
                 "compressed_blocks",
                 include_str!("../../migrations/0002_compressed_blocks.lua"),
             ),
+            migration(3, "usage", include_str!("../../migrations/0003_usage.lua")),
         ];
         Self { migrations }
     }

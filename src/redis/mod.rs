@@ -70,6 +70,12 @@ impl Redis {
         Ok(Self(Arc::new(Inner { commands, subscriptions, keys, place })))
     }
 
+    /// Which Redis, and which installation on it: the same words for whoever
+    /// has the same URL and prefix. Passwords are not in them.
+    pub fn name(&self) -> String {
+        format!("{}#{}", self.0.place, self.0.keys.prefix())
+    }
+
     /// How keys are named here.
     pub fn keys(&self) -> &Keys {
         &self.0.keys

@@ -137,6 +137,15 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// What other processes say from now on.
     fn signals(&self) -> Signals;
 
+    /// Where they are kept, if other processes may keep theirs there, too: the
+    /// same words in all of those, without what opens it. Nothing where they
+    /// are this process's own.
+    fn shared(&self) -> Option<String>;
+
+    /// How many there are. Metrics ask every few seconds, so it must cost next
+    /// to nothing; one that has expired a moment ago may still count.
+    async fn count(&self) -> Result<u64, SessionError>;
+
     /// Removes what has expired, until dropped.
     async fn maintain(&self);
 }

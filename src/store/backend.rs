@@ -16,6 +16,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// As in `store.url` and in errors: `memory`, `redis`.
     fn name(&self) -> &'static str;
 
+    /// The place, where other processes may keep things in it, too: the same
+    /// words in all of those, without what opens it. Nothing where it is this
+    /// process's own.
+    fn shared(&self) -> Option<String>;
+
     /// Where it says what changed.
     fn feed(&self) -> &ChangeFeed;
 
@@ -38,9 +43,23 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError>;
 
+    /// What all owners have there together. Metrics ask every few seconds, so
+    /// it must cost the same however much there is; what has expired a moment
+    /// ago may still count.
+    async fn usage(&self) -> Result<Usage, StoreError>;
+
     /// Whatever must happen without a request, such as removing what nobody
     /// asks for any more. Runs until it is dropped.
     async fn maintain(&self);
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Living resources.
+    pub resources: u64,
+    /// Bytes of their content, as it came.
+    pub bytes: u64,
 }
 
 /// Content on its way in.

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 
 use super::{
     Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
-    MemoryLimits, Placement, ResourceUri, StoreError, Tally, blocks::BlockWriter,
+    MemoryLimits, Placement, ResourceUri, StoreError, Tally, Usage, blocks::BlockWriter,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -85,6 +85,20 @@ impl Store {
     /// The backend's name.
     pub fn backend_name(&self) -> &'static str {
         self.backend.name()
+    }
+
+    /// Where it is, if other processes may keep things there, too: see
+    /// [`Backend::shared`].
+    pub fn shared(&self) -> Option<String> {
+        self.backend.shared()
+    }
+
+    /// What all owners have there together, at little cost.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn usage(&self) -> Result<Usage, StoreError> {
+        self.backend.usage().await
     }
 
     /// Where it says what changed.

@@ -25,7 +25,7 @@ mod tally;
 mod uri;
 mod window;
 
-pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Placement, Upload};
+pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Placement, Upload, Usage};
 pub use changes::{Change, ChangeFeed, ChangeKind, Changes};
 pub use content::{Content, ContentStream};
 pub use entry::{Block, Entry, Kind};

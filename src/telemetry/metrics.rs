@@ -17,12 +17,14 @@ pub enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
+    /// The same of what several servers may share: see [`Stock`](super::Stock).
+    SharedGauge,
     /// How often which values came.
     Histogram,
 }
 
 /// Every metric that there is: kind, name, what it says.
-pub const METRICS: [(Kind, &str, &str); 14] = [
+pub const METRICS: [(Kind, &str, &str); 17] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -42,8 +44,19 @@ pub const METRICS: [(Kind, &str, &str); 14] = [
     ),
     (Kind::Gauge, "larder_streams", "Open event streams."),
     (Kind::Gauge, "larder_calls", "Requests of the protocol that run."),
+    (
+        Kind::SharedGauge,
+        "larder_sessions",
+        "Sessions of clients before 2026-07-28 that live, by where they are kept.",
+    ),
     (Kind::Counter, "larder_sessions_started_total", "Sessions that clients began."),
     (Kind::Counter, "larder_sessions_ended_total", "Sessions that clients ended."),
+    (Kind::SharedGauge, "larder_resources", "Resources of all owners, by where they are kept."),
+    (
+        Kind::SharedGauge,
+        "larder_resource_bytes",
+        "Bytes of their content, counted before compression, by where they are kept.",
+    ),
     (Kind::Counter, "larder_resources_written_total", "Resources created or given new content."),
     (Kind::Counter, "larder_resources_deleted_total", "Resources removed before they expired."),
     (
@@ -92,6 +105,8 @@ impl Metrics {
                     metrics::describe_gauge!(name, says);
                     metrics::gauge!(name).set(0.0);
                 }
+                // It has a label, and is there once somebody has looked.
+                Kind::SharedGauge => metrics::describe_gauge!(name, says),
                 Kind::Histogram => metrics::describe_histogram!(name, says),
             }
         }

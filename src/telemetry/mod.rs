@@ -3,6 +3,7 @@
 
 mod fields;
 mod metrics;
+mod stock;
 mod traces;
 
 use std::sync::OnceLock;
@@ -14,6 +15,7 @@ use tracing_subscriber::{
 
 pub use self::{
     metrics::{Kind, METRICS, Metrics},
+    stock::Stock,
     traces::{Traces, finish},
 };
 

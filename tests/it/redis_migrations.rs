@@ -31,7 +31,7 @@ async fn it_serves_only_what_is_migrated_and_says_how_to() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains(&command), "{said}");
     let (ok, said) = run(&["migrate", "--status", "--store", &url]).await;
-    assert!(ok && said.contains("Layout 0 of 2") && said.contains("0001_resources"), "{said}");
+    assert!(ok && said.contains("Layout 0 of 3") && said.contains("0001_resources"), "{said}");
     let (ok, said) = run(&["migrate", "--store", &url]).await;
     assert!(
         ok && said.contains("Applied 0001_resources") && said.contains("Applied 0002_"),
@@ -53,7 +53,7 @@ async fn it_migrates_first_where_it_is_told_to() {
         assert!(tools_of(&served).await > 0);
     }
     let (ok, said) = run(&["migrate", "--status", "--store", &url]).await;
-    assert!(ok && said.contains("Layout 2 of 2"), "{said}");
+    assert!(ok && said.contains("Layout 3 of 3"), "{said}");
 }
 
 #[tokio::test]

@@ -86,6 +86,31 @@ pub async fn sessions_of_one_principal_are_bounded(harness: &dyn Harness) {
     begin(&stage.one).await.expect("there is room again");
 }
 
+/// In every process alike, whoever's they are.
+pub async fn living_sessions_are_counted(harness: &dyn Harness) {
+    let limits = SessionLimits { idle: harness.tick() * 6, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    begin(&stage.other).await.expect("it begins");
+    let (version, facts) = (ProtocolVersion::LATEST_LEGACY, ClientFacts::default());
+    let bob = Principal::Machine { issuer: "a".into(), client: "bob".into() };
+    stage.one.create(bob, version, facts).await.expect("it begins");
+    for sessions in [&stage.one, &stage.other] {
+        assert_eq!(sessions.count().await, Ok(3));
+    }
+    assert_eq!(stage.one.delete(&stage.session.id, &Principal::Local).await, Ok(true));
+    assert_eq!(stage.other.count().await, Ok(2));
+    harness.pass(harness.tick() * 7).await;
+    // Where it takes somebody to remove them, that may still be at it.
+    patiently(async {
+        while stage.one.count().await != Ok(0) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    begin(&stage.one).await.expect("it begins");
+    assert_eq!(stage.other.count().await, Ok(1));
+}
+
 /// A request or a connection keeps it.
 pub async fn an_idle_session_expires_and_one_in_use_does_not(harness: &dyn Harness) {
     let limits = SessionLimits { idle: harness.tick() * 6, ..SessionLimits::default() };

@@ -101,6 +101,7 @@ macro_rules! session_contract {
                 a_session_is_found_by_its_principal_and_nobody_else,
                 a_log_level_is_in_force_at_once,
                 sessions_of_one_principal_are_bounded,
+                living_sessions_are_counted,
                 an_idle_session_expires_and_one_in_use_does_not,
                 a_session_with_a_running_call_does_not_expire,
                 a_finished_stream_can_be_resumed_for_a_while,

@@ -195,6 +195,14 @@ impl Sessions for MemorySessions {
         futures_util::stream::pending().boxed()
     }
 
+    fn shared(&self) -> Option<String> {
+        None
+    }
+
+    async fn count(&self) -> Result<u64, SessionError> {
+        Ok(self.inner.lock().len() as u64)
+    }
+
     async fn maintain(&self) {
         let Inner { clock, limits, sooner, .. } = &*self.inner;
         loop {

@@ -97,6 +97,10 @@ impl Table {
         true
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
     pub(super) fn record(&mut self, id: &str) -> Option<&mut Record> {
         self.records.get_mut(id)
     }

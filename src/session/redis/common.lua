@@ -10,6 +10,7 @@ end
 
 local sessions = shard .. 'sessions:' .. owner
 local owners = shard .. 'owners'
+local living = shard .. 'living'
 
 -- Makes a key live that long, if it would not by itself.
 local function extend(name, till)
@@ -23,7 +24,8 @@ local function touch(id, own, idle)
   local till = now + idle
   redis.call('ZADD', sessions, digits(till), id)
   redis.call('ZADD', owners, 'GT', digits(till), owner)
-  for _, name in ipairs({ sessions, owners, key('session', id), key('subscriptions', id),
+  redis.call('ZADD', living, digits(till), id)
+  for _, name in ipairs({ sessions, owners, living, key('session', id), key('subscriptions', id),
     key('log', id, own), key('stream', id, own) }) do
     extend(name, till)
   end

@@ -10,5 +10,6 @@ for _, stream in ipairs(streams) do
 end
 redis.call('UNLINK', KEYS[1], key('subscriptions', session), key('streams', session))
 redis.call('ZREM', sessions, session)
+redis.call('ZREM', living, session)
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return { 'ok' }

@@ -18,6 +18,8 @@
 //! sessions:<owner>                 zset    sessions by the time at which they expire
 //! announced:<owner>:<change>       string  how far a change has been announced; for a minute
 //! owners                           zset    owners with sessions in this shard, by their last expiry
+//! living                           zset    sessions in this shard by the time at which they expire,
+//!                                          to be counted
 //! ```
 //!
 //! A stream that is open is kept by its writer's replica, which puts its expiry
@@ -36,6 +38,7 @@ mod writer;
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::{
@@ -321,6 +324,20 @@ impl Sessions for RedisSessions {
 
     fn signals(&self) -> Signals {
         self.inner.hub.signals()
+    }
+
+    fn shared(&self) -> Option<String> {
+        Some(self.inner.redis.name())
+    }
+
+    async fn count(&self) -> Result<u64, SessionError> {
+        let inner = &self.inner;
+        let shards = inner.redis.keys().shards().map(|shard| async move {
+            let call = Place::of_owner(&shard, "").all(&inner.scripts.count);
+            inner.redis.call::<u64>(&call).await
+        });
+        let shards = try_join_all(shards).await.map_err(|error| inner.unavailable(&error))?;
+        Ok(shards.into_iter().sum())
     }
 
     async fn maintain(&self) {

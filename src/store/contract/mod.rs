@@ -150,6 +150,7 @@ macro_rules! store_contract {
                 an_owner_may_have_so_many_resources_and_no_more,
                 a_quota_holds_against_many_at_once,
                 one_owners_quota_is_not_anothers,
+                usage_is_what_all_owners_have,
                 deleting_makes_room,
                 expiry_makes_room;
             feed:

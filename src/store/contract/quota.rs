@@ -1,9 +1,10 @@
 //! How much one owner may have.
 
+use futures_util::stream;
 use tokio::task::JoinSet;
 
-use super::{Caller, Harness, Setup, lasting, refused};
-use crate::store::{Details, StoreError};
+use super::{Caller, Harness, Setup, lasting, long_text, refused};
+use crate::store::{Content, Details, StoreError, Usage};
 
 /// Content up to the quota is taken, to the byte; what goes beyond it is
 /// refused, says so, and evicts nothing.
@@ -70,6 +71,38 @@ pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
     is_full(alice.try_create("temp://b", "text", Details::default()).await);
     bob.put("temp://a", vec![2; 100]).await;
     assert_eq!(alice.read("temp://a").await, vec![1; 100]);
+}
+
+/// Resources and bytes, after whatever was done.
+pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let used = async || {
+        let Usage { resources, bytes } = store.usage().await.expect("it can be told");
+        (resources, bytes)
+    };
+    assert_eq!(used().await, (0, 0));
+    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    alice.put("temp://a", vec![1; 100]).await;
+    alice.put("temp://b", long_text()).await;
+    let long = long_text().len() as u64;
+    assert_eq!(used().await, (2, 100 + long));
+    alice.put("temp://a", vec![1; 50]).await;
+    alice.update("temp://b", "four").await;
+    bob.put("temp://a", "").await;
+    assert_eq!(used().await, (3, 54));
+    assert!(alice.delete("temp://b").await && !alice.delete("temp://b").await);
+    let arriving = Content::byte_stream(stream::iter([Err(std::io::Error::other("gone"))]));
+    refused(bob.try_create("temp://c", arriving, Details::default()).await);
+    bob.create("temp://d", vec![1; 1000], lasting(2 * harness.tick())).await;
+    assert_eq!(used().await, (3, 1050));
+    harness.pass(2 * harness.tick()).await;
+    // Whoever asks for something sees to it that what has expired is gone.
+    bob.put("temp://e", "e").await;
+    assert_eq!(used().await, (3, 51));
+    for (caller, uri) in [(&alice, "temp://a"), (&bob, "temp://a"), (&bob, "temp://e")] {
+        assert!(caller.delete(uri).await);
+    }
+    assert_eq!(used().await, (0, 0));
 }
 
 /// What is deleted, or replaced by less, no longer counts.

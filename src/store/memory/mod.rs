@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use self::shelf::Shelves;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, ResourceUri, StoreError, Upload,
+    Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, ResourceUri, StoreError, Upload, Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -109,6 +109,10 @@ impl Backend for MemoryBackend {
         "memory"
     }
 
+    fn shared(&self) -> Option<String> {
+        None
+    }
+
     fn feed(&self) -> &ChangeFeed {
         &self.inner.feed
     }
@@ -142,6 +146,10 @@ impl Backend for MemoryBackend {
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         Ok(self.inner.shelves().page(owner, prefix, after, limit))
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        Ok(self.inner.shelves().usage())
     }
 
     async fn maintain(&self) {

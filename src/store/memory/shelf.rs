@@ -12,7 +12,7 @@ use super::{MemoryLimits, StoreError};
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{Entry, Found, ResourceUri, expired::Expired},
+    store::{Entry, Found, ResourceUri, Usage, expired::Expired},
 };
 
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(super) struct Shelves {
     by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
     /// Content and uploads of all owners.
     bytes: u64,
+    /// What is there of that, without uploads.
+    usage: Usage,
     expired: Expired,
 }
 
@@ -92,6 +94,8 @@ impl Shelves {
         self.remove(&entry.owner, &entry.uri);
         self.expired.forget(&entry.owner, &entry.uri);
         self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
+        self.usage.resources += 1;
+        self.usage.bytes += entry.size;
         let shelf = self.owners.entry(entry.owner.clone()).or_default();
         shelf.resources.insert(entry.uri.clone(), found);
     }
@@ -100,8 +104,14 @@ impl Shelves {
         let found = self.owners.get_mut(owner)?.resources.remove(uri)?;
         let entry = found.entry;
         self.by_expiry.remove(&(entry.expires, owner.clone(), uri.clone()));
+        self.usage.resources -= 1;
+        self.usage.bytes -= entry.size;
         self.release(owner, entry.size);
         Some(entry)
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
     }
 
     pub(super) fn remove_expired(&mut self, now: Timestamp, most: usize) -> Vec<Arc<Entry>> {

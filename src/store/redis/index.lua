@@ -10,6 +10,7 @@ local function index_of(env, owner)
     expiries = env.shard .. 'expiries:' .. owner,
     sizes = env.shard .. 'sizes:' .. owner,
     due = env.shard .. 'due',
+    usage = env.shard .. 'usage',
   }
 end
 
@@ -51,6 +52,34 @@ local function prune(index, most)
   return #gone / 2
 end
 
+-- Brings what the shard's owners have together up to date with what this one
+-- has now, by what it was counted with before. So what expired by itself, index
+-- and all, is taken off when somebody settles that.
+local function account(index)
+  local resources = redis.call('ZCARD', index.names)
+  local bytes = tonumber(redis.call('HGET', index.sizes, '') or '0')
+  local counted = redis.call('HMGET', index.usage, index.owner, '*')
+  local function read(usage)
+    local before, after = string.match(usage or '0 0', '^(%d+) (%d+)$')
+    return tonumber(before), tonumber(after)
+  end
+  local own_resources, own_bytes = read(counted[1])
+  local all_resources, all_bytes = read(counted[2])
+  all_resources = all_resources - own_resources + resources
+  all_bytes = all_bytes - own_bytes + bytes
+  if all_resources <= 0 then
+    redis.call('DEL', index.usage)
+    return
+  end
+  local all = digits(all_resources) .. ' ' .. digits(all_bytes)
+  if resources == 0 then
+    redis.call('HDEL', index.usage, index.owner)
+    redis.call('HSET', index.usage, '*', all)
+  else
+    redis.call('HSET', index.usage, index.owner, digits(resources) .. ' ' .. digits(bytes), '*', all)
+  end
+end
+
 -- Puts the owner down for the expiry that is next, and lets the index outlive
 -- the last one by little.
 local function settle(index)
@@ -58,6 +87,7 @@ local function settle(index)
   if not first then
     redis.call('ZREM', index.due, index.owner)
     redis.call('DEL', index.names, index.sizes)
+    account(index)
     return
   end
   redis.call('ZADD', index.due, first, index.owner)
@@ -66,8 +96,11 @@ local function settle(index)
   for _, key in ipairs({ index.names, index.expiries, index.sizes }) do
     redis.call('PEXPIREAT', key, digits(till))
   end
-  if redis.call('PTTL', index.due) < till - index.env.now then
-    redis.call('PEXPIREAT', index.due, digits(till))
+  account(index)
+  for _, key in ipairs({ index.due, index.usage }) do
+    if redis.call('PTTL', key) < till - index.env.now then
+      redis.call('PEXPIREAT', key, digits(till))
+    end
   end
 end
 

@@ -19,12 +19,13 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::{agenda::Agenda, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
-    expired::Expired,
+    Usage, expired::Expired,
 };
 use crate::{
     auth::Owner,
@@ -193,6 +194,10 @@ impl Backend for RedisBackend {
         NAME
     }
 
+    fn shared(&self) -> Option<String> {
+        Some(self.inner.redis.name())
+    }
+
     fn feed(&self) -> &ChangeFeed {
         &self.inner.feed
     }
@@ -239,6 +244,21 @@ impl Backend for RedisBackend {
             }
         }
         Ok(page)
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let shards = self.inner.redis.keys().shards().map(|shard| async move {
+            let mut all = cmd("HGET");
+            all.arg(shard.single("usage")).arg("*");
+            self.inner.redis.query::<Option<String>>(&all).await
+        });
+        let shards = try_join_all(shards).await.map_err(unavailable)?;
+        // "<resources> <bytes>"
+        let shards = shards.iter().flatten().filter_map(|usage| usage.split_once(' '));
+        Ok(shards.fold(Usage::default(), |sum, (resources, bytes)| Usage {
+            resources: sum.resources + resources.parse::<u64>().unwrap_or_default(),
+            bytes: sum.bytes + bytes.parse::<u64>().unwrap_or_default(),
+        }))
     }
 
     async fn maintain(&self) {

@@ -1,25 +1,32 @@
 //! Metrics, request ids and traces, as the binary gives them away.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io::Write, process::Stdio};
 
 use larder::telemetry::{Kind, METRICS};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpListener,
-    process::Child,
+    process::{Child, Command},
 };
 
 use crate::{
+    examples::program,
     process::{larder, signal},
-    support::{Answer, Legacy, http, patiently},
+    support::{Answer, Legacy, RedisServer, http, patiently},
 };
 
 /// A server with metrics: where it is, and where they are.
 async fn measured(environment: &[(&str, &str)]) -> (Child, String, String) {
     let mut command = larder(&["serve", "--listen", "127.0.0.1:0"]);
-    command.env("LARDER_METRICS__LISTEN", "127.0.0.1:0");
-    let mut child = command.envs(environment.iter().copied()).spawn().unwrap();
+    command.envs(environment.iter().copied());
+    measuring(command).await
+}
+
+/// The same of any server's command line.
+async fn measuring(mut command: Command) -> (Child, String, String) {
+    command.env("LARDER_METRICS__LISTEN", "127.0.0.1:0").kill_on_drop(true);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut found = Vec::new();
     for start in ["larder listening on ", "larder metrics on "] {
@@ -101,6 +108,117 @@ async fn what_happens_is_counted() {
     drop(stream);
 }
 
+async fn call(url: &str, tool: &str, arguments: Value) -> Value {
+    let answer = send(url, "tools/call", json!({ "name": tool, "arguments": arguments })).await;
+    let result = answer.result();
+    assert_ne!(result["isError"], true, "{result}");
+    result
+}
+
+async fn begin_session(url: &str) -> Answer {
+    let request = http().post(url).header("content-type", "application/json");
+    Answer::of(request.body(Legacy::initialize("2025-11-25").to_string())).await
+}
+
+#[tokio::test]
+async fn what_a_tool_puts_by_is_kept_out_of_the_context() {
+    let mut command = Command::new(program("search_logs"));
+    command.args(["--listen", "127.0.0.1:0", "--store", "memory:"]);
+    let (_child, url, metrics) = measuring(command).await;
+    let result = call(&url, "search_logs", json!({ "query": "timeout" })).await;
+    let metrics = scrape(&metrics).await;
+    let stored = value(&metrics, "larder_resource_bytes", &[]);
+    assert!(stored > 100_000, "{metrics}");
+    let came = json!({ "name": "search_logs", "arguments": { "query": "timeout" } });
+    let seen = (came.to_string().len() + result.to_string().len()) as u64;
+    // To the byte, but for how the request was spelt.
+    let kept_out = value(&metrics, "larder_context_kept_out_bytes_total", &[]);
+    assert!(kept_out.abs_diff(stored - seen) < 100, "{kept_out} of {stored}, {seen} seen");
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_an_answer_is_kept_out_of_the_context() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"[tools.spill]\nlist_resources = \"always\"").unwrap();
+    let path = file.path().to_str().unwrap();
+    let (_child, url, metrics) = measured(&[("LARDER_CONFIG", path)]).await;
+    for n in 0..100 {
+        let uri = format!("notes://a-long-name-that-says-what-is-in-it-from-its-first-line-on/{n}");
+        call(&url, "create_resource", json!({ "uri": uri, "text": "" })).await;
+    }
+    assert_eq!(value(&scrape(&metrics).await, "larder_context_kept_out_bytes_total", &[]), 0);
+    let result = call(&url, "list_resources", json!({ "limit": 100 })).await;
+    let shown = scrape(&metrics).await;
+    let stored = value(&shown, "larder_stored_bytes_total", &[]);
+    let seen = result.to_string().len() as u64;
+    assert!(stored > 2 * seen, "{stored}: {result}");
+    let kept_out = value(&shown, "larder_context_kept_out_bytes_total", &[]);
+    assert!((stored - seen).abs_diff(kept_out) < 200, "{kept_out} of {stored}, {seen} seen");
+}
+
+#[tokio::test]
+async fn what_is_there_just_now_is_shown() {
+    let (_child, url, metrics) = measured(&[]).await;
+    for n in 0..3 {
+        call(&url, "create_resource", json!({ "uri": format!("x:{n}"), "text": "12345" })).await;
+    }
+    call(&url, "delete_resource", json!({ "uri": "x:0" })).await;
+    let [kept, ended] = [begin_session(&url).await, begin_session(&url).await];
+    let end = http().delete(&url).header("mcp-session-id", ended.header("mcp-session-id").unwrap());
+    assert!(end.send().await.unwrap().status().is_success());
+    let stream = http().get(&url).header("mcp-session-id", kept.header("mcp-session-id").unwrap());
+    let stream = stream.send().await.unwrap();
+    let shown = scrape(&metrics).await;
+    let own = ["{store=\"memory:"];
+    for (name, labels, expected) in [
+        ("larder_resources", &own[..], 2),
+        ("larder_resource_bytes", &own, 10),
+        ("larder_sessions", &own, 1),
+        ("larder_streams", &[], 1),
+    ] {
+        assert_eq!(value(&shown, name, labels), expected, "{name}: {shown}");
+    }
+    drop(stream);
+}
+
+#[tokio::test]
+async fn servers_that_share_a_store_tell_the_same_under_the_same_name() {
+    let redis = RedisServer::start().await;
+    let store = redis.url().replace("redis://", "redis://:hush@");
+    redis.command(&["CONFIG", "SET", "requirepass", "hush"]).await;
+    let on_redis = [("LARDER_STORE__URL", &store[..]), ("LARDER_REDIS__MIGRATE", "true")];
+    let servers = [measured(&on_redis).await, measured(&on_redis).await];
+    for (n, (_child, url, _)) in servers.iter().enumerate() {
+        call(url, "create_resource", json!({ "uri": format!("x:{n}"), "text": "12345" })).await;
+        begin_session(url).await;
+    }
+    let mut shown = BTreeSet::new();
+    for (_child, _, metrics) in &servers {
+        let metrics = scrape(metrics).await;
+        assert!(!metrics.contains("hush"), "{metrics}");
+        let lines = metrics.lines().filter(|line| line.contains("{store="));
+        shown.extend(lines.map(str::to_owned));
+    }
+    let place = redis.url().trim_end_matches('/').to_owned() + "#larder";
+    let expected = [("resource_bytes", 10), ("resources", 2), ("sessions", 2)];
+    let expected = expected.map(|(name, n)| format!("larder_{name}{{store=\"{place}\"}} {n}"));
+    assert_eq!(shown, BTreeSet::from(expected));
+}
+
+#[tokio::test]
+async fn what_cannot_be_found_out_is_no_number() {
+    let mut redis = RedisServer::start().await;
+    let store = redis.url();
+    let on_redis = [("LARDER_STORE__URL", &store[..]), ("LARDER_REDIS__MIGRATE", "true")];
+    let (_child, _, metrics) = measured(&on_redis).await;
+    redis.kill();
+    let shown = scrape(&metrics).await;
+    for name in ["larder_resources", "larder_resource_bytes", "larder_sessions"] {
+        let line = shown.lines().find(|line| line.starts_with(&format!("{name}{{"))).unwrap();
+        assert!(line.ends_with(" NaN"), "{line}");
+    }
+}
+
 #[tokio::test]
 async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let (_child, url, metrics) = measured(&[]).await;
@@ -114,7 +232,7 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let table = METRICS.map(|(kind, name, _)| {
         let kind = match kind {
             Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            Kind::Gauge | Kind::SharedGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         (name.to_owned(), kind.to_owned())
@@ -136,6 +254,43 @@ fn named(text: &str) -> BTreeSet<String> {
     words.filter(ours).map(str::to_owned).collect()
 }
 
+/// What dashboard and alerts ask for, each with something of ours in it or
+/// `up`, which is Prometheus's own.
+fn expressions() -> Vec<String> {
+    let dashboard: Value =
+        serde_json::from_str(include_str!("../../../deploy/grafana/larder.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    let mut expressions: Vec<_> =
+        targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect();
+    let alerts = include_str!("../../../deploy/prometheus/alerts.yml");
+    let rules = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
+    let rules: Vec<_> = rules.map(str::to_owned).collect();
+    assert_eq!(alerts.matches("- alert:").count(), rules.len());
+    expressions.extend(rules);
+    for expression in &expressions {
+        assert!(!named(expression).is_empty() || expression.starts_with("up{"), "{expression}");
+    }
+    expressions
+}
+
+#[test]
+fn what_servers_share_is_not_added_up() {
+    let mut used = BTreeSet::new();
+    for expression in expressions() {
+        for (kind, name, _) in METRICS {
+            if kind == Kind::SharedGauge && named(&expression).contains(name) {
+                let once = format!("max by (store) ({name}");
+                let uses = expression.matches(name).count();
+                assert_eq!(expression.matches(&once).count(), uses, "{expression}");
+                used.insert(name);
+            }
+        }
+    }
+    let shared = METRICS.iter().filter(|(kind, ..)| *kind == Kind::SharedGauge);
+    assert_eq!(used, shared.map(|(_, name, _)| *name).collect());
+}
+
 #[test]
 fn alerts_and_dashboard_name_only_what_exists() {
     let known: BTreeSet<String> = METRICS
@@ -148,19 +303,9 @@ fn alerts_and_dashboard_name_only_what_exists() {
         })
         .collect();
     let mut used = BTreeSet::new();
-    let dashboard: Value =
-        serde_json::from_str(include_str!("../../../deploy/grafana/larder.json")).unwrap();
-    for panel in dashboard["panels"].as_array().unwrap() {
-        for target in panel["targets"].as_array().unwrap() {
-            let names = named(target["expr"].as_str().unwrap());
-            assert!(!names.is_empty(), "{panel}");
-            used.extend(names);
-        }
+    for expression in expressions() {
+        used.extend(named(&expression));
     }
-    let alerts = include_str!("../../../deploy/prometheus/alerts.yml");
-    let expressions: String = alerts.lines().filter(|line| line.contains("expr:")).collect();
-    assert!(alerts.matches("- alert:").count() >= 5);
-    used.extend(named(&expressions));
     let unknown: Vec<_> = used.difference(&known).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     assert!(used.len() >= 8, "{used:?}");

@@ -5,6 +5,7 @@ mod cluster;
 mod keys;
 mod outage;
 mod replicas;
+mod usage;
 
 use std::{
     sync::{

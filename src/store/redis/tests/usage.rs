@@ -1,0 +1,106 @@
+//! What all have together is counted, not added up; so it must come right
+//! again after whatever nobody was there to count.
+
+use super::{lasting, on, settings, uri};
+use crate::{
+    auth::Owner,
+    random::Random,
+    redis::{
+        Redis, cmd,
+        layout::{self, Layout},
+        testing::RedisServer,
+    },
+    store::{Details, Store, Usage},
+};
+
+async fn create(store: &Store, owner: &Owner, bytes: usize, details: Details) {
+    let created = store.create(owner, uri("x:1"), vec![1; bytes].into(), details).await;
+    created.expect("it fits");
+}
+
+async fn used(store: &Store) -> (u64, u64) {
+    let Usage { resources, bytes } = store.usage().await.expect("it answers");
+    (resources, bytes)
+}
+
+/// Two owners who share a shard.
+fn neighbours(redis: &Redis) -> [Owner; 2] {
+    let shard = |name: &str| redis.keys().shard_of(name).number();
+    let other = (0..u16::MAX).map(|n| format!("bob{n}")).find(|name| shard(name) == shard("alice"));
+    [Owner::new("alice"), Owner::new(other.expect("there are many names"))]
+}
+
+#[tokio::test]
+async fn an_index_that_expired_by_itself_is_taken_off() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let [alice, bob] = neighbours(&redis);
+    create(&store, &alice, 100, lasting(50)).await;
+    create(&store, &bob, 10, Details::default()).await;
+    assert_eq!(used(&store).await, (2, 110));
+    // As it is a minute after the expiry, if no server has run meanwhile.
+    let shard = redis.keys().shard_of(alice.as_str());
+    for kind in ["names", "expiries", "sizes"] {
+        let mut del = cmd("DEL");
+        let deleted: bool =
+            redis.query(del.arg(shard.key(kind, alice.as_str()))).await.expect("it answers");
+        assert!(deleted, "{kind}");
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    let _maintained = super::maintained(&store);
+    super::patiently(async {
+        while used(&store).await != (1, 10) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_goes_with_the_last_of_the_shard() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let [alice, bob] = neighbours(&redis);
+    let key = redis.keys().shard_of(alice.as_str()).single("usage");
+    let life = async || {
+        let life: i64 = redis.query(cmd("PTTL").arg(&key)).await.expect("it answers");
+        life
+    };
+    create(&store, &alice, 1, lasting(1_000_000)).await;
+    create(&store, &bob, 1, lasting(1000)).await;
+    assert!((1_000_000..=1_060_000).contains(&life().await));
+    store.delete(&alice, &uri("x:1")).await.expect("it can be deleted");
+    store.delete(&bob, &uri("x:1")).await.expect("it can be deleted");
+    assert_eq!(life().await, -2, "it is there though nothing else is");
+}
+
+#[tokio::test]
+async fn what_an_older_layout_held_is_counted_by_the_migration() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    for (owner, bytes) in neighbours(&redis).iter().zip([100, 10]) {
+        create(&store, owner, bytes, Details::default()).await;
+    }
+    create(&store, &Owner::new("carol"), 1, Details::default()).await;
+    for shard in redis.keys().shards() {
+        let usage: Result<u64, _> = redis.query(cmd("DEL").arg(shard.single("usage"))).await;
+        let older: Result<(), _> = redis.query(cmd("SET").arg(layout::key(&shard)).arg(2)).await;
+        usage.and(older.map(|()| 0)).expect("it answers");
+    }
+    assert_eq!(used(&store).await, (0, 0));
+    let layout = Layout::current();
+    layout.migrate(&redis, &Random::system()).await.expect("it migrates");
+    assert_eq!(used(&store).await, (3, 111));
+    store.delete(&Owner::new("alice"), &uri("x:1")).await.expect("it can be deleted");
+    assert_eq!(used(&store).await, (2, 11));
+    let lives = redis.keys().shards().map(async |shard| {
+        let life: i64 =
+            redis.query(cmd("PTTL").arg(shard.single("usage"))).await.expect("it answers");
+        life
+    });
+    let lives = futures_util::future::join_all(lives).await;
+    assert!(lives.iter().all(|life| *life == -2 || *life > 0), "{lives:?}");
+}
