@@ -5,7 +5,7 @@ mod live;
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
+use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -288,7 +288,9 @@ impl App {
     }
 
     /// Serves on a bound listener until `stop` resolves, then ends softly
-    /// within the grace period. Says whether everything ended by itself.
+    /// within the grace period: calls that still run then end with an error
+    /// that says to send them again, and have a moment to be told so. Says
+    /// whether everything ended by itself.
     ///
     /// # Errors
     /// When the listener fails.
@@ -297,31 +299,42 @@ impl App {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<bool> {
+        let grace = self.config.grace();
         let limits = ServeLimits {
-            grace: self.config.grace(),
+            grace: grace + LAST_WORDS,
             connections: Arc::clone(self.live.connections()),
             ..ServeLimits::default()
         };
-        let closing = self.closing.clone();
-        let mut stopped = None;
+        let stopping = CancellationToken::new();
         let stop = async {
             stop.await;
-            stopped = Some(Instant::now());
-            closing.cancel();
+            stopping.cancel();
+            self.closing.cancel();
         };
         let certificate = self.live.certificate().cloned();
         let router = http::service(self.endpoint());
-        let finished = http::serve(listener, certificate, router, &limits, stop).await?;
-        // Calls without a connection have what is left of the same grace period.
-        let used = stopped.map_or(Duration::ZERO, |at| at.elapsed());
-        let left = limits.grace.saturating_sub(used);
-        let drain = || async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
-        let drained = tokio::time::timeout(left, drain()).await.is_ok();
-        self.legacy.stop();
+        let ended = async {
+            let finished = http::serve(listener, certificate, router, &limits, stop).await?;
+            // Calls may run on without a connection.
+            tokio::join!(self.legacy.drain(), self.dispatcher.drain());
+            Ok(finished)
+        };
+        let mut ended = std::pin::pin!(ended);
+        let over = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            biased;
+            ended = &mut ended => return ended,
+            () = over => {}
+        }
         self.dispatcher.stop();
-        // Whoever waits for them elsewhere is told that they are over.
-        let _ = tokio::time::timeout(LAST_WORDS, drain()).await;
-        Ok(finished && drained)
+        // Whoever waits for them, here or elsewhere, is told that they are over.
+        match tokio::time::timeout(2 * LAST_WORDS, ended).await {
+            Ok(ended) => ended.map(|_| false),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Serves one client on standard input and output until the input ends or

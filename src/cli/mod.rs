@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod config;
 mod dev;
+mod files;
 mod health;
 mod hosts;
 mod install;

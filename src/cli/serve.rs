@@ -1,11 +1,11 @@
 //! Serves until told to stop.
 
-use std::{future::pending, net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{future::pending, io, net::SocketAddr, process::ExitCode, sync::Arc};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ServeArgs, USAGE, fail, refuse, reload::Reload};
+use super::{ServeArgs, USAGE, fail, files, refuse, reload::Reload};
 use crate::{
     app::App,
     config::Config,
@@ -28,7 +28,7 @@ pub(super) async fn serve(
     };
     config.redis.migrate |= migrate;
     let (listen, path) = (config.server.listen, config.server.path.clone());
-    let metrics = config.metrics.listen;
+    let (metrics, connections) = (config.metrics.listen, config.limits.connections);
     let scheme = if config.server.tls.is_some() { "https" } else { "http" };
     let app = match App::open(registry, config).await {
         Ok(app) => app,
@@ -44,12 +44,12 @@ pub(super) async fn serve(
             Err(error) => fail(1, &error),
         };
     }
-    let (listener, address) = match bind("server.listen", listen).await {
+    let (listener, address) = match bind("server.listen", listen) {
         Ok(bound) => bound,
         Err(code) => return code,
     };
     let metrics = match metrics {
-        Some(listen) => Some(match bind("metrics.listen", listen).await {
+        Some(listen) => Some(match bind("metrics.listen", listen) {
             Ok(bound) => bound,
             Err(code) => return code,
         }),
@@ -60,6 +60,7 @@ pub(super) async fn serve(
         Err(error) => return fail(1, &error),
     };
     let _reload = AbortOnDropHandle::new(reload);
+    files::enough_for(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
     let stock = app.stock();
     let _collected = match metrics.map(|(listener, address)| collect(listener, address, stock)) {
@@ -75,9 +76,21 @@ pub(super) async fn serve(
     }
 }
 
-async fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ExitCode> {
-    let bound = TcpListener::bind(listen).await.and_then(|l| l.local_addr().map(|a| (l, a)));
-    bound.map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
+/// How many may knock at the same moment, as far as the system allows: all
+/// clients come back at once when a server starts anew.
+const BACKLOG: u32 = 4096;
+
+fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ExitCode> {
+    let bound = || {
+        let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // As any listener: what the last server left open keeps nobody out.
+        socket.set_reuseaddr(cfg!(unix))?;
+        socket.bind(listen)?;
+        let listener = socket.listen(BACKLOG)?;
+        let address = listener.local_addr()?;
+        Ok::<_, io::Error>((listener, address))
+    };
+    bound().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
 }
 
 /// Collects metrics, and shows them there, until dropped.

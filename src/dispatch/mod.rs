@@ -114,7 +114,7 @@ impl Dispatcher {
         self.running.reopen();
     }
 
-    /// Stops the calls that run as tasks.
+    /// Ends every call that runs, each with an error that says to send it again.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
@@ -181,7 +181,12 @@ impl Dispatcher {
                 measured.ended(&outcome);
                 outcome
             });
-            match control.run(&asking, run.as_mut()).await? {
+            let ran = tokio::select! {
+                biased;
+                ran = control.run(&asking, run.as_mut()) => ran?,
+                () = this.stopping.cancelled() => return Err(stopped()),
+            };
+            match ran {
                 Ok(outcome) => outcome,
                 Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
                 Err(Paused::Task) => {
@@ -268,6 +273,11 @@ impl Dispatcher {
     pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
         discover::initialize(&self.registry, version)
     }
+}
+
+/// Of a call that does not end in time: nobody can know whether it did its work.
+fn stopped() -> Fault {
+    Fault::Unavailable("The server is stopping. Send the request again.".into())
 }
 
 fn cursor_of(params: &Params) -> Result<Option<String>, Fault> {

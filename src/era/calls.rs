@@ -84,14 +84,6 @@ impl Calls {
             cancelled.cancel();
         }
     }
-
-    /// Cancels the calls of all sessions.
-    pub(super) fn cancel_everywhere(&self) {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, _, cancelled) in table.sessions.values().flatten() {
-            cancelled.cancel();
-        }
-    }
 }
 
 /// Routes answers within one session.

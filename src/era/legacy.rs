@@ -1,13 +1,7 @@
 //! The legacy era: sessions, streams that can be resumed, and single requests
 //! without a session.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use rmcp::model::{ClientCapabilities, Implementation};
@@ -42,8 +36,6 @@ pub struct Legacy {
     max: ProtocolVersion,
     /// Whether what was created in a session goes when the client ends it.
     delete_resources: bool,
-    /// Calls are cancelled because the process ends.
-    stopping: AtomicBool,
     /// What replies carry.
     pub dress: Dress,
 }
@@ -74,8 +66,7 @@ impl Legacy {
     ) -> Self {
         let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        let stopping = AtomicBool::new(false);
-        Self { dispatcher, sessions, calls, tasks, max, delete_resources, stopping, dress }
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
     }
 
     /// Waits until no call runs on without a client.
@@ -83,12 +74,6 @@ impl Legacy {
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
-    }
-
-    /// Cancels whatever still runs, and tells whoever waits for it.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.calls.cancel_everywhere();
     }
 
     /// Where sessions are kept.
@@ -406,13 +391,6 @@ impl Legacy {
                 },
                 Some(Step::Outcome(outcome)) => {
                     writer.finish(encode_outcome(id, outcome, &self.dress).await).await
-                }
-                None if self.stopping.load(Ordering::Relaxed) => {
-                    // Whoever comes back to another process must not wait for ever.
-                    let fault = Fault::Unavailable(
-                        "The server is stopping. Send the request again.".into(),
-                    );
-                    writer.finish(failure(Some(id), &fault, self.dress.era())).await
                 }
                 // Nothing is said of what the client has cancelled.
                 None => return,

@@ -42,7 +42,7 @@ async fn running_calls_may_end() {
 }
 
 #[tokio::test]
-async fn calls_that_do_not_end_are_dropped_after_the_grace_period() {
+async fn calls_that_do_not_end_are_stopped_after_the_grace_period_and_say_so() {
     let server = Server::configured(|setup| {
         setup.config.server.grace = 0;
         setup.http = Box::new(|http| http.promote_after = std::time::Duration::ZERO);
@@ -50,12 +50,17 @@ async fn calls_that_do_not_end_are_dropped_after_the_grace_period() {
     .await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     let stage = std::sync::Arc::clone(&server.stage);
-    let _newer = modern.stream_call(1, "stepwise", json!({ "key": "m" })).await;
-    let _older = legacy.stream_call(1, "stepwise", json!({ "key": "l" })).await;
+    let newer = modern.stream_call(1, "stepwise", json!({ "key": "m" })).await;
+    let older = legacy.stream_call(1, "stepwise", json!({ "key": "l" })).await;
     drop(legacy.stream_call(2, "stepwise", json!({ "key": "alone" })).await);
     assert!(!server.stop().finished().await);
     for key in ["m", "l", "alone"] {
         stage.reached(key, Beat::Dropped).await;
+    }
+    for events in [newer, older] {
+        let last = events.messages().await.pop().unwrap();
+        let said = last["error"]["message"].as_str().unwrap();
+        assert!(said.contains("Send the request again"), "{last}");
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod browsers;
 mod configuration;
+mod crowds;
 mod health;
 mod https;
 mod load;
