@@ -17,8 +17,10 @@ use crate::{
     auth::Principal,
     protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    redis::{Redis, RedisSettings, Replica, cmd, testing::RedisServer, testing_cluster::cluster},
-    session::{Session, SessionLimits, Sessions, contract, contract::Harness},
+    redis::{
+        Redis, RedisSettings, Replica, cmd, pipe, testing::RedisServer, testing_cluster::cluster,
+    },
+    session::{Delivery, Session, SessionLimits, Sessions, contract, contract::Harness},
 };
 
 /// A server of its own, and on it as many installations as are asked for.
@@ -125,6 +127,35 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), left).await.expect("everything goes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_has_lost_messages_ends_with_a_word() {
+    let harness = OnRedis::new().await;
+    let sessions = harness.replica(0, SessionLimits::default()).await;
+    let session = begin(&sessions).await;
+    let mut writer = sessions.open(&session, &RequestId::Number(7)).await.expect("it opens");
+    let start = writer.start();
+    for message in ["1", "2"] {
+        writer.append(message.into()).await.expect("it is appended");
+    }
+    // As after a failover to a server that the second had not reached.
+    let redis = harness.redis(0).await;
+    let place = sessions.inner.place(&session);
+    let (log, entries) = (place.log(&start.stream), place.entries(&start.stream));
+    let mut back = pipe();
+    back.cmd("HSET").arg(log).arg("last").arg(1);
+    back.cmd("DEL").arg(&entries);
+    back.cmd("XADD").arg(&entries).arg("0-1").arg("m").arg("1").arg("t").arg(0);
+    redis.pipeline::<()>(&back).await.expect("it is set back");
+    let follower = sessions.follow(&session, &start).await.expect("it is there");
+    assert!(writer.append("3".into()).await.is_err(), "a gap is no stream");
+    drop(writer);
+    let told = tokio::time::timeout(Duration::from_secs(10), follower.collect::<Vec<_>>()).await;
+    let last = told.expect("it ends").pop().expect("not without a word");
+    let Ok(Delivery::Event(last)) = last else { panic!("{last:?}") };
+    let text = String::from_utf8_lossy(&last.data);
+    assert!(text.contains("\"id\":7") && text.contains("Send the request again"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -81,7 +81,12 @@ impl RedisWriter {
                     self.position = position;
                     return Ok(());
                 }
-                Ok(_) => return Err(SessionError::NotFound),
+                // Its session has ended; or what was acknowledged was lost in a
+                // failover, and then there is somebody to tell.
+                Ok(_) => {
+                    self.broken = true;
+                    return Err(SessionError::NotFound);
+                }
                 // It may come back soon, and a call may have cost a lot.
                 Err(error) if begin.elapsed() < PATIENCE => {
                     tracing::debug!(%error, "a message is not written yet");
