@@ -16,14 +16,15 @@ pub(super) async fn measure(options: &Options) -> Outcome {
         contenders.push(rmcp(false, read()).await?);
     }
     let whats = ["resources/read", "resources/read", "a tool's result", "resources/read"];
+    // Before any work: what a process keeps of it for the next is memory, too.
+    let idle: Vec<u64> = contenders.iter().map(|contender| contender.peer.memory()).collect();
     for clients in [1_usize, 8] {
         let mut peaks = vec![Vec::new(); contenders.len()];
         let measure = async |contender: &Contender| {
             contender.peer.forget_peak();
-            let before = contender.peer.memory();
             let rate = contender.work.run(contender.peer.address, clients, options.time()).await?;
-            let peak = contender.peer.peak().saturating_sub(before);
             let at = contenders.iter().position(|c| std::ptr::eq(c, contender)).unwrap_or(0);
+            let peak = contender.peer.peak().saturating_sub(idle[at]);
             #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52 bytes")]
             peaks[at].push(peak as f64 / clients as f64);
             Ok(rate)

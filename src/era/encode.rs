@@ -2,18 +2,16 @@
 
 use std::{io, pin::Pin};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt};
 use rmcp::model::{MetaObject, ResultType};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Era;
+use super::{Era, content};
 use crate::{
-    dispatch::{CacheHint, ReadReply, Reply},
+    dispatch::{CacheHint, Reply},
     protocol::{Fault, ProtocolVersion, RequestId, SERVER_INFO},
-    store::Kind,
     task::TaskView,
 };
 
@@ -74,6 +72,20 @@ impl Dress {
         }
     }
 
+    /// What stands in a result before its own members, each with a comma.
+    pub(super) fn members(&self, hint: CacheHint) -> String {
+        if self.era != Era::Modern {
+            return String::new();
+        }
+        let mut meta = None;
+        self.meta(&mut meta);
+        let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
+        format!(
+            r#""resultType":"complete","ttlMs":{ttl},"cacheScope":{scope},"_meta":{},"#,
+            json!(meta)
+        )
+    }
+
     fn result_type(&self) -> Option<ResultType> {
         (self.era == Era::Modern).then_some(ResultType::COMPLETE)
     }
@@ -86,14 +98,15 @@ struct Frame<'a, T> {
     result: T,
 }
 
-pub(super) fn frame(id: &RequestId, result: impl Serialize) -> Result<Encoded, Fault> {
-    match serde_json::to_vec(&Frame { jsonrpc: "2.0", id, result }) {
-        Ok(bytes) => Ok(Encoded::Whole(bytes.into())),
-        Err(error) => {
-            tracing::error!(%error, "a result does not serialize");
-            Err(Fault::Internal("The result could not be written as JSON.".into()))
-        }
-    }
+pub(super) fn frame(id: &RequestId, result: impl Serialize) -> Result<Bytes, Fault> {
+    json_of(&Frame { jsonrpc: "2.0", id, result })
+}
+
+pub(super) fn json_of(value: &impl Serialize) -> Result<Bytes, Fault> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "a result does not serialize");
+        Fault::Internal("The result could not be written as JSON.".into())
+    })
 }
 
 macro_rules! list {
@@ -113,7 +126,7 @@ macro_rules! list {
 /// # Errors
 /// When the reply's content cannot be read; nothing has been sent then.
 pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Encoded, Fault> {
-    match reply {
+    let whole = match reply {
         Reply::Empty => {
             let mut meta = None;
             dress.meta(&mut meta);
@@ -140,7 +153,7 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
         Reply::CallTool(mut result) => {
             result.result_type = dress.result_type();
             dress.meta(&mut result.meta);
-            frame(id, result)
+            return content::tool_result(id, result);
         }
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", dress)),
         Reply::Task(task) => frame(id, task_result(&task, "complete", dress)),
@@ -169,132 +182,9 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
         Reply::Tools(result, hint) => list!(dress, id, result, hint),
         Reply::Resources(result, hint) => list!(dress, id, result, hint),
         Reply::Templates(result, hint) => list!(dress, id, result, hint),
-        Reply::Read(read, hint) => contents(id, read, hint, dress).await,
-    }
-}
-
-/// `resources/read`, escaped or base64-encoded piece by piece: the content is
-/// never in memory as a whole unless it fits into two pieces.
-async fn contents(
-    id: &RequestId,
-    read: ReadReply,
-    hint: CacheHint,
-    dress: &Dress,
-) -> Result<Encoded, Fault> {
-    let ReadReply { uri, mime_type, kind, mut pieces } = read;
-    let member = match kind {
-        Kind::Text => "text",
-        Kind::Binary => "blob",
+        Reply::Read(read, hint) => return content::read(id, read, hint, dress).await,
     };
-    let mut result = String::new();
-    if dress.era == Era::Modern {
-        let mut meta = None;
-        dress.meta(&mut meta);
-        result = format!(
-            r#""resultType":"complete","ttlMs":{},"cacheScope":{},"_meta":{},"#,
-            hint.ttl_ms,
-            json!(hint.scope),
-            json!(meta)
-        );
-    }
-    // The content stands in the middle of the message, so it is written by hand around it.
-    let head = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{{{result}"contents":[{{"uri":{},"mimeType":{},"{member}":""#,
-        json!(id),
-        json!(uri),
-        json!(mime_type)
-    );
-    let tail = r#""}]}}"#;
-
-    let unreadable = |error: io::Error| {
-        tracing::error!(%error, uri, "a resource could not be read");
-        Fault::Unavailable(format!("Reading {uri} failed; try again shortly."))
-    };
-    let mut writer = PieceWriter { kind, carry: Vec::new() };
-    let mut buffer = head.into_bytes();
-    for _ in 0..2 {
-        match pieces.next().await {
-            Some(piece) => {
-                let piece = piece.map_err(unreadable)?;
-                writer.write(&piece, &mut buffer).map_err(unreadable)?;
-            }
-            None => {
-                writer.finish(&mut buffer).map_err(unreadable)?;
-                buffer.extend_from_slice(tail.as_bytes());
-                return Ok(Encoded::Whole(buffer.into()));
-            }
-        }
-    }
-    let begin = stream::iter([Ok(Bytes::from(buffer))]);
-    let rest = stream::unfold(Some((pieces, writer)), move |state| async move {
-        let (mut pieces, mut writer) = state?;
-        let mut buffer = Vec::new();
-        let written = match pieces.next().await {
-            Some(piece) => piece.and_then(|piece| {
-                buffer.reserve(piece.len() + piece.len() / 2);
-                writer.write(&piece, &mut buffer)
-            }),
-            None => {
-                let written = writer.finish(&mut buffer);
-                buffer.extend_from_slice(tail.as_bytes());
-                return Some((written.map(|()| buffer.into()), None));
-            }
-        };
-        match written {
-            Ok(()) => Some((Ok(buffer.into()), Some((pieces, writer)))),
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    Ok(Encoded::Pieces(begin.chain(rest).boxed()))
-}
-
-/// Writes content into a JSON string, wherever its pieces are cut.
-struct PieceWriter {
-    kind: Kind,
-    /// The end of a piece that makes no whole character, or no whole base64 group.
-    carry: Vec<u8>,
-}
-
-impl PieceWriter {
-    fn write(&mut self, piece: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-        let joined;
-        let piece = if self.carry.is_empty() {
-            piece
-        } else {
-            joined = [&std::mem::take(&mut self.carry), piece].concat();
-            &joined
-        };
-        let whole = match self.kind {
-            Kind::Binary => piece.len() - piece.len() % 3,
-            Kind::Text => match std::str::from_utf8(piece) {
-                Ok(_) => piece.len(),
-                Err(e) if e.error_len().is_none() => e.valid_up_to(),
-                Err(_) => return Err(io::Error::other("text that is not UTF-8")),
-            },
-        };
-        self.carry.extend_from_slice(&piece[whole..]);
-        self.emit(&piece[..whole], out)
-    }
-
-    fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
-        let rest = std::mem::take(&mut self.carry);
-        self.emit(&rest, out)
-    }
-
-    fn emit(&self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-        match self.kind {
-            Kind::Binary => out.extend_from_slice(BASE64_STANDARD.encode(bytes).as_bytes()),
-            Kind::Text => {
-                let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-                let quote = out.len();
-                serde_json::to_writer(&mut *out, text)?;
-                // The quotes stand around the whole content, not around each piece.
-                out.remove(quote);
-                out.pop();
-            }
-        }
-        Ok(())
-    }
+    whole.map(Encoded::Whole)
 }
 
 fn task_result(task: &TaskView, result_type: &str, dress: &Dress) -> Value {
@@ -354,59 +244,5 @@ pub fn code(fault: &Fault, era: Era) -> i32 {
         Fault::HeaderMismatch(_) => -32020,
         Fault::MissingCapability { .. } => -32021,
         Fault::UnsupportedVersion { .. } => -32022,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    fn read(kind: Kind, pieces: Vec<Vec<u8>>) -> ReadReply {
-        let pieces = stream::iter(pieces.into_iter().map(|p| Ok(p.into()))).boxed();
-        ReadReply { uri: "a:\"b".into(), mime_type: "text/plain".into(), kind, pieces }
-    }
-
-    async fn encoded(era: Era, reply: ReadReply) -> Value {
-        let info = rmcp::model::Implementation::new("s", "1");
-        let dress = Dress::new(era, &info, ProtocolVersion::LATEST);
-        let reply = Reply::Read(reply, CacheHint::OWN);
-        let encoded = success(&RequestId::Number(1), reply, &dress).await.unwrap();
-        serde_json::from_slice(&encoded.whole().await.unwrap()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn content_is_whole_wherever_its_pieces_are_cut() {
-        let text = "a\"\\\n\u{1}ä€😀";
-        for size in 1..=text.len() {
-            let pieces: Vec<_> = text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
-            let message = encoded(Era::Legacy, read(Kind::Text, pieces.clone())).await;
-            assert_eq!(message["result"]["contents"][0]["text"], text);
-            let message = encoded(Era::Modern, read(Kind::Binary, pieces)).await;
-            let blob = message["result"]["contents"][0]["blob"].as_str().unwrap();
-            assert_eq!(BASE64_STANDARD.decode(blob).unwrap(), text.as_bytes());
-            assert_eq!(message["result"]["resultType"], "complete");
-        }
-        let message = encoded(Era::Legacy, read(Kind::Text, vec![])).await;
-        assert_eq!(
-            message["result"],
-            json!({ "contents": [{ "uri": "a:\"b", "mimeType": "text/plain", "text": "" }] })
-        );
-    }
-
-    #[tokio::test]
-    async fn a_failure_midway_never_looks_whole() {
-        let mut reply = read(Kind::Text, vec![]);
-        let piece = || Ok(Bytes::from_static(b"x"));
-        reply.pieces = stream::iter([piece(), piece(), Err(io::Error::other("gone"))]).boxed();
-        let dress = Dress::new(
-            Era::Legacy,
-            &rmcp::model::Implementation::new("s", "1"),
-            ProtocolVersion::LATEST,
-        );
-        let encoded =
-            success(&RequestId::Number(1), Reply::Read(reply, CacheHint::OWN), &dress).await;
-        assert!(encoded.unwrap().whole().await.is_err());
     }
 }

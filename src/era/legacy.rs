@@ -108,7 +108,7 @@ impl Legacy {
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         metrics::counter!("larder_sessions_started_total").increment(1);
         let result = self.dispatcher.initialize(version);
-        Ok((session, super::encode::frame(&request.id, result)?))
+        Ok((session, Encoded::Whole(super::encode::frame(&request.id, result)?)))
     }
 
     /// The caller's session of that id.

@@ -11,7 +11,9 @@
 
 mod announce;
 mod calls;
+mod content;
 mod encode;
+mod escape;
 mod first;
 mod legacy;
 mod listen;

@@ -69,9 +69,10 @@ impl<S: Send + Sync + 'static> Resource<S> {
 
     /// Text that does not change.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        let text: Arc<str> = text.into().into();
+        let text = Bytes::from(text.into());
         let size = text.len() as u64;
-        let mut resource = Self::new(uri, move |_| std::future::ready(text.to_string()));
+        let mut resource =
+            Self::new(uri, move |_| std::future::ready(Content::shared_text(text.clone())));
         resource.listed.mime_type = Some("text/plain".into());
         resource.listed.size = Some(size);
         resource

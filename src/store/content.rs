@@ -48,6 +48,11 @@ impl Content {
         Self::streamed(Kind::Binary, pieces)
     }
 
+    /// UTF-8 text that others hold as well.
+    pub(crate) fn shared_text(text: Bytes) -> Self {
+        Self::whole(Kind::Text, text)
+    }
+
     /// The same content, of that media type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {

@@ -1,0 +1,87 @@
+//! Text as it stands between the quotes of a JSON string (RFC 8259, 7).
+
+/// Appends the text, escaped.
+pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(plain(rest));
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = special.split_first() else { return };
+        let short = match byte {
+            b'"' => b'"',
+            b'\\' => b'\\',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            8 => b'b',
+            12 => b'f',
+            _ => {
+                const HEX: &[u8; 16] = b"0123456789abcdef";
+                let digit = |nibble: u8| HEX[usize::from(nibble)];
+                out.extend_from_slice(&[
+                    b'\\',
+                    b'u',
+                    b'0',
+                    b'0',
+                    digit(byte >> 4),
+                    digit(byte & 15),
+                ]);
+                rest = after;
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', short]);
+        rest = after;
+    }
+}
+
+/// How many bytes come before the first that has to be escaped.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGHS: u64 = ONES * 0x80;
+    // Where a byte is zero, its highest bit; above the first of them, anything.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let quotes = zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
+        let special = (control | quotes) & HIGHS;
+        if special != 0 {
+            return at * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    words.len() * 8 + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn escaped(text: &str) -> String {
+        let mut out = vec![b'"'];
+        escape(text, &mut out);
+        out.push(b'"');
+        String::from_utf8(out).expect("it is text")
+    }
+
+    #[test]
+    fn each_byte_is_escaped_as_json_has_it_wherever_it_stands() {
+        for byte in 0..0x80_u8 {
+            for before in 0..9 {
+                let text = format!("{}{}äß\u{80}", "x".repeat(before), char::from(byte));
+                assert_eq!(escaped(&text), serde_json::json!(text).to_string());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_escaped_as_json_has_it(text in "(?s).*|[\"\\\\\u{0}-\u{30}é😀]*") {
+            prop_assert_eq!(escaped(&text), serde_json::json!(text).to_string());
+        }
+    }
+}
