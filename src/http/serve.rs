@@ -10,6 +10,7 @@ use std::{
 };
 
 use axum::Router;
+use futures_util::{FutureExt, future::BoxFuture};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -159,7 +160,8 @@ impl Front {
         let served = async {
             match &self.tls {
                 None => self.speak(stream, watcher, asked).await,
-                Some(tls) => match tls.accept(stream).await {
+                // On the heap by itself: most connections behind a proxy need no room for it.
+                Some(tls) => match Box::pin(tls.accept(stream)).await {
                     Ok(stream) => self.speak(stream, watcher, asked).await,
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 },
@@ -171,7 +173,15 @@ impl Front {
         }
     }
 
-    async fn speak<S>(&self, stream: S, watcher: Watcher, asked: Arc<AtomicBool>)
+    /// HTTP on a stream. The connection lies on the heap by itself: an async
+    /// function would hold room for it once for each step that it passes
+    /// through, and there may be many that only listen.
+    fn speak<S>(
+        &self,
+        stream: S,
+        watcher: Watcher,
+        asked: Arc<AtomicBool>,
+    ) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
@@ -184,9 +194,12 @@ impl Front {
         let service = TowerToHyperService::new(router);
         let stream = TokioIo::new(Box::pin(stream));
         let connection = self.builder.serve_connection(stream, service).into_owned();
-        if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(error, "a connection ended badly");
-        }
+        let ended = watcher.watch(connection).map(|ended| {
+            if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended badly");
+            }
+        });
+        ended.boxed()
     }
 
     async fn turn_away(&self, stream: TcpStream, most: usize) {
