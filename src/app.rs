@@ -349,6 +349,7 @@ impl App {
             modern: self.modern.clone(),
             closing: self.closing.clone(),
             message_bytes: self.config.limits.body_bytes,
+            message_values: self.config.limits.body_values,
             grace: self.config.grace(),
         };
         let input = tokio::io::BufReader::new(tokio::io::stdin());

@@ -20,7 +20,9 @@ use crate::{
     auth::{Identity, Principal},
     dispatch::{Dispatcher, Step},
     era::{Dress, Era, Legacy, Listen, Modern, encode_outcome, failure},
-    protocol::{Fault, Message, Meta, Method, Params, Request, RequestId, parse},
+    protocol::{
+        Fault, Message, Meta, Method, Params, Request, RequestId, has_values_within, parse,
+    },
     session::{Delivery, Session},
 };
 
@@ -36,6 +38,8 @@ pub(crate) struct Stdio {
     pub(crate) closing: CancellationToken,
     /// The most that a message may have, in bytes.
     pub(crate) message_bytes: usize,
+    /// The most JSON values that it may have, at every depth.
+    pub(crate) message_values: usize,
     /// How long running calls may take to end once the input has.
     pub(crate) grace: Duration,
 }
@@ -73,7 +77,8 @@ impl Stdio {
             }
             Ok::<_, io::Error>(())
         });
-        let (closing, most) = (self.closing.clone(), self.message_bytes);
+        let (closing, most, values) =
+            (self.closing.clone(), self.message_bytes, self.message_values);
         let mut connection = Connection {
             stdio: self,
             output: sender,
@@ -90,9 +95,16 @@ impl Stdio {
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
+                Line::Message(line) if !has_values_within(&line, values) => {
+                    let message = format!(
+                        "The message has more than {values} JSON values (limits.body_values). Send bulky data as text, in one string."
+                    );
+                    connection.refuse(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                }
                 Line::Message(line) => connection.take(line).await,
                 Line::TooLong => {
-                    let message = format!("The message is longer than {most} bytes.");
+                    let message =
+                        format!("The message is longer than {most} bytes (limits.body_bytes).");
                     connection.refuse(None, &Fault::InvalidRequest(message), Era::Legacy).await;
                 }
             }

@@ -82,6 +82,7 @@ pub(super) fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> H
     HttpOptions {
         path: config.server.path.clone(),
         body_bytes: config.limits.body_bytes,
+        body_values: config.limits.body_values,
         json_response: config.server.json_response,
         hosts: allowed_hosts(config, public_url),
         ..HttpOptions::default()

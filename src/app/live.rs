@@ -95,10 +95,11 @@ impl Live {
         self.dispatcher.principals().set_bounds(next.limits.principals());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
         let hosts = super::door::allowed_hosts(&next, next.public_url()?.as_ref());
-        let body_bytes = next.limits.body_bytes;
+        let (body_bytes, body_values) = (next.limits.body_bytes, next.limits.body_values);
         self.http.rcu(|options| HttpOptions {
             hosts: hosts.clone(),
             body_bytes,
+            body_values,
             ..HttpOptions::clone(options)
         });
         let reloaded =

@@ -14,6 +14,8 @@ use crate::auth::PrincipalLimits;
 pub struct LimitsConfig {
     /// The most bytes that a request's body may have.
     pub body_bytes: usize,
+    /// The most JSON values that a request's body may have, at every depth.
+    pub body_values: usize,
     /// The most bytes that `resources/read` gives at once.
     pub read_bytes: u64,
     /// Requests of one caller in a window; 0 is any number.
@@ -33,6 +35,7 @@ impl LimitsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let positive = [
             ("limits.body_bytes", self.body_bytes as u64),
+            ("limits.body_values", self.body_values as u64),
             ("limits.read_bytes", self.read_bytes),
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
@@ -56,6 +59,7 @@ impl Default for LimitsConfig {
         let principals = PrincipalLimits::default();
         Self {
             body_bytes: 32 << 20,
+            body_values: 200_000,
             read_bytes: 16 << 20,
             requests_per_window: principals.requests,
             window: principals.window.as_secs(),

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::{Endpoint, HttpOptions, refusal::Refusal};
-use crate::era::Encoded;
+use crate::{era::Encoded, protocol::has_values_within};
 
 /// Bytes in a second. Whoever sends less in the long run wants to keep us
 /// waiting, and not to be answered.
@@ -31,7 +31,7 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// # Errors
-/// 415 for a media type that is not JSON, 413 for too much, 408 for too slow,
+/// 415 for a media type that is not JSON, 413 for too much or too many values, 408 for too slow,
 /// 400 for a body that breaks off.
 pub(super) async fn read(
     headers: &HeaderMap,
@@ -72,7 +72,11 @@ pub(super) async fn read(
             rest.extend_from_slice(&data);
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    let body = if rest.is_empty() { first } else { rest.freeze() };
+    if !has_values_within(&body, options.body_values) {
+        return Err(Refusal::TooManyValues(options.body_values));
+    }
+    Ok(body)
 }
 
 impl From<Encoded> for Body {

@@ -49,6 +49,8 @@ pub struct HttpOptions {
     pub path: String,
     /// The most that a request's body may have, in bytes.
     pub body_bytes: usize,
+    /// The most JSON values that a request's body may have, at every depth.
+    pub body_values: usize,
     /// How long a client may take to send the next piece of a body.
     pub body_timeout: Duration,
     /// How long a call may take before its answer becomes a stream.
@@ -70,6 +72,7 @@ impl Default for HttpOptions {
         Self {
             path: "/mcp".into(),
             body_bytes: 32 << 20,
+            body_values: 200_000,
             body_timeout: Duration::from_secs(30),
             promote_after: Duration::from_millis(200),
             json_response: false,

@@ -37,6 +37,10 @@ pub(super) enum Refusal {
     OnlyMessages,
     #[error("The body is larger than {0} bytes, the most this server takes (limits.body_bytes).")]
     TooLarge(usize),
+    #[error(
+        "The body has more than {0} JSON values, the most this server takes (limits.body_values). Send bulky data as text, in one string."
+    )]
+    TooManyValues(usize),
     #[error("The body came too slowly.")]
     TooSlow,
     #[error("The body broke off.")]
@@ -63,7 +67,7 @@ impl Refusal {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable | Self::OnlyMessages => StatusCode::NOT_ACCEPTABLE,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(_) | Self::TooManyValues(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::BrokenOff | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,

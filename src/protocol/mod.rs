@@ -20,5 +20,5 @@ pub use method::Method;
 pub use outgoing::{Announcement, Outgoing};
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
-pub use size::json_size;
+pub use size::{has_values_within, json_size};
 pub use version::ProtocolVersion;

@@ -50,8 +50,10 @@ async fn text_that_is_not_utf8_is_a_parse_error() {
 async fn bombs_of_brackets_do_no_harm() {
     let server = Server::start().await;
     let deep = "[".repeat(1_000_000);
-    assert_eq!(Raw::post(&server, JSON, &deep).await.refusal().0, 400);
-    let objects = "{\"a\":".repeat(200_000);
+    // More values than are taken, before anything is parsed.
+    assert_eq!(Raw::post(&server, JSON, &deep).await.refusal(), (413, -32600, None));
+    assert_eq!(Raw::post(&server, JSON, &deep[..190_000]).await.refusal().0, 400);
+    let objects = "{\"a\":".repeat(190_000);
     assert_eq!(Raw::post(&server, JSON, &objects).await.refusal(), (400, -32700, None));
     let closed = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let body = format!(
@@ -87,6 +89,23 @@ async fn a_body_over_the_limit_is_refused_although_its_length_is_not_announced()
     let answer = raw.answer().await;
     assert_eq!(answer.refusal(), (413, -32600, None));
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("65536"));
+    goes_on(&server).await;
+}
+
+#[tokio::test]
+async fn a_body_of_too_many_values_is_refused_however_small_they_are() {
+    let server = Server::configured(|setup| setup.config.limits.body_values = 1000).await;
+    let body = |objects: usize| {
+        let objects = vec!["{}"; objects].join(",");
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"x","more":[{objects}]}}}}}}"#
+        )
+    };
+    assert_eq!(Raw::post(&server, JSON, body(900)).await.status, 200);
+    let answer = Raw::post(&server, JSON, body(1100)).await;
+    assert_eq!(answer.refusal(), (413, -32600, None));
+    let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("1000") && message.contains("limits.body_values"), "{message}");
     goes_on(&server).await;
 }
 
