@@ -110,10 +110,10 @@ pub(super) fn tool_result(id: &RequestId, mut result: CallToolResult) -> Result<
 }
 
 /// What is up to the end of the first `opening`, and what comes after it.
-fn within(json: Bytes, opening: &[u8]) -> Result<(Bytes, Bytes), Fault> {
+fn within(mut json: Bytes, opening: &[u8]) -> Result<(Bytes, Bytes), Fault> {
     let at = memmem::find(&json, opening).map(|at| at + opening.len());
     let at = at.ok_or_else(|| Fault::Internal("The result could not be written.".into()))?;
-    Ok((json.slice(..at), json.slice(at..)))
+    Ok((json.split_to(at), json))
 }
 
 /// Content as it stands in a JSON string, a window at a time, wherever its
