@@ -1,10 +1,21 @@
 //! What every server's command line takes.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 
 use crate::config::{Config, ConfigError, Places, ServerConfig};
+
+/// How the name of a configuration file is read; clap itself takes no empty one.
+pub(super) fn file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
 
 /// What every server's command line takes.
 #[derive(Debug, Default, Args)]
@@ -16,7 +27,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     pub config: Option<PathBuf>,
     /// The newest protocol version to speak (server.max_version).
     #[arg(long, value_name = "VERSION")]
@@ -30,9 +41,15 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// The configuration file, if there is one: as with all variables, an empty
+    /// one says nothing.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.config.as_deref().filter(|file| !file.as_os_str().is_empty())
+    }
+
     /// The configuration that counts: flags stand over environment and file.
     pub(super) fn configure(&self) -> Result<Config, ConfigError> {
-        let mut config = Config::load(self.config.as_deref(), |config| {
+        let mut config = Config::load(self.file(), |config| {
             if let Some(listen) = self.listen {
                 config.server.listen = listen;
             }
@@ -53,6 +70,6 @@ impl ServeArgs {
 
     /// Where the parts of the configuration file stand, for faults in them.
     pub(super) fn places(&self) -> Places {
-        self.config.as_deref().map(Places::of).unwrap_or_default()
+        self.file().map(Places::of).unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand};
 
-use super::{ServeArgs, USAGE, fail, in_runtime, offer, refuse};
+use super::{ServeArgs, USAGE, args::file, fail, in_runtime, offer, refuse};
 use crate::{
     app::{App, Door},
     clock::SystemClock,
@@ -36,7 +36,7 @@ pub(super) enum ConfigCommand {
 #[derive(Args)]
 pub(super) struct FileArgs {
     /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     config: Option<std::path::PathBuf>,
 }
 

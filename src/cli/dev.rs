@@ -9,12 +9,19 @@ use super::{ServeArgs, hosts};
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
     #[command(flatten)]
-    pub(super) serve: ServeArgs,
+    serve: ServeArgs,
     /// Another command that serves over standard input and output, instead of
     /// this program: with `-- cargo run --quiet -- --stdio` the Inspector's
     /// Reconnect builds and starts it anew.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+impl DevArgs {
+    /// With what this program is started, if it is.
+    pub(super) fn starts(&self) -> Option<&ServeArgs> {
+        self.command.is_empty().then_some(&self.serve)
+    }
 }
 
 #[cfg(windows)]

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use super::{ServeArgs, USAGE, fail};
+use super::{ServeArgs, USAGE, args::file, fail};
 
 /// Shorter than container engines wait.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,7 +20,7 @@ pub(super) struct HealthArgs {
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
     /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     config: Option<std::path::PathBuf>,
     /// Ask whether it can do its work (/readyz), not only whether it lives (/healthz).
     #[arg(long)]

@@ -20,10 +20,12 @@ pub(super) enum HostCommand {
 impl HostCommand {
     /// `serve` is what stands before the flags of a server in its command line.
     pub(super) fn run(self, serve: &[&str]) -> ExitCode {
-        let (Self::Dev(dev::DevArgs { serve: flags, .. })
-        | Self::Install(install::InstallArgs { serve: flags, .. })) = &self;
+        let flags = match &self {
+            Self::Dev(args) => args.starts(),
+            Self::Install(args) => args.starts(),
+        };
         // What cannot be used is better said here than in a host's log.
-        if let Err(error) = flags.configure() {
+        if let Some(Err(error)) = flags.map(ServeArgs::configure) {
             return fail(USAGE, &error);
         }
         let done = match self {
@@ -42,7 +44,7 @@ pub(super) fn command_line(serve: &[&str], flags: &ServeArgs) -> Result<Vec<OsSt
     line.extend(serve.iter().map(OsString::from));
     line.push("--stdio".into());
     let mut flag = |name: &str, value: OsString| line.extend([name.into(), value]);
-    if let Some(config) = &flags.config {
+    if let Some(config) = flags.file() {
         // Hosts start it somewhere else.
         let config = std::path::absolute(config)
             .map_err(|error| format!("--config {}: {error}", config.display()))?;

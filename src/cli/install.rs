@@ -37,7 +37,14 @@ pub(super) struct InstallArgs {
     #[arg(long)]
     print: bool,
     #[command(flatten)]
-    pub(super) serve: ServeArgs,
+    serve: ServeArgs,
+}
+
+impl InstallArgs {
+    /// With what the host starts this program, if it does.
+    pub(super) fn starts(&self) -> Option<&ServeArgs> {
+        self.url.is_none().then_some(&self.serve)
+    }
 }
 
 /// A host whose configuration file is known.

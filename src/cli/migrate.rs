@@ -2,21 +2,21 @@
 
 use clap::Args;
 
+use super::{ServeArgs, args::file};
 use crate::{
     app::OpenError,
-    config::Config,
     random::Random,
     redis::{Redis, layout::Layout},
     telemetry,
 };
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct MigrateArgs {
     /// Where resources lie (store.url).
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// A configuration file in TOML.
-    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     config: Option<std::path::PathBuf>,
     /// Only say what there is.
     #[arg(long)]
@@ -26,11 +26,8 @@ pub(super) struct MigrateArgs {
 /// Says on standard output what there is and what it did.
 pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     telemetry::init(&telemetry::Options::default());
-    let config = Config::load(args.config.as_deref(), |config| {
-        if let Some(url) = &args.store {
-            config.store.url.clone_from(url);
-        }
-    })?;
+    let MigrateArgs { store, config, .. } = args.clone();
+    let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
     let Some(settings) = config.redis() else {
         println!("store.url is no Redis: there is nothing to migrate.");
         return Ok(());

@@ -1,7 +1,7 @@
 //! Takes a changed configuration while the server runs: on SIGHUP, and when
 //! the file, or that of the certificate, has changed.
 
-use std::{io, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -21,7 +21,7 @@ pub(super) struct Reload {
 impl Reload {
     /// From now on nothing is missed.
     pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
-        let files = args.config.clone().into_iter().chain(live.files());
+        let files = args.file().map(Path::to_owned).into_iter().chain(live.files());
         let files = Watched::new(files).await;
         Ok(Self { args, live, files, hangup: signal(SignalKind::hangup())? })
     }

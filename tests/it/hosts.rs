@@ -137,6 +137,33 @@ async fn what_cannot_be_changed_is_left_and_shown() {
 }
 
 #[tokio::test]
+async fn a_file_that_a_variable_names_is_the_servers_where_there_is_one_to_start() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("larder.toml");
+    fs::write(&file, "[tools]\nwrite = false\n").unwrap();
+    let printed = async |config: &str, more: &[&str]| {
+        let mut command = larder(&["install", "--client", "cursor", "--print"]);
+        command.args(more).env("LARDER_CONFIG", config).current_dir(directory.path());
+        let output = patiently("the process to end", command.output()).await.unwrap();
+        let said = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        let error = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said["mcpServers"]["larder"].clone(), error)
+    };
+    let name = file.to_str().unwrap();
+    let (code, entry, error) = printed("larder.toml", &[]).await;
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(entry["args"], json!(["serve", "--stdio", "--config", name]));
+    let (code, entry, error) = printed("", &[]).await;
+    assert_eq!((code, &entry["args"]), (Some(0), &json!(["serve", "--stdio"])), "{error}");
+    let (code, _, error) = printed("/no/such/file", &[]).await;
+    assert!(code == Some(2) && error.contains("/no/such/file"), "{error}");
+    // A server that runs elsewhere has a configuration of its own.
+    let url = "http://127.0.0.1:8000/mcp";
+    let (code, entry, error) = printed("/no/such/file", &["--url", url]).await;
+    assert_eq!((code, &entry["url"]), (Some(0), &json!(url)), "{error}");
+}
+
+#[tokio::test]
 async fn printing_writes_nothing() {
     let home = TempDir::new().unwrap();
     let said = install(home.path(), &["cursor", "--print", "--name", "mine"]).await;

@@ -65,7 +65,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
             (None, None) => Err(odd()),
         };
     }
-    let bar = progress(Some(size));
+    let bar = progress(Some(size), true);
     let mut call = json!({ "uri": args.uri, "offset": 0, "unit": "bytes" });
     loop {
         let (head, content) = window(&link, &call).await?;

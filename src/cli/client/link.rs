@@ -6,7 +6,7 @@ use futures_util::Stream;
 use reqwest::{Body, StatusCode};
 use serde_json::{Value, json};
 
-use super::{ClientError, ServerArgs};
+use super::{ClientError, HERE, ServerArgs};
 
 /// The way to a server.
 pub(super) struct Link {
@@ -29,6 +29,9 @@ pub(super) struct Told {
 impl Link {
     pub(super) fn new(args: ServerArgs) -> Result<Self, ClientError> {
         let ServerArgs { server: url, token, ca } = args;
+        // As with all variables, an empty one says nothing.
+        let url = if url.is_empty() { HERE.to_owned() } else { url };
+        let token = token.filter(|token| !token.is_empty());
         let usage = |problem: &dyn std::fmt::Display| ClientError::Usage(problem.to_string());
         let parsed = reqwest::Url::parse(&url).map_err(|e| usage(&format!("{url}: {e}")))?;
         let mut builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(10));

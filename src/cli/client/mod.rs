@@ -6,7 +6,7 @@ mod link;
 mod look;
 mod put;
 
-use std::process::ExitCode;
+use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
@@ -51,16 +51,14 @@ impl ClientError {
     }
 }
 
+/// Where a server is that nobody has told otherwise.
+const HERE: &str = "http://127.0.0.1:8000/mcp";
+
 /// Which server, as whom.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
     /// The URL of the server's endpoint.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "LARDER_URL",
-        default_value = "http://127.0.0.1:8000/mcp"
-    )]
+    #[arg(long, value_name = "URL", env = "LARDER_URL", default_value = HERE)]
     server: String,
     /// The token that shows who calls; better in the environment than on the
     /// command line, where others see it.
@@ -116,8 +114,12 @@ fn print(bytes: &[u8]) -> Result<(), ClientError> {
     })
 }
 
-/// How far a long transfer is, on a terminal; silent elsewhere.
-fn progress(total: Option<u64>) -> indicatif::ProgressBar {
+/// How far a long transfer is, on a terminal; silent elsewhere, and where the
+/// content itself goes to the terminal.
+fn progress(total: Option<u64>, prints: bool) -> indicatif::ProgressBar {
+    if prints && std::io::stdout().is_terminal() {
+        return indicatif::ProgressBar::hidden();
+    }
     // It hides itself where standard error is no terminal.
     match total {
         Some(total) => {

@@ -85,7 +85,7 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
     let request = request.to_string();
     let (head, tail) = request.split_at(request.len() - "\"}}}".len());
 
-    let bar = progress(size);
+    let bar = progress(size, false);
     let counting = bar.clone();
     let encode = Encode { reader, piece: first, rest: Vec::new(), is_text, name: shown.clone() };
     let content = encode.pieces().inspect(move |_| counting.inc(PIECE as u64));

@@ -3,10 +3,10 @@
 use std::{fs, process::Output};
 
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::{
-    process::{larder, serving},
+    process::{larder, serving, serving_in},
     support::{numbered_lines, patiently},
 };
 
@@ -131,4 +131,55 @@ async fn text_that_turns_out_to_be_none_is_told_to_come_as_bytes() {
     assert_eq!(said(&client(&url, &["ls"], b"").await), "", "nothing is stored");
     let uri = said(&client(&url, &["put", "-", "--binary"], &late).await);
     assert!(client(&url, &["cat", uri.trim_end()], b"").await.stdout == late);
+}
+
+/// What a terminal shows of that command line of a shell's, where `$LARDER` is
+/// the program; `script` gives it one.
+async fn on_a_terminal(url: &str, line: &str) -> String {
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("stty cols 100; {line}"), "/dev/null"]);
+    command.env("LARDER", env!("CARGO_BIN_EXE_larder")).env("LARDER_URL", url).env("TERM", "xterm");
+    command.stdin(std::process::Stdio::null()).kill_on_drop(true);
+    let output = patiently("the terminal", command.output()).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_terminal_shows_how_far_a_long_transfer_is() {
+    let (_child, url) = serving(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, back) = (folder.path().join("long.log"), folder.path().join("back.log"));
+    let text = numbered_lines(250_000);
+    fs::write(&file, &text).unwrap();
+    let put = format!("$LARDER put {} --uri x:long", file.display());
+    let shown = on_a_terminal(&url, &put).await;
+    let (bar, rest) = shown.rsplit_once("\u{1b}[2K").expect("a bar, which is wiped in the end");
+    assert!(bar.contains('█') && bar.contains("MiB/"), "{bar}");
+    assert_eq!(rest.trim_end(), "x:long");
+    let cat = format!("$LARDER cat x:long > {}", back.display());
+    let shown = on_a_terminal(&url, &cat).await;
+    assert!(shown.contains('█') && shown.ends_with("\u{1b}[2K"), "{shown:?}");
+    assert!(fs::read_to_string(&back).unwrap() == text);
+    // From a pipe nobody knows how much there is.
+    let piped = on_a_terminal(&url, &format!("cat {} | $LARDER put - | cat", file.display())).await;
+    assert!(piped.contains("MiB") && !piped.contains('█'), "{piped}");
+    // Where the content itself goes to the terminal, nothing comes between.
+    let shown = on_a_terminal(&url, "$LARDER cat x:long").await;
+    assert!(shown.replace("\r\n", "\n") == text);
+}
+
+#[tokio::test]
+async fn an_empty_variable_says_nothing() {
+    let (_child, url) = serving_in(&[], &[("LARDER_CONFIG", "")]).await;
+    let mut put = larder(&["put", "-", "--server", &url]);
+    put.env("LARDER_TOKEN", "");
+    let put = patiently("the client", put.output()).await.unwrap();
+    assert_eq!(put.status.code(), Some(0), "{put:?}");
+    let mut ls = larder(&["ls"]);
+    ls.env("LARDER_URL", "");
+    let ls = patiently("the client", ls.output()).await.unwrap();
+    let said = String::from_utf8(ls.stderr).unwrap();
+    // There may be one where it looks by itself.
+    assert!(ls.status.code() == Some(0) || said.contains("http://127.0.0.1:8000/mcp"), "{said}");
 }
