@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     config::{AuthMode, Config, ConfigError, PublicUrl},
     http::{AllowedHosts, Certificate, CertificateError, HttpOptions, Protected},
-    registry::Registry,
+    registry::{OutputRules, Registry},
 };
 
 /// Who is let in, and to what.
@@ -33,10 +33,7 @@ impl Door {
             let names = idle.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
         })?;
-        registry.bound_output(config.tools.output()).map_err(|idle| {
-            let names = idle.join(", ");
-            ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
-        })?;
+        registry.bound_output(checked_output(&registry, config)?);
         let protected = match (auth.mode, &public_url) {
             (AuthMode::OAuth, Some(url)) => Protected::new(
                 url.as_str(),
@@ -52,6 +49,19 @@ impl Door {
         let certificate = certificate.transpose()?;
         Ok(Self { registry, authenticator: Arc::new(authenticator), protected, certificate })
     }
+}
+
+/// The bounds of answers, where this server can follow them.
+pub(super) fn checked_output(
+    registry: &Registry,
+    config: &Config,
+) -> Result<OutputRules, ConfigError> {
+    let rules = config.tools.output();
+    registry.check_output(&rules).map_err(|idle| {
+        let names = idle.join(", ");
+        ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
+    })?;
+    Ok(rules)
 }
 
 impl From<AuthOptionsError> for ConfigError {

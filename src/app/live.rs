@@ -12,14 +12,14 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use crate::{
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, ToolsConfig},
     dispatch::{DispatchLimits, Dispatcher},
     http::{Certificate, HttpOptions},
     telemetry,
 };
 
-/// The parts of a running server that take a new configuration: limits, names
-/// and origins, the log level, the certificate.
+/// The parts of a running server that take a new configuration: limits, the
+/// bounds of answers, names and origins, the log level, the certificate.
 pub struct Live {
     /// What is in force.
     config: Mutex<Config>,
@@ -84,12 +84,17 @@ impl Live {
         let mut next = config.clone();
         next.limits.clone_from(&new.limits);
         next.log.level.clone_from(&new.log.level);
+        // Which tools there are is settled at the start.
+        next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };
         next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
         next.server.allowed_origins.clone_from(&new.server.allowed_origins);
         // What can fail comes first.
+        let registry = self.dispatcher.registry();
+        let output = super::door::checked_output(registry, &next)?;
         if let Some(certificate) = &self.certificate {
             certificate.reload()?;
         }
+        registry.bound_output(output);
         telemetry::set_level(&next.log.level);
         self.connections.store(next.limits.connections, Ordering::Relaxed);
         self.dispatcher.principals().set_bounds(next.limits.principals());

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use arc_swap::ArcSwap;
 use rmcp::model;
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -27,7 +28,7 @@ pub struct Registry {
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Announcement>,
     pub(super) access: Access,
-    pub(super) output: OutputRules,
+    pub(super) output: ArcSwap<OutputRules>,
 }
 
 /// What stays as it is while the server runs.
@@ -83,7 +84,7 @@ impl Registry {
             catalog: RwLock::new(Arc::new(catalog)),
             changes,
             access: Access::default(),
-            output: OutputRules::default(),
+            output: ArcSwap::default(),
         }
     }
 
@@ -145,9 +146,13 @@ impl Registry {
             }
             *current = Arc::new(next);
         }
+        self.announce(announcement);
+        Ok(())
+    }
+
+    pub(super) fn announce(&self, announcement: Announcement) {
         // Nobody listening is no failure.
         let _ = self.changes.send(announcement);
-        Ok(())
     }
 
     /// A page of the tools, in the order of registration.

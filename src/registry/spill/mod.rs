@@ -61,7 +61,7 @@ impl Spilling {
             session: scope.session.clone(),
             random: scope.random.clone(),
             output_bytes: registry.output_bytes(&scope.client),
-            media_bytes: registry.output.media_bytes,
+            media_bytes: registry.output.load().media_bytes,
             unread: false,
         }
     }

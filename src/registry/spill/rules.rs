@@ -1,12 +1,15 @@
 //! How much an answer may have, and which tools' results are put by.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::READING;
-use crate::{protocol::ClientFacts, registry::Registry};
+use crate::{
+    protocol::{Announcement, ClientFacts},
+    registry::Registry,
+};
 
 /// When a tool's result is put by as a resource and replaced by a preview.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,26 +68,31 @@ fn fitting<'a, T>(rules: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
 }
 
 impl Registry {
-    /// Bounds answers like that from now on.
+    /// Whether these rules can be followed.
     ///
     /// # Errors
     /// The names of tools that there are not: a rule for nothing is a mistake.
-    pub fn bound_output(&mut self, rules: OutputRules) -> Result<(), Vec<String>> {
+    pub fn check_output(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
         let catalog = self.catalog();
         let is_idle =
             |pattern: &&String| !catalog.tools.iter().any(|tool| fits(pattern, &tool.listed.name));
         let idle: Vec<_> = rules.tools.keys().filter(is_idle).cloned().collect();
-        if !idle.is_empty() {
-            return Err(idle);
+        if idle.is_empty() { Ok(()) } else { Err(idle) }
+    }
+
+    /// Bounds answers like that from now on. Who listens for changes of the
+    /// tools is told where their schemas may be others now.
+    pub fn bound_output(&self, rules: OutputRules) {
+        let before = self.output.swap(Arc::new(rules));
+        if before.tools != self.output.load().tools && !self.definition.fixed_lists {
+            self.announce(Announcement::ToolListChanged);
         }
-        self.output = rules;
-        Ok(())
     }
 
     /// How much text an answer to that client may have, in bytes.
     pub fn output_bytes(&self, client: &ClientFacts) -> usize {
         let name = client.info.as_ref().map_or("", |info| info.name.as_str());
-        let rules = &self.output;
+        let rules = self.output.load();
         fitting(&rules.clients, name).copied().unwrap_or(rules.output_bytes)
     }
 
@@ -92,7 +100,7 @@ impl Registry {
     /// tool, whose handler bounds its answers and says so in its schema itself.
     pub(super) fn spill_of(&self, tool: &str) -> Option<Spill> {
         let own = self.catalog().tools.get(tool)?.body.spill;
-        Some(fitting(&self.output.tools, tool).copied().unwrap_or(own))
+        Some(fitting(&self.output.load().tools, tool).copied().unwrap_or(own))
     }
 
     /// Whether what is sent instead of that tool's result may be a preview, so

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     process::{larder, signal},
-    support::{Answer, http, patiently},
+    support::{Answer, Modern, http, patiently},
 };
 
 struct Running {
@@ -78,4 +78,45 @@ async fn what_can_change_changes_and_a_bad_file_changes_nothing() {
     write("[limits]\nbody_bytes = 9000\nrequests_per_window = 1\n[log]\nlevel = \"info\"");
     server.logs("read again").await;
     assert_eq!((server.ping(6000).await, server.ping(1).await), (200, 429));
+}
+
+#[tokio::test]
+async fn bounds_of_answers_change_and_who_listens_for_tools_is_told() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let write = |text: &str| {
+        fs::write(file.path(), format!("[log]\nlevel = \"info\"\n{text}")).unwrap();
+    };
+    write("");
+    let mut server = Running::start(file.path()).await;
+    let client = Modern::at(&server.url);
+    client.create(json!({ "uri": "x:long", "text": "a line\n".repeat(3000) })).await;
+    let read = async || {
+        let answer = client.call("read_resource", json!({ "uri": "x:long", "limit": 3000 })).await;
+        answer.text().len()
+    };
+    let is_stored =
+        async || client.call("list_resources", json!({})).await.text().contains("is stored at");
+    let before = read().await;
+    assert!(before > 10_000 && !is_stored().await);
+
+    let mut listening = client.listen(1, json!({ "toolsListChanged": true })).await;
+    write("[tools]\noutput_bytes = 3000\nspill = { list_resources = \"always\" }");
+    signal(&server.child, "-HUP").await;
+    let line = server.logs("read again").await;
+    assert!(line.contains("tools.output_bytes") && line.contains("tools.spill"), "{line}");
+    assert_eq!(listening.message().await["method"], "notifications/tools/list_changed");
+    assert!(read().await < 3_100 && is_stored().await);
+
+    // A rule for nothing is a mistake, and none of the file is taken then.
+    write("[tools]\noutput_bytes = 9000\nspill = { no_such_tool = \"always\" }");
+    signal(&server.child, "-HUP").await;
+    let line = server.logs("stays as it was").await;
+    assert!(line.contains("tools.spill") && line.contains("no_such_tool"), "{line}");
+    assert!(read().await < 3_100 && is_stored().await);
+
+    // A client's own bound, by the name that it gives itself.
+    write("[tools]\nclients = { it = 2000 }");
+    signal(&server.child, "-HUP").await;
+    server.logs("read again").await;
+    assert!(read().await < 2_100 && !is_stored().await);
 }
