@@ -7,7 +7,7 @@ use tokio::process::Child;
 
 use super::certificate;
 use crate::{
-    process::{larder, refused, serving, signal},
+    process::{larder, refused, serving, serving_in, signal},
     support::{Answer, patiently},
 };
 
@@ -70,6 +70,20 @@ async fn a_new_certificate_is_shown_without_a_start() {
     let shown = async { while ping(&client, &url).send().await.is_err() {} };
     patiently("the new certificate", shown).await;
     assert!(ping(&believing(&old), &url).send().await.is_err(), "the old one is gone");
+}
+
+#[tokio::test]
+async fn two_variables_switch_it_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = certificate(folder.path());
+    let [cert, key] = ["tls.crt", "tls.key"].map(|file| folder.path().join(file));
+    let environment = [
+        ("LARDER_SERVER__TLS__CERT", cert.to_str().unwrap()),
+        ("LARDER_SERVER__TLS__KEY", key.to_str().unwrap()),
+    ];
+    let (_child, url) = serving_in(&[], &environment).await;
+    assert!(url.starts_with("https://"), "{url}");
+    assert_eq!(Answer::of(ping(&believing(&certificate), &url)).await.status, 200);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 mod browsers;
 mod configuration;
 mod crowds;
+mod deployed;
 mod health;
 mod https;
 mod load;

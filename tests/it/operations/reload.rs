@@ -81,12 +81,13 @@ async fn what_can_change_changes_and_a_bad_file_changes_nothing() {
 }
 
 #[tokio::test]
-async fn bounds_of_answers_change_and_who_listens_for_tools_is_told() {
+async fn bounds_of_answers_and_the_log_level_change_and_who_listens_for_tools_is_told() {
     let file = tempfile::NamedTempFile::new().unwrap();
+    // Nothing is said of a change below this level: it changes, too.
+    fs::write(file.path(), "[log]\nlevel = \"warn\"\n").unwrap();
     let write = |text: &str| {
         fs::write(file.path(), format!("[log]\nlevel = \"info\"\n{text}")).unwrap();
     };
-    write("");
     let mut server = Running::start(file.path()).await;
     let client = Modern::at(&server.url);
     client.create(json!({ "uri": "x:long", "text": "a line\n".repeat(3000) })).await;
@@ -103,7 +104,9 @@ async fn bounds_of_answers_change_and_who_listens_for_tools_is_told() {
     write("[tools]\noutput_bytes = 3000\nspill = { list_resources = \"always\" }");
     signal(&server.child, "-HUP").await;
     let line = server.logs("read again").await;
-    assert!(line.contains("tools.output_bytes") && line.contains("tools.spill"), "{line}");
+    for changed in ["log.level", "tools.output_bytes", "tools.spill"] {
+        assert!(line.contains(changed), "{line}");
+    }
     assert_eq!(listening.message().await["method"], "notifications/tools/list_changed");
     assert!(read().await < 3_100 && is_stored().await);
 

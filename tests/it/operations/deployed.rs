@@ -1,0 +1,88 @@
+//! The files under `deploy/` that no other test starts fit what they are for.
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::{process::larder, support::patiently};
+
+const COMPOSE: &str = include_str!("../../../docker-compose.yml");
+const REALM: &str = include_str!("../../../deploy/identity/realm.json");
+const IDENTITY: &str = include_str!("../../../deploy/identity/larder.toml");
+
+async fn is_usable(mut check: Command) {
+    let output = patiently("the check", check.output()).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// As `docker-compose.yml` sets it; variables of its own have their defaults.
+fn environment() -> Vec<(String, String)> {
+    let lines = COMPOSE.lines().skip_while(|line| !line.contains("environment:"));
+    let lines = lines.skip(1).take_while(|line| line.starts_with("      "));
+    let settings = lines.filter_map(|line| line.trim().split_once(": "));
+    let settings = settings.filter(|(name, _)| name.starts_with("LARDER_"));
+    settings.map(|(name, value)| (name.to_owned(), with_defaults(value))).collect()
+}
+
+/// `${NAME:-default}` as `default`.
+fn with_defaults(value: &str) -> String {
+    let mut value = value.trim_matches('"').to_owned();
+    while let Some((before, rest)) = value.split_once("${") {
+        let (variable, after) = rest.split_once('}').unwrap();
+        let (_, default) = variable.split_once(":-").unwrap();
+        value = format!("{before}{default}{after}");
+    }
+    value
+}
+
+#[tokio::test]
+async fn what_is_composed_can_start_without_and_with_the_identity_provider() {
+    let environment = environment();
+    assert!(environment.len() >= 8, "{environment:?}");
+    let mut check = larder(&["config", "check"]);
+    check.envs(environment.clone());
+    is_usable(check).await;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/identity/larder.toml");
+    let mut check = larder(&["config", "check"]);
+    check.envs(environment).env("LARDER_CONFIG", file);
+    check.env("LARDER_SERVER__INSECURE_NO_AUTH", "false");
+    is_usable(check).await;
+    assert!(COMPOSE.contains("./deploy/identity/larder.toml:/etc/larder/identity.toml:ro"));
+}
+
+#[test]
+fn the_realm_gives_the_tokens_that_are_asked_for() {
+    let realm: Value = serde_json::from_str(REALM).unwrap();
+    let config: Value =
+        serde_json::to_value(toml::from_str::<toml::Table>(IDENTITY).unwrap()).unwrap();
+    let issuer = config["auth"]["issuers"][0]["issuer"].as_str().unwrap();
+    let (port, name) = issuer
+        .strip_prefix("http://localhost:")
+        .and_then(|rest| rest.split_once("/realms/"))
+        .unwrap();
+    assert_eq!(realm["realm"], name);
+    assert!(COMPOSE.contains(&format!("--http-port={port}")));
+    assert!(COMPOSE.contains(&format!("127.0.0.1:{port}:{port}")));
+    // What one can ask for, and what every token has: who it is, and for whom.
+    let defined: Vec<&Value> =
+        realm["clientScopes"].as_array().unwrap().iter().map(|scope| &scope["name"]).collect();
+    let client = &realm["clients"][0];
+    for kind in ["defaultClientScopes", "optionalClientScopes"] {
+        for scope in client[kind].as_array().unwrap() {
+            assert!(defined.contains(&scope), "{scope}");
+        }
+    }
+    let mut asked: Vec<&Value> =
+        config["auth"]["required_scopes"].as_array().unwrap().iter().collect();
+    asked.extend(
+        config["auth"]["scopes"].as_object().unwrap().values().flat_map(|s| s.as_array().unwrap()),
+    );
+    for scope in asked {
+        assert!(client["optionalClientScopes"].as_array().unwrap().contains(scope), "{scope}");
+    }
+    let mappers = realm["clientScopes"][0]["protocolMappers"].as_array().unwrap();
+    let mapper = |kind: &str| mappers.iter().find(|m| m["protocolMapper"] == kind).unwrap();
+    assert_eq!(mapper("oidc-sub-mapper")["config"]["access.token.claim"], "true");
+    let audience = &mapper("oidc-audience-mapper")["config"]["included.custom.audience"];
+    let public = environment().into_iter().find(|(name, _)| name.ends_with("PUBLIC_URL")).unwrap();
+    assert_eq!(*audience, public.1);
+}
