@@ -4,18 +4,19 @@ CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 INTEROP := tests/interop
+S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
 BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server lint fmt-check clippy doc deny demo conformance interop container bench help
+.PHONY: build test redis-server s3-server lint fmt-check clippy doc deny demo conformance interop container bench help
 
 build: ## Build the release binary
 	cargo build --release --locked
 
-test: redis-server $(OIDC)/node_modules/.package-lock.json ## Run every test
+test: redis-server s3-server $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -23,6 +24,14 @@ redis-server: ## Install Redis if it is missing: tests start servers of their ow
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 		$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends redis-server; \
 	}
+
+s3-server: $(S3_VENV)/requirements.txt ## Install the S3-compatible server (moto) that tests start
+
+# The copy says what is installed, and that all of it is.
+$(S3_VENV)/requirements.txt: tests/s3/requirements.txt
+	python3 -m venv --clear $(S3_VENV)
+	$(S3_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	cp $< $@
 
 lint: fmt-check clippy doc ## Check formatting, lints and documentation
 

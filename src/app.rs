@@ -20,7 +20,10 @@ use crate::{
     registry::Registry,
     session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
     stdio::Stdio,
-    store::{MemoryLimits, RedisBackend, RedisLimits, Store, StoreLimits},
+    store::{
+        MemoryLimits, ObjectBackend, ObjectLimits, ObjectPlace, PlaceError, RedisBackend,
+        RedisLimits, Store, StoreLimits,
+    },
     task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
     telemetry::Stock,
 };
@@ -81,6 +84,9 @@ pub enum OpenError {
     /// Redis cannot be used.
     #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
     Redis(#[from] RedisError),
+    /// The directory or the bucket cannot be used.
+    #[error("store.url: {0}")]
+    Objects(#[from] PlaceError),
     /// The Redis of the sessions cannot be used.
     #[error("sessions.url: {0}")]
     Sessions(#[source] RedisError),
@@ -93,6 +99,7 @@ impl OpenError {
         match self {
             Self::Config(_) => true,
             Self::Redis(error) | Self::Sessions(error) => needs_action(error),
+            Self::Objects(error) => matches!(error, PlaceError::Setting(_)),
         }
     }
 }
@@ -118,6 +125,7 @@ impl App {
         };
         let store = match &redis {
             Some(redis) => on_redis(redis.clone(), &config, clock.clone(), &random).await?,
+            None if config.has_objects() => as_objects(&config, clock.clone(), &random).await?,
             None => in_memory(&config, clock.clone())?,
         };
         let calls = match config.sessions_redis() {
@@ -421,9 +429,11 @@ fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigErro
         let scheme = url.split(':').next().unwrap_or_default();
         let problem = if config.redis().is_some() {
             ASK_REDIS.to_owned()
+        } else if config.has_objects() {
+            "it has to be seen whether it works: use App::open".to_owned()
         } else {
             format!(
-                "{scheme:?} is no store that this version has; use \"memory:\" or \"redis://…\""
+                "{scheme:?} is no store that this version has; use \"memory:\", \"redis://…\", \"file:///…\" or \"s3://…\""
             )
         };
         return Err(ConfigError::new("store.url", problem));
@@ -452,6 +462,20 @@ async fn on_redis(
         resources_per_owner: config.redis.resources_per_owner,
     };
     let backend = RedisBackend::open(redis, random.clone(), limits).await?;
+    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
+}
+
+async fn as_objects(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Store, PlaceError> {
+    let place = ObjectPlace::open(&config.store.url, random).await?;
+    let limits = ObjectLimits {
+        bytes_per_owner: config.objects.bytes_per_owner,
+        resources_per_owner: config.objects.resources_per_owner,
+    };
+    let backend = ObjectBackend::new(place, Arc::clone(&clock), random.clone(), limits);
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 

@@ -23,7 +23,8 @@ pub struct ServeArgs {
     /// Address and port to listen on (server.listen); port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
-    /// Where resources lie (store.url): memory: or redis://….
+    /// Where resources lie (store.url): memory:, redis://…, file:///… or
+    /// s3://….
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// A configuration file in TOML.

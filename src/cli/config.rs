@@ -80,7 +80,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     // A store that is elsewhere is asked only where that is wanted.
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
-    } else if config.redis().is_some() {
+    } else if config.redis().is_some() || config.has_objects() {
         let door = Door::of(registry, &config, Arc::new(SystemClock));
         door.map(|_| None).map_err(|error| fail(USAGE, &error))
     } else {

@@ -30,13 +30,14 @@ pub use self::{
     redis::RedisConfig,
     server::{ServerConfig, TlsConfig},
     sessions::SessionsConfig,
-    store::{MemoryConfig, StoreConfig},
+    store::{MemoryConfig, ObjectsConfig, StoreConfig},
     tasks::TasksConfig,
     tools::ToolsConfig,
     workflows::Places,
 };
 use crate::{
-    protocol::ProtocolVersion, redis::RedisSettings, telemetry, workflow::SequentialWorkflow,
+    protocol::ProtocolVersion, redis::RedisSettings, store::ObjectPlace, telemetry,
+    workflow::SequentialWorkflow,
 };
 
 /// Everything that can be set.
@@ -53,6 +54,8 @@ pub struct Config {
     pub memory: MemoryConfig,
     /// How to deal with Redis.
     pub redis: RedisConfig,
+    /// Bounds of stores in files and S3.
+    pub objects: ObjectsConfig,
     /// Legacy sessions and their streams.
     pub sessions: SessionsConfig,
     /// Calls that go on after their request.
@@ -106,7 +109,12 @@ impl Config {
         self.redis.at(&self.store.url)
     }
 
-    /// The same for sessions and tasks.
+    /// Whether resources lie as objects: in files or in S3.
+    pub fn has_objects(&self) -> bool {
+        ObjectPlace::is_for(&self.store.url)
+    }
+
+    /// How to reach the Redis that sessions and tasks lie in.
     pub fn sessions_redis(&self) -> Option<RedisSettings> {
         self.redis.at(self.sessions.url.as_ref().unwrap_or(&self.store.url))
     }

@@ -1,15 +1,17 @@
-//! `[store]` and `[memory]`: where resources lie, and for how long.
+//! `[store]`, `[memory]` and `[objects]`: where resources lie, and for how long.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use crate::store::{ObjectLimits, ObjectPlace};
 
 /// `[store]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// `memory:`, or Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url).
+    /// `memory:`; Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url);
+    /// `file:///directory`, or `s3://bucket/prefix`.
     pub url: String,
     /// Seconds that a resource lives when nobody says otherwise.
     pub default_ttl: u64,
@@ -29,6 +31,10 @@ impl StoreConfig {
         ConfigError::unless_positive("store.default_ttl", self.default_ttl)?;
         if self.default_ttl > self.max_ttl {
             return Err(ConfigError::new("store.default_ttl", "it is longer than store.max_ttl"));
+        }
+        if ObjectPlace::is_for(&self.url) {
+            ObjectPlace::check(&self.url)
+                .map_err(|problem| ConfigError::new("store.url", problem))?;
         }
         Ok(())
     }
@@ -60,5 +66,22 @@ impl Default for MemoryConfig {
 impl MemoryConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::unless_positive("memory.bytes", self.bytes)
+    }
+}
+
+/// `[objects]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ObjectsConfig {
+    /// Bytes of content of one owner, counted before compression.
+    pub bytes_per_owner: u64,
+    /// Resources of one owner.
+    pub resources_per_owner: u64,
+}
+
+impl Default for ObjectsConfig {
+    fn default() -> Self {
+        let ObjectLimits { bytes_per_owner, resources_per_owner } = ObjectLimits::default();
+        Self { bytes_per_owner, resources_per_owner }
     }
 }

@@ -13,7 +13,7 @@ use crate::{auth::Owner, clock::Timestamp};
 /// says on its feed, once each, what changed.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// As in `store.url` and in errors: `memory`, `redis`.
+    /// As in `store.url` and in errors: `memory`, `redis`, `file`, `s3`.
     fn name(&self) -> &'static str;
 
     /// The place, where other processes may keep things in it, too: the same
@@ -24,8 +24,8 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Where it says what changed.
     fn feed(&self) -> &ChangeFeed;
 
-    /// Begins to take content in. Dropping the upload forgets it.
-    async fn begin(&self, owner: &Owner) -> Result<Box<dyn Upload>, StoreError>;
+    /// Begins to take content in for a resource. Dropping the upload forgets it.
+    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError>;
 
     /// The resource of that name, if it lives.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;

@@ -189,7 +189,7 @@ impl BlockWriter {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
         // Writing to a string cannot fail.

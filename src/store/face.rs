@@ -200,7 +200,7 @@ impl Store {
         placement: Placement,
     ) -> Result<Committed, StoreError> {
         let (kind, mut stream) = content.into_parts();
-        let mut writer = BlockWriter::new(kind, self.backend.begin(owner).await?);
+        let mut writer = BlockWriter::new(kind, self.backend.begin(owner, &uri).await?);
         while let Some(piece) = stream.next().await {
             writer.write(piece.map_err(StoreError::Input)?).await?;
         }

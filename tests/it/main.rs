@@ -30,6 +30,7 @@ mod legacy_sessions;
 mod legacy_streams;
 mod listings;
 mod logging;
+mod objects;
 mod operations;
 mod pages;
 mod paging;

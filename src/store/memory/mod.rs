@@ -117,7 +117,7 @@ impl Backend for MemoryBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner) -> Result<Box<dyn Upload>, StoreError> {
+    async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
         Ok(Box::new(upload::MemoryUpload::new(Arc::clone(&self.inner), owner.clone())))
     }
 

@@ -202,7 +202,7 @@ impl Backend for RedisBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner) -> Result<Box<dyn Upload>, StoreError> {
+    async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
         Ok(Box::new(RedisUpload::new(Arc::clone(&self.inner), owner.clone())))
     }
 

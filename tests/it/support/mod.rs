@@ -8,6 +8,8 @@ mod modern;
 mod raw;
 #[path = "../../../src/redis/testing.rs"]
 mod redis;
+#[path = "../../../src/store/object/testing.rs"]
+mod s3;
 mod server;
 mod stage;
 mod tools;
@@ -21,6 +23,7 @@ pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis::{RedisServer, free_port};
+pub(crate) use s3::S3Server;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::{Ctx, numbered_lines};

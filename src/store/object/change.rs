@@ -1,0 +1,203 @@
+//! Putting, deleting, expiring: each is one step in the owner's ledger.
+
+use std::{panic, sync::Arc};
+
+use super::{
+    Inner, layout,
+    ledger::{Change, Ledger, Tail},
+    record::Record,
+};
+use crate::{
+    auth::Owner,
+    store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError},
+};
+
+/// What is to become of a resource.
+#[derive(Clone)]
+enum Wish {
+    /// Content that lies there under that id.
+    Put(Box<Draft>, String),
+    Delete,
+    Expire,
+}
+
+/// What became of it.
+enum Outcome {
+    Put(Committed),
+    Removed,
+    Nothing,
+}
+
+impl Inner {
+    pub(super) async fn put(
+        self: &Arc<Self>,
+        draft: Draft,
+        content: String,
+    ) -> Result<Committed, StoreError> {
+        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
+        match self.change(&owner, &uri, Wish::Put(Box::new(draft), content)).await? {
+            Outcome::Put(committed) => Ok(committed),
+            Outcome::Removed | Outcome::Nothing => Err(StoreError::NotFound { uri }),
+        }
+    }
+
+    pub(super) async fn delete(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<bool, StoreError> {
+        let deleted = self.change(owner, uri, Wish::Delete).await?;
+        Ok(matches!(deleted, Outcome::Removed))
+    }
+
+    /// Removes a resource whose time is over.
+    pub(super) async fn expire(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<(), StoreError> {
+        self.change(owner, uri, Wish::Expire).await.map(|_| ())
+    }
+
+    /// Once begun it is carried out, whoever stops waiting for it.
+    async fn change(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        wish: Wish,
+    ) -> Result<Outcome, StoreError> {
+        let (inner, owner, uri) = (Arc::clone(self), owner.clone(), uri.clone());
+        let changing = tokio::spawn(async move { inner.change_in_turn(&owner, &uri, wish).await });
+        changing.await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => panic::resume_unwind(panic),
+            Err(error) => {
+                Err(StoreError::Unavailable { backend: super::NAME, source: error.into() })
+            }
+        })
+    }
+
+    async fn change_in_turn(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        wish: Wish,
+    ) -> Result<Outcome, StoreError> {
+        let mut swept = false;
+        loop {
+            let mut turn = self.turns.wait(owner).await;
+            let tail = self.tail(owner, &mut turn).await?;
+            let current = self.current(owner, uri).await?;
+            let exists = current.is_some();
+            // What cannot be read can still be replaced or deleted.
+            let old = current.and_then(Result::ok);
+            let now = self.clock.now();
+            let expired = old.as_ref().is_some_and(|old| old.entry.is_expired(now));
+            let living = old.as_ref().filter(|_| !expired).map(|old| &old.entry);
+            let put = match &wish {
+                Wish::Put(draft, content) => {
+                    let missing = || StoreError::NotFound { uri: uri.clone() };
+                    let entry = Draft::clone(draft).over(living).ok_or_else(missing)?;
+                    if let Some(full) = self.full(&tail, &entry, exists) {
+                        drop(turn);
+                        if swept {
+                            return Err(full);
+                        }
+                        // What has expired takes nobody's room.
+                        self.sweep().await?;
+                        swept = true;
+                        continue;
+                    }
+                    Some(Record { content: content.clone(), entry })
+                }
+                Wish::Delete if exists => None,
+                Wish::Expire if expired => None,
+                Wish::Delete | Wish::Expire => return Ok(Outcome::Nothing),
+            };
+            let next = self.next(&tail, old.as_ref(), exists, uri, put.clone());
+            if !self.advance(owner, &mut turn, &tail, next).await? {
+                continue;
+            }
+            // With the turn still held, so that changes are heard in their order.
+            let created = put.is_some() && (expired || !exists);
+            if expired {
+                self.publish(owner, uri, ChangeKind::Expired);
+            }
+            return Ok(match put {
+                Some(Record { entry, .. }) => {
+                    let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
+                    self.agenda.expect(entry.expires);
+                    self.publish(owner, uri, change);
+                    Outcome::Put(Committed { entry: Arc::new(entry), change })
+                }
+                None if expired => Outcome::Nothing,
+                None => {
+                    self.publish(owner, uri, ChangeKind::Deleted);
+                    Outcome::Removed
+                }
+            });
+        }
+    }
+
+    /// Why there is no room for an entry, if there is none.
+    fn full(&self, tail: &Tail, entry: &Entry, exists: bool) -> Option<StoreError> {
+        let Ledger { bytes, resources, .. } = tail.ledger;
+        let most = self.limits.bytes_per_owner;
+        if bytes.saturating_add(entry.size) > most {
+            return Some(StoreError::Full(format!(
+                "Your resources would exceed {most} bytes; {bytes} are used. Delete some with delete_resource, or store less."
+            )));
+        }
+        if !exists && resources >= self.limits.resources_per_owner {
+            return Some(StoreError::Full(format!(
+                "You have {resources} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
+            )));
+        }
+        None
+    }
+
+    /// The ledger after `put` stands in the place of `old`.
+    fn next(
+        &self,
+        tail: &Tail,
+        old: Option<&Record>,
+        existed: bool,
+        uri: &ResourceUri,
+        put: Option<Record>,
+    ) -> Ledger {
+        let Ledger { bytes, resources, .. } = tail.ledger;
+        let size = |record: Option<&Record>| record.map_or(0, |record| record.entry.size);
+        Ledger {
+            id: self.random.id(),
+            bytes: bytes.saturating_sub(size(old)) + size(put.as_ref()),
+            resources: resources.saturating_sub(u64::from(existed)) + u64::from(put.is_some()),
+            change: Some(Change {
+                uri: uri.clone(),
+                gone: old.map(|old| old.content.clone()).into_iter().collect(),
+                put,
+            }),
+        }
+    }
+
+    fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
+        let (owner, uri) = (owner.clone(), uri.clone());
+        self.feed.publish(store::Change { owner, uri, kind, id: None });
+    }
+
+    /// Puts the resource down to be looked at when it expires.
+    pub(super) async fn note(&self, draft: &Draft) -> Result<(), StoreError> {
+        let ttl = match &draft.placement {
+            store::Placement::Create { ttl, .. } | store::Placement::Update { ttl: Some(ttl) } => {
+                *ttl
+            }
+            // It is down already.
+            store::Placement::Update { ttl: None } => return Ok(()),
+        };
+        self.look_at(&draft.owner, &draft.uri, draft.now.saturating_add(ttl)).await
+    }
+
+    /// Whether that file of a resource may still be wanted by somebody.
+    pub(super) fn is_wanted(current: Option<&Record>, file: &object_store::path::Path) -> bool {
+        let id = layout::content_id(file);
+        id.is_none() || current.is_some_and(|current| id == Some(&current.content))
+    }
+}

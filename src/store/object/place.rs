@@ -1,0 +1,189 @@
+//! From an address to a place for objects that works.
+
+use std::{fs, io, path::PathBuf, sync::Arc, time::Duration};
+
+use object_store::{
+    ObjectStore, ObjectStoreExt, PutMode, RetryConfig, aws::AmazonS3Builder,
+    local::LocalFileSystem, path::Path, prefix::PrefixStore,
+};
+
+use crate::random::Random;
+
+const FILE: &str = "file://";
+const S3: &str = "s3://";
+
+/// How long a request is tried again before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How old a file must be that an upload has left half-written.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
+/// A place for objects, by its URL: `file:///directory` or `s3://bucket/prefix`.
+#[derive(Debug, Clone)]
+pub struct ObjectPlace {
+    pub(super) objects: Arc<dyn ObjectStore>,
+    pub(super) name: &'static str,
+}
+
+/// Why there is no such place. Says nothing secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// The URL, or the environment variables that go with it, cannot be used.
+    #[error("{0}")]
+    Setting(String),
+    /// It does not do what it must.
+    #[error("{place} cannot be used: {problem}")]
+    Unusable {
+        /// Where.
+        place: String,
+        /// What it said.
+        problem: String,
+    },
+}
+
+impl ObjectPlace {
+    /// Whether that URL is for such a place.
+    pub fn is_for(url: &str) -> bool {
+        url.starts_with(FILE) || url.starts_with(S3)
+    }
+
+    /// What is wrong with a URL, as far as that can be told from it alone.
+    ///
+    /// # Errors
+    /// [`PlaceError::Setting`].
+    pub fn check(url: &str) -> Result<(), PlaceError> {
+        let setting = |problem: &str| Err(PlaceError::Setting(problem.into()));
+        if let Some(directory) = url.strip_prefix(FILE) {
+            if !directory.starts_with('/') {
+                return setting("it is not file:///an/absolute/directory");
+            }
+        } else if let Some(rest) = url.strip_prefix(S3) {
+            let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+            if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
+                return setting(
+                    "it is not s3://bucket/prefix; keys, region and endpoint are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL",
+                );
+            }
+            if Path::parse(prefix.trim_end_matches('/')).is_err() {
+                return setting("the prefix after the bucket has an empty part, or dots for one");
+            }
+        } else {
+            return setting("it is neither file:///directory nor s3://bucket/prefix");
+        }
+        Ok(())
+    }
+
+    /// Makes the directory, or finds the bucket (keys, region and endpoint are
+    /// in the environment, under the names that AWS has for them), and sees that it works as it
+    /// must: whatever is created there once is not created a second time.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub async fn open(url: &str, random: &Random) -> Result<Self, PlaceError> {
+        Self::open_in(url, std::env::vars(), random).await
+    }
+
+    /// With what is in the environment, as an argument.
+    pub(super) async fn open_in(
+        url: &str,
+        environment: impl Iterator<Item = (String, String)>,
+        random: &Random,
+    ) -> Result<Self, PlaceError> {
+        Self::check(url)?;
+        let unusable = |problem: String| PlaceError::Unusable { place: url.to_owned(), problem };
+        let place = match url.strip_prefix(FILE) {
+            Some(directory) => {
+                let directory = PathBuf::from(directory);
+                let opened = tokio::task::spawn_blocking(move || {
+                    fs::create_dir_all(&directory)?;
+                    tidy(&directory);
+                    LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)
+                });
+                let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
+                let files = opened.map_err(|error| unusable(error.to_string()))?;
+                Self { objects: Arc::new(files.with_automatic_cleanup(true)), name: "file" }
+            }
+            None => Self::bucket(url, environment)?,
+        };
+        place.probe(&random.id()).await.map_err(unusable)?;
+        Ok(place)
+    }
+
+    fn bucket(
+        url: &str,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, PlaceError> {
+        let rest = url.strip_prefix(S3).unwrap_or(url);
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let retry =
+            RetryConfig { retry_timeout: PATIENCE, max_retries: 3, ..RetryConfig::default() };
+        let mut builder = AmazonS3Builder::new();
+        for (name, value) in environment.filter(|(name, _)| name.starts_with("AWS_")) {
+            // Other programs have variables of their own.
+            if let Ok(key) = name.to_ascii_lowercase().parse() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        builder = builder.with_bucket_name(bucket).with_retry(retry);
+        let endpoint = object_store::aws::AmazonS3ConfigKey::Endpoint;
+        // Who writes http:// means it.
+        if builder.get_config_value(&endpoint).is_some_and(|url| url.starts_with("http://")) {
+            builder = builder.with_allow_http(true);
+        }
+        let bucket = builder.build().map_err(|error| PlaceError::Setting(error.to_string()))?;
+        let prefix = Path::parse(prefix.trim_end_matches('/'))
+            .map_err(|error| PlaceError::Setting(error.to_string()))?;
+        let objects: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
+            Arc::new(bucket)
+        } else {
+            Arc::new(PrefixStore::new(bucket, prefix))
+        };
+        Ok(Self { objects, name: "s3" })
+    }
+
+    async fn probe(&self, id: &str) -> Result<(), String> {
+        let path = Path::from(format!("=probe/{id}"));
+        let create = || self.objects.put_opts(&path, "larder".into(), PutMode::Create.into());
+        let first = create().await.map_err(|error| error.to_string());
+        let second = match &first {
+            Ok(_) => create().await.map(|_| ()),
+            Err(_) => Ok(()),
+        };
+        // Whatever the answers were.
+        let _ = self.objects.delete(&path).await;
+        first?;
+        match second {
+            Err(
+                object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
+            ) => Ok(()),
+            Err(error) => Err(error.to_string()),
+            Ok(()) => Err("it ignores conditions (If-None-Match), so that servers would overwrite each other's changes".into()),
+        }
+    }
+}
+
+/// Removes what uploads have left that were killed in the middle.
+fn tidy(directory: &std::path::Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir() {
+            tidy(&path);
+            continue;
+        }
+        let name = entry.file_name();
+        let half =
+            name.to_str().and_then(|name| name.rsplit_once('#')).is_some_and(|(_, number)| {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
+        let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+        if half
+            && age.is_some_and(|age| age > ABANDONED)
+            && let Err(error) = fs::remove_file(&path)
+        {
+            tracing::warn!(%error, ?path, "it was left by an upload that never ended");
+        }
+    }
+}

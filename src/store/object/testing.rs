@@ -1,0 +1,119 @@
+//! A real S3-compatible server (moto) of the tests' own, on a free port, gone
+//! with the last of those that use it. `make s3-server` installs it.
+
+#![allow(
+    dead_code,
+    reason = "tests inside and outside of the crate share it, and use different parts"
+)]
+
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::sync::Mutex;
+
+/// How long it may take to start.
+const START: Duration = Duration::from_secs(60);
+
+const BUCKET: &str = "larder-tests";
+
+pub(crate) struct S3Server {
+    child: Child,
+    port: u16,
+}
+
+impl S3Server {
+    /// The one that other tests use, too: it takes seconds to start.
+    pub(crate) async fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<S3Server>> = Mutex::const_new(Weak::new());
+        let mut shared = SHARED.lock().await;
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start().await);
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// One of one's own, with a bucket.
+    pub(crate) async fn start() -> Self {
+        loop {
+            let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+            let port = free.local_addr().expect("it has an address").port();
+            drop(free);
+            let mut command = Command::new(program());
+            command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let child = command.spawn().expect("moto_server runs: make s3-server installs it");
+            let mut server = Self { child, port };
+            // Somebody else may have taken the port before.
+            if server.answers().await {
+                return server;
+            }
+        }
+    }
+
+    /// What a process has to have in its environment.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
+        [
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_REGION", "us-east-1".into()),
+            ("AWS_ACCESS_KEY_ID", "tests".into()),
+            ("AWS_SECRET_ACCESS_KEY", "secret-of-tests".into()),
+        ]
+    }
+
+    /// Below which nobody else writes.
+    pub(crate) fn url(prefix: &str) -> String {
+        format!("s3://{BUCKET}/{prefix}")
+    }
+
+    /// The names of all objects, past whatever is tested.
+    pub(crate) async fn keys(&self) -> Vec<String> {
+        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2", self.port);
+        let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
+        let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
+        keys.map(|(key, _)| key.to_owned()).collect()
+    }
+
+    /// `kill -9`
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Whether it has made a bucket before it ends.
+    async fn answers(&mut self) -> bool {
+        let url = format!("http://127.0.0.1:{}/{BUCKET}", self.port);
+        let answered = async {
+            loop {
+                if self.child.try_wait().expect("it is our child").is_some() {
+                    return false;
+                }
+                let made = reqwest::Client::new().put(&url).send().await;
+                if made.is_ok_and(|made| made.status().is_success()) {
+                    // Whoever answers there may be another.
+                    return self.child.try_wait().expect("it is our child").is_none();
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(START, answered).await.expect("moto_server starts in time")
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn program() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"));
+    target.join("s3/venv/bin/moto_server")
+}

@@ -1,0 +1,327 @@
+//! What lies at a place, what servers on it see of each other, what is damaged.
+
+#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "they are ours")]
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use object_store::ObjectStoreExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{on, open, url};
+use crate::{
+    auth::Owner,
+    clock::ManualClock,
+    random::Random,
+    store::{
+        ChangeKind, Changes, Details, ObjectPlace, ResourceUri, Store, StoreError, contract::Setup,
+        object::testing::S3Server,
+    },
+};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Every kind of place, and what may be needed to look into it.
+struct Place {
+    url: String,
+    folder: tempfile::TempDir,
+    s3: Option<Arc<S3Server>>,
+    clock: ManualClock,
+}
+
+impl Place {
+    async fn each() -> [Self; 2] {
+        let folder = || tempfile::tempdir().expect("there is room");
+        let s3 = S3Server::shared().await;
+        let of = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
+        let directory = folder();
+        let directory_url = url(&directory.path().join("deep/down"));
+        [
+            of(directory_url, directory, None),
+            of(S3Server::url(&Random::system().id()), folder(), Some(s3)),
+        ]
+    }
+
+    async fn store(&self, setup: &Setup) -> Store {
+        on(&self.url, self.s3.as_deref(), &self.clock, setup).await
+    }
+
+    /// Removes a file, past the store.
+    async fn remove(&self, file: &str) {
+        let objects = open(&self.url, self.s3.as_deref()).await.objects;
+        let path = object_store::path::Path::parse(file).expect("it is a path");
+        objects.delete(&path).await.expect("it is there");
+    }
+
+    /// The paths of all files there, below what the URL says.
+    async fn files(&self) -> Vec<String> {
+        let Some(s3) = &self.s3 else {
+            let root = self.folder.path().join("deep/down");
+            let mut files = below(&root);
+            files.sort();
+            return files;
+        };
+        let prefix = format!("{}/", self.url.rsplit('/').next().expect("it has a prefix"));
+        let keys = s3.keys().await;
+        keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
+    }
+}
+
+fn below(root: &std::path::Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // Folders go while they are looked at.
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for file in entries.flatten() {
+            let path = file.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let path = path.strip_prefix(root).expect("it lies below");
+                files.push(path.to_str().expect("it is text").to_owned());
+            }
+        }
+    }
+    files
+}
+
+/// Waits, but not for ever.
+async fn patiently<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it comes to an end")
+}
+
+fn name(name: &str) -> ResourceUri {
+    ResourceUri::parse(name).expect("it is a URI")
+}
+
+fn lasting(ttl: Duration) -> Details {
+    Details { ttl: Some(ttl), ..Details::default() }
+}
+
+async fn read(store: &Store, owner: &Owner, uri: &str) -> Bytes {
+    let found = store.get(owner, &name(uri)).await.expect("it is there");
+    found.bytes().await.expect("it can be read")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_there_is_found_by_a_person_and_by_the_next_server() {
+    for place in Place::each().await {
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        let entry = store.create(&alice, name("results://search/42"), "text".into(), lasting(HOUR));
+        let entry = entry.await.expect("it fits");
+        drop(store);
+        let files = place.files().await;
+        let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
+        assert_eq!(own.len(), 2, "{files:?}");
+        let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
+        assert!(content.starts_with("alice/results/search/42=/"), "{content}");
+        assert!(own.iter().any(|file| *file == "alice/results/search/42=/1.json"), "{own:?}");
+        // Nothing was written beside the place, either.
+        assert_eq!(
+            below(place.folder.path()).len(),
+            if place.s3.is_some() { 0 } else { files.len() }
+        );
+
+        let store = place.store(&Setup::default()).await;
+        let found = store.get(&alice, &name("results://search/42")).await.expect("it is there");
+        assert_eq!(found.entry, entry);
+        assert_eq!(found.bytes().await.expect("it can be read"), "text");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_name_leads_out_of_the_directory() {
+    let [place, _] = Place::each().await;
+    let store = place.store(&Setup::default()).await;
+    let long = format!("x://{}", "a".repeat(2000));
+    let names = [
+        "x://../../a",
+        "file:///etc/passwd",
+        "x:../a",
+        "x://%2e%2e%2f%2e%2e%2fa",
+        "x://%00",
+        &long,
+    ];
+    for owner in ["..", "/", "../../..", "", "a/../b"] {
+        for uri in names {
+            store
+                .create(&Owner::new(owner), name(uri), uri.into(), Details::default())
+                .await
+                .expect("it fits");
+            assert_eq!(read(&store, &Owner::new(owner), uri).await, uri);
+        }
+    }
+    assert_eq!(below(place.folder.path()).len(), place.files().await.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
+    for place in Place::each().await {
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        for uri in ["x://read", "x://swept", "x://deleted"] {
+            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
+            store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+        }
+        store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
+        place.clock.advance(HOUR);
+        let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
+        assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+        let mut changes = store.feed().listen(&alice);
+        let sweeping = store.clone();
+        let _maintained =
+            AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
+        let change = patiently(changes.next()).await.expect("none is missed").expect("it goes on");
+        assert_eq!((change.kind, change.uri.as_str()), (ChangeKind::Expired, "x://swept"));
+        patiently(async {
+            // What was put down to be looked at goes a moment later.
+            while place.files().await.iter().any(|file| !file.starts_with("=ledger")) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_on_one_place_see_and_count_the_same() {
+    for place in Place::each().await {
+        let setup = Setup { bytes_per_owner: 1000, ..Setup::default() };
+        let stores = [place.store(&setup).await, place.store(&setup).await];
+        let alice = Owner::new("alice");
+        // All of them to one name: each counts.
+        let writers = (0..20).map(|n| {
+            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            async move {
+                let content = vec![b'x'; n + 1];
+                store.create(&alice, name("x://race"), content.into(), Details::default()).await
+            }
+        });
+        let written = patiently(join_all(writers)).await;
+        let mut revisions: Vec<u64> =
+            written.iter().map(|entry| entry.as_ref().expect("it fits").revision).collect();
+        revisions.sort_unstable();
+        assert_eq!(revisions, (1..=20).collect::<Vec<u64>>());
+        for store in &stores {
+            let found = store.get(&alice, &name("x://race")).await.expect("it is there");
+            assert_eq!(found.entry.revision, 20);
+            assert_eq!(found.bytes().await.expect("it is there").len() as u64, found.entry.size);
+        }
+        stores[0].delete(&alice, &name("x://race")).await.expect("it can be deleted");
+
+        // And to many: as many as there is room for, to the byte.
+        let writers = (0..20).map(|n| {
+            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            async move {
+                let uri = name(&format!("x://{n}"));
+                store.create(&alice, uri, vec![b'x'; 100].into(), Details::default()).await
+            }
+        });
+        let written = patiently(join_all(writers)).await;
+        let refused = written.iter().filter(|made| matches!(made, Err(StoreError::Full(_))));
+        assert_eq!((written.iter().filter(|made| made.is_ok()).count(), refused.count()), (10, 10));
+        let page = stores[1].list(&alice, "", None, 100).await.expect("it can be listed");
+        assert_eq!(page.entries.len(), 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_servers_tells_an_expiry() {
+    for place in Place::each().await {
+        let alice = Owner::new("alice");
+        let mut stores = Vec::new();
+        for _ in 0..3 {
+            stores.push(place.store(&Setup::default()).await);
+        }
+        let made = stores[0].create(&alice, name("x://a"), "text".into(), lasting(HOUR)).await;
+        made.expect("it fits");
+        let mut heard: Vec<_> = stores.iter().map(|store| store.feed().listen(&alice)).collect();
+        place.clock.advance(HOUR);
+        let _maintained: Vec<_> = stores
+            .iter()
+            .cloned()
+            .map(|store| {
+                AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
+            })
+            .collect();
+        patiently(async {
+            while place.files().await.iter().any(|file| !file.starts_with("=ledger")) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let told = heard.iter_mut().filter_map(Changes::try_next).count();
+        assert_eq!(told, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_to_one_resource_alone_and_can_be_written_over() {
+    let [place, _] = Place::each().await;
+    let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+    let log = "a line of a log\n".repeat(5000);
+    for uri in ["x://entry", "x://content", "x://cut", "x://whole"] {
+        let content = log.as_str().into();
+        store.create(&alice, name(uri), content, Details::default()).await.expect("it fits");
+    }
+    let root = place.folder.path().join("deep/down");
+    for file in place.files().await {
+        let path = root.join(&file);
+        if file.starts_with("alice/x/entry=") && file.ends_with(".json") {
+            std::fs::write(path, "{").expect("it can be written");
+        } else if file.starts_with("alice/x/content=") && file.ends_with(".content") {
+            let mut bytes = std::fs::read(&path).expect("it can be read");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(path, bytes).expect("it can be written");
+        } else if file.starts_with("alice/x/cut=") && file.ends_with(".content") {
+            std::fs::write(path, "x").expect("it can be written");
+        }
+    }
+    let corrupt = |error: &StoreError| matches!(error, StoreError::Corrupt { .. });
+    let entry = store.get(&alice, &name("x://entry")).await.map(|found| found.entry);
+    assert!(entry.as_ref().is_err_and(corrupt), "{entry:?}");
+    for uri in ["x://content", "x://cut"] {
+        let found = store.get(&alice, &name(uri)).await.expect("its entry is whole");
+        let read = found.bytes().await;
+        assert!(read.is_err(), "{uri} is read as if it were whole");
+    }
+    assert_eq!(read(&store, &alice, "x://whole").await, log);
+    let page = store.list(&alice, "", None, 10).await.expect("it can be listed");
+    let listed: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
+    assert_eq!(listed, ["x://content", "x://cut", "x://whole"]);
+    store.create(&alice, name("x://entry"), "new".into(), Details::default()).await.expect("fits");
+    assert_eq!(read(&store, &alice, "x://entry").await, "new");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_began_and_did_not_end_is_ended_by_the_next() {
+    for place in Place::each().await {
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        for uri in ["x://a", "x://b"] {
+            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
+        }
+        store.update(&alice, name("x://b"), "new".into(), None).await.expect("it is there");
+        drop(store);
+        // As if it had died after the change, before it was carried out.
+        place.remove("alice/x/b=/3.json").await;
+        let store = place.store(&Setup::default()).await;
+        store.delete(&alice, &name("x://a")).await.expect("it can be deleted");
+        assert_eq!(read(&store, &alice, "x://b").await, "new");
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_used_is_refused_with_the_reason() {
+    let file = tempfile::NamedTempFile::new().expect("there is room");
+    let refused = ObjectPlace::open(&url(&file.path().join("below")), &Random::system()).await;
+    let refused = refused.expect_err("a file is no directory").to_string();
+    assert!(refused.contains("Not a directory"), "{refused}");
+    let s3 = S3Server::shared().await;
+    let environment = s3.environment().map(|(name, value)| (name.to_owned(), value));
+    let nowhere = "s3://no-such-bucket/x";
+    let refused = ObjectPlace::open_in(nowhere, environment.into_iter(), &Random::system()).await;
+    let refused = refused.expect_err("there is no such bucket").to_string();
+    assert!(refused.contains(nowhere) && !refused.contains("secret-of-tests"), "{refused}");
+}
