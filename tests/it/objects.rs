@@ -37,7 +37,8 @@ impl Place {
     }
 
     async fn serving(&self) -> (Child, Modern) {
-        let (child, url) = serving_in(&self.environment, &["--store", &self.url]).await;
+        let environment: Vec<_> = self.environment.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        let (child, url) = serving_in(&["--store", &self.url], &environment).await;
         (child, Modern::at(&url))
     }
 }

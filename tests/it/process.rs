@@ -33,16 +33,6 @@ pub(crate) async fn serving_in(
     listening(command).await
 }
 
-/// The same with more in its environment.
-pub(crate) async fn serving_in(
-    environment: &[(&str, String)],
-    arguments: &[&str],
-) -> (Child, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    command.arg("serve").args(arguments).envs(environment.iter().map(|(n, v)| (*n, v)));
-    listening(command).await
-}
-
 /// The same of any program that takes `--listen`.
 pub(crate) async fn serving_with(program: &str, arguments: &[&str]) -> (Child, String) {
     let mut command = Command::new(program);
