@@ -2,11 +2,21 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use larder::{
+    auth::Owner,
+    clock::SystemClock,
+    random::Random,
+    store::{
+        Content, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store, StoreLimits,
+    },
+};
 use serde_json::{Value, json};
 use tokio::process::Child;
 
 use crate::{
-    process::{refused, serving_in, signal},
+    process::{refused, serving_in, serving_with_in, signal},
     support::{Modern, S3Server, patiently},
 };
 
@@ -47,7 +57,7 @@ impl Place {
 async fn what_is_created_on_one_is_read_on_another_and_after_a_restart() {
     for place in Place::each().await {
         let ((mut a, client_a), (_b, client_b)) = (place.serving().await, place.serving().await);
-        client_a.create(json!({ "uri": "x:1", "text": "one", "title": "One" })).await;
+        client_a.create(json!({ "uri": "x:1", "text": "one", "name": "One" })).await;
         assert_eq!(client_b.read("x:1").await["text"], "one");
         client_b.call("update_resource", json!({ "uri": "x:1", "text": "two" })).await.text();
         assert_eq!(client_a.read("x:1").await["text"], "two");
@@ -56,10 +66,7 @@ async fn what_is_created_on_one_is_read_on_another_and_after_a_restart() {
         let (_c, client_c) = place.serving().await;
         assert_eq!(client_c.read("x:1").await["text"], "two");
         let listed: Vec<Value> = client_c.list("resources/list", "resources").await;
-        assert!(
-            listed.iter().any(|one| one["uri"] == "x:1" && one["title"] == "One"),
-            "{listed:?}"
-        );
+        assert!(listed.iter().any(|one| one["uri"] == "x:1" && one["name"] == "One"), "{listed:?}");
     }
 }
 
@@ -123,4 +130,126 @@ async fn a_place_that_cannot_be_used_names_the_setting() {
         assert_eq!(found, Some(code), "{said}");
         assert!(said.contains("store.url") && !said.contains("hidden"), "{said}");
     }
+}
+
+/// Where the process that is measured finds its place.
+const MEASURED: &str = "LARDER_TEST_PLACE";
+
+#[tokio::test]
+async fn two_hundred_megabytes_pass_through_little_memory() {
+    const NAME: &str = "objects::two_hundred_megabytes_pass_through_little_memory";
+    if let Ok(url) = std::env::var(MEASURED) {
+        return pass_through(&url).await;
+    }
+    for place in Place::each().await {
+        // In a process of its own, since memory is measured.
+        let mut measured = tokio::process::Command::new(std::env::current_exe().unwrap());
+        measured.args(["--exact", NAME, "--nocapture"]).kill_on_drop(true);
+        measured.env(MEASURED, &place.url).envs(place.environment.iter().cloned());
+        let output = measured.output().await.unwrap();
+        assert!(output.status.success(), "{}: {output:?}", place.url);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("1 passed"), "nothing was measured: {said}");
+    }
+}
+
+async fn pass_through(url: &str) {
+    const PIECE: usize = 1 << 20;
+    const PIECES: usize = 200;
+    let random = Random::system();
+    let place = ObjectPlace::open(url, &random).await.unwrap();
+    let clock = Arc::new(SystemClock);
+    let backend = ObjectBackend::new(place, clock.clone(), random, ObjectLimits::default());
+    let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
+    let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:large").unwrap());
+    // What no compression makes less, and tells each piece from the others.
+    let mut state = 1_u64;
+    let words = std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    let noise = Bytes::from_owner(words.take(PIECE / 8).flatten().collect::<Vec<u8>>());
+    let piece = move |n: usize| {
+        let number = Bytes::copy_from_slice(&(n as u64).to_le_bytes());
+        stream::iter([Ok(number), Ok(noise.slice(8..))])
+    };
+    let pieces = stream::iter(0..PIECES).flat_map(piece);
+    let before = peak_memory();
+    let content = Content::byte_stream(pieces);
+    let entry = store.create(&owner, uri.clone(), content, Details::default()).await.unwrap();
+    assert_eq!(entry.size, (PIECE * PIECES) as u64);
+    let found = store.get(&owner, &uri).await.unwrap();
+    if url.starts_with("file:") {
+        let mut read = 0;
+        let mut blocks = std::pin::pin!(found.stream());
+        while let Some(block) = blocks.next().await {
+            let block = block.unwrap();
+            if read % PIECE == 0 {
+                assert_eq!(block[..8], (read as u64 / PIECE as u64).to_le_bytes());
+            }
+            read += block.len();
+        }
+        assert_eq!(read, PIECE * PIECES);
+    }
+    // For whatever it is asked, the server in tests copies the whole object.
+    for n in (0..PIECES as u64).step_by(10) {
+        let window = found.bytes_from(n * PIECE as u64, 8).await.unwrap();
+        assert_eq!(window.bytes, n.to_le_bytes().as_slice());
+    }
+    let grown = peak_memory() - before;
+    assert!(grown < 80 << 20, "memory grew by {grown} bytes");
+}
+
+/// In bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test]
+async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
+    let mut s3 = S3Server::start().await;
+    let larder = std::path::Path::new(env!("CARGO_BIN_EXE_larder"));
+    let example = larder.with_file_name("examples").join("dynamic_resources");
+    let url = S3Server::url("prefix");
+    let environment = s3.environment();
+    let environment: Vec<_> = environment.iter().map(|(n, v)| (*n, v.as_str())).collect();
+    let example = example.to_str().unwrap();
+    let (_server, at) = serving_with_in(example, &["--store", &url], &environment).await;
+    let client = Modern::at(&at);
+    let stored = async || client.call("generate_pdf", json!({})).await;
+    let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
+    assert!(client.read(&uri).await["blob"].is_string());
+    s3.kill();
+    let failure = patient(&client, "tools/call", json!({ "name": "generate_pdf" })).await;
+    assert_eq!(failure["result"]["isError"], true, "{failure}");
+    let failure = failure["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(failure.contains("The s3 store") && failure.contains("try again"), "{failure}");
+    for (method, params) in
+        [("resources/read", json!({ "uri": uri })), ("resources/list", json!({}))]
+    {
+        let error = &patient(&client, method, params).await["error"];
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(!error.to_string().contains("127.0.0.1"), "it tells where: {error}");
+    }
+    let about = patient(&client, "resources/read", json!({ "uri": "results://about" })).await;
+    let about = &about["result"]["contents"][0]["text"];
+    assert_eq!(about, "Results live here for two hours.");
+    s3.restart().await;
+    // It has lost what it held, and takes new things at once.
+    let gone = client.send("resources/read", json!({ "uri": uri })).await.error();
+    assert_eq!(gone["code"], -32602, "{gone}");
+    let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
+    assert!(client.read(&uri).await["blob"].is_string());
+}
+
+/// What is answered at once or, where it takes its time, by a stream.
+async fn patient(client: &Modern, method: &str, params: Value) -> Value {
+    let answer = patiently("an answer", client.request(1, method, params).send()).await.unwrap();
+    let body = patiently("its end", answer.text()).await.unwrap();
+    let message = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+    serde_json::from_str(message.unwrap_or(&body)).unwrap()
 }

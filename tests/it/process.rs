@@ -35,8 +35,17 @@ pub(crate) async fn serving_in(
 
 /// The same of any program that takes `--listen`.
 pub(crate) async fn serving_with(program: &str, arguments: &[&str]) -> (Child, String) {
+    serving_with_in(program, arguments, &[]).await
+}
+
+/// The same in that environment.
+pub(crate) async fn serving_with_in(
+    program: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (Child, String) {
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).envs(environment.iter().copied());
     listening(command).await
 }
 

@@ -1,16 +1,21 @@
 //! Putting, deleting, expiring: each is one step in the owner's ledger.
 
-use std::{panic, sync::Arc};
+use std::{panic, sync::Arc, time::Duration};
 
 use super::{
-    Inner, layout,
+    Inner,
     ledger::{Change, Ledger, Tail},
     record::Record,
 };
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError},
 };
+
+/// How long content that was replaced or deleted stays for those who have
+/// begun to read it.
+pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 /// What is to become of a resource.
 #[derive(Clone)]
@@ -70,9 +75,7 @@ impl Inner {
         let changing = tokio::spawn(async move { inner.change_in_turn(&owner, &uri, wish).await });
         changing.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => panic::resume_unwind(panic),
-            Err(error) => {
-                Err(StoreError::Unavailable { backend: super::NAME, source: error.into() })
-            }
+            Err(error) => Err(self.objects.failed(error)),
         })
     }
 
@@ -89,10 +92,11 @@ impl Inner {
             let current = self.current(owner, uri).await?;
             let exists = current.is_some();
             // What cannot be read can still be replaced or deleted.
-            let old = current.and_then(Result::ok);
+            let old = current.and_then(|current| current.record.ok());
             let now = self.clock.now();
-            let expired = old.as_ref().is_some_and(|old| old.entry.is_expired(now));
-            let living = old.as_ref().filter(|_| !expired).map(|old| &old.entry);
+            let expired = old.as_ref().filter(|old| old.entry.is_expired(now));
+            let expired = expired.map(|old| old.entry.expires);
+            let living = old.as_ref().filter(|_| expired.is_none()).map(|old| &old.entry);
             let put = match &wish {
                 Wish::Put(draft, content) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
@@ -103,33 +107,39 @@ impl Inner {
                             return Err(full);
                         }
                         // What has expired takes nobody's room.
-                        self.sweep().await?;
+                        if let Err(error) = self.sweep().await {
+                            tracing::debug!(%error, "what has expired may still take room");
+                        }
                         swept = true;
                         continue;
                     }
                     Some(Record { content: content.clone(), entry })
                 }
                 Wish::Delete if exists => None,
-                Wish::Expire if expired => None,
+                Wish::Expire if expired.is_some() => None,
                 Wish::Delete | Wish::Expire => return Ok(Outcome::Nothing),
             };
-            let next = self.next(&tail, old.as_ref(), exists, uri, put.clone());
+            let readable = old.as_ref().filter(|_| expired.is_none());
+            let until = readable.map(|_| now.saturating_add(GRACE));
+            let next = self.next(&tail, old.as_ref(), exists, uri, put.clone(), until);
             if !self.advance(owner, &mut turn, &tail, next).await? {
                 continue;
             }
             // With the turn still held, so that changes are heard in their order.
-            let created = put.is_some() && (expired || !exists);
-            if expired {
+            if let Some(at) = expired {
+                self.expired().remember(owner.clone(), uri.clone(), at);
                 self.publish(owner, uri, ChangeKind::Expired);
             }
+            let created = expired.is_some() || !exists;
             return Ok(match put {
                 Some(Record { entry, .. }) => {
                     let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
+                    self.expired().forget(owner, uri);
                     self.agenda.expect(entry.expires);
                     self.publish(owner, uri, change);
                     Outcome::Put(Committed { entry: Arc::new(entry), change })
                 }
-                None if expired => Outcome::Nothing,
+                None if expired.is_some() => Outcome::Nothing,
                 None => {
                     self.publish(owner, uri, ChangeKind::Deleted);
                     Outcome::Removed
@@ -155,7 +165,8 @@ impl Inner {
         None
     }
 
-    /// The ledger after `put` stands in the place of `old`.
+    /// The ledger after `put` stands in the place of `old`, whose content stays
+    /// `until` then.
     fn next(
         &self,
         tail: &Tail,
@@ -163,16 +174,21 @@ impl Inner {
         existed: bool,
         uri: &ResourceUri,
         put: Option<Record>,
+        until: Option<Timestamp>,
     ) -> Ledger {
         let Ledger { bytes, resources, .. } = tail.ledger;
         let size = |record: Option<&Record>| record.map_or(0, |record| record.entry.size);
+        let resources = resources.saturating_sub(u64::from(existed));
+        // What could not be read is counted until nothing is left.
+        let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
         Ledger {
             id: self.random.id(),
-            bytes: bytes.saturating_sub(size(old)) + size(put.as_ref()),
-            resources: resources.saturating_sub(u64::from(existed)) + u64::from(put.is_some()),
+            bytes: bytes + size(put.as_ref()),
+            resources: resources + u64::from(put.is_some()),
             change: Some(Change {
                 uri: uri.clone(),
                 gone: old.map(|old| old.content.clone()).into_iter().collect(),
+                until,
                 put,
             }),
         }
@@ -192,12 +208,6 @@ impl Inner {
             // It is down already.
             store::Placement::Update { ttl: None } => return Ok(()),
         };
-        self.look_at(&draft.owner, &draft.uri, draft.now.saturating_add(ttl)).await
-    }
-
-    /// Whether that file of a resource may still be wanted by somebody.
-    pub(super) fn is_wanted(current: Option<&Record>, file: &object_store::path::Path) -> bool {
-        let id = layout::content_id(file);
-        id.is_none() || current.is_some_and(|current| id == Some(&current.content))
+        self.look_at(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
     }
 }

@@ -8,11 +8,11 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
-use object_store::{ObjectStoreExt, path::Path};
+use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{Inner, layout};
+use super::{Inner, change::GRACE, layout, record::Current};
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -36,6 +36,9 @@ const LOOKERS: usize = 8;
 struct Due {
     owner: Owner,
     uri: ResourceUri,
+    /// Content of it that goes then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gone: Vec<String>,
 }
 
 /// When to look next.
@@ -83,7 +86,8 @@ impl Inner {
                 Ok(next) => next.into_iter().for_each(|next| self.agenda.expect(next)),
                 Err(error) => {
                     tracing::debug!(%error, "what has expired cannot be removed now");
-                    self.agenda.expect(self.clock.now().saturating_add(RETRY));
+                    tokio::time::sleep(RETRY).await;
+                    self.agenda.expect(self.clock.now());
                 }
             }
         }
@@ -99,12 +103,11 @@ impl Inner {
     async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
         let now = self.clock.now();
         let soon = now.saturating_add(ROUND);
-        let hours = self.objects.list_with_delimiter(Some(&layout::all_due())).await;
-        let hours = hours.map_err(super::unavailable)?.common_prefixes;
+        let hours = self.objects.folders(&layout::all_due()).await?;
         let (mut due, mut next) = (Vec::new(), None);
         for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
-            let mut files = self.objects.list(Some(hour));
-            while let Some(file) = files.try_next().await.map_err(super::unavailable)? {
+            let mut files = self.objects.below(hour);
+            while let Some(file) = files.try_next().await? {
                 match layout::due_at(&file.location) {
                     Some(at) if at <= now => due.push((at, file.location)),
                     Some(at) => next = Some(next.map_or(at, |next: Timestamp| next.min(at))),
@@ -113,72 +116,100 @@ impl Inner {
             }
         }
         due.sort_unstable();
-        let looking = stream::iter(due).map(|(_, file)| async move {
-            if let Err(error) = self.look(&file).await {
-                tracing::debug!(%error, %file, "an expired resource cannot be removed now");
-                return false;
-            }
-            true
-        });
-        let failed = looking.buffered(LOOKERS).any(|done| async move { !done }).await;
-        Ok(if failed { Some(self.clock.now().saturating_add(RETRY)) } else { next })
+        let looking = stream::iter(due).map(|(_, file)| async move { self.look(&file).await });
+        // One that fails keeps no other from being looked at.
+        let looked: Vec<_> = looking.buffered(LOOKERS).collect().await;
+        looked.into_iter().collect::<Result<(), _>>().map(|()| next)
     }
 
     /// Puts a resource down to be looked at.
     pub(super) async fn look_at(
         &self,
+        at: Timestamp,
         owner: &Owner,
         uri: &ResourceUri,
-        at: Timestamp,
     ) -> Result<(), StoreError> {
-        let due = Due { owner: owner.clone(), uri: uri.clone() };
+        self.put_down(at, owner, uri, &[], layout::resource(owner, uri).as_ref()).await
+    }
+
+    /// Puts content down to be removed, unless it is a resource's then.
+    pub(super) async fn remove_at(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+    ) -> Result<(), StoreError> {
+        self.put_down(at, owner, uri, gone, &gone.concat()).await
+    }
+
+    async fn put_down(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+        key: &str,
+    ) -> Result<(), StoreError> {
+        let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec() };
         let due = serde_json::to_vec(&due).expect("it is JSON");
-        let path = layout::due(owner, uri, at);
-        self.objects.put(&path, due.into()).await.map_err(super::unavailable).map(|_| ())
+        self.objects.put(&layout::due(at, key), due).await?;
+        self.agenda.expect(at);
+        Ok(())
     }
 
     /// Looks at the resource that a file names.
     async fn look(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
-        let due = match self.objects.get(file).await {
-            Ok(found) => found.bytes().await.map_err(super::unavailable)?,
-            // Somebody else was faster.
-            Err(object_store::Error::NotFound { .. }) => return Ok(()),
-            Err(error) => return Err(super::unavailable(error)),
-        };
+        // Somebody else may have been faster.
+        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
         match serde_json::from_slice::<Due>(&due) {
-            Ok(Due { owner, uri }) => {
+            Ok(Due { owner, uri, gone }) => {
                 self.expire(&owner, &uri).await?;
-                self.tidy(&owner, &uri).await?;
+                self.tidy(&owner, &uri, gone).await?;
             }
             Err(error) => tracing::error!(%error, %file, "it does not say what is due"),
         }
-        self.remove(file).await
+        self.objects.remove(file).await
     }
 
-    /// Removes content that never came to have an entry.
-    async fn tidy(&self, owner: &Owner, uri: &ResourceUri) -> Result<(), StoreError> {
+    /// Removes content that has gone, and puts down to be removed what never
+    /// came to have an entry.
+    async fn tidy(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        mut gone: Vec<String>,
+    ) -> Result<(), StoreError> {
         let resource = layout::resource(owner, uri);
-        let files: Vec<_> =
-            self.objects.list(Some(&resource)).try_collect().await.map_err(super::unavailable)?;
-        if files.iter().all(|file| layout::content_id(&file.location).is_none()) {
+        let is_look = gone.is_empty();
+        let mut contents: Vec<_> = self.objects.below(&resource).try_collect().await?;
+        contents.retain(|file| layout::content_id(&file.location).is_some());
+        if contents.is_empty() {
             return Ok(());
         }
-        // What cannot be read may be repaired.
         let current = match self.current(owner, uri).await? {
-            Some(Ok(record)) => Some(record),
-            Some(Err(_)) => return Ok(()),
-            None => None,
+            Some(Current { record: Ok(record) }) => Some(record),
+            // What cannot be read may be repaired.
+            Some(Current { record: Err(_) }) if is_look => return Ok(()),
+            Some(_) | None => None,
         };
+        let is_wanted = |id: &str| current.as_ref().is_some_and(|current| current.wants(id));
+        if !is_look {
+            gone.retain(|id| !is_wanted(id));
+            return self.remove_contents(&resource, &gone).await;
+        }
         let now = self.clock.now();
-        for file in files {
-            if Self::is_wanted(current.as_ref(), &file.location) {
+        for file in contents {
+            let Some(id) = layout::content_id(&file.location).filter(|id| !is_wanted(id)) else {
                 continue;
-            }
+            };
             let written = u64::try_from(file.last_modified.timestamp_millis()).unwrap_or(0);
             if now.since(Timestamp::from_millis(written)) > ARRIVAL {
-                self.remove(&file.location).await?;
+                // It may have been replaced just now, and somebody be reading it.
+                let at = now.saturating_add(GRACE);
+                self.remove_at(at, owner, uri, &[id.to_owned()]).await?;
             } else {
-                self.look_at(owner, uri, now.saturating_add(2 * ARRIVAL)).await?;
+                self.look_at(now.saturating_add(2 * ARRIVAL), owner, uri).await?;
             }
         }
         Ok(())

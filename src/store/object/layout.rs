@@ -1,19 +1,22 @@
-//! Where things lie: paths that a person can read, that no name can leave, and
-//! that lead back to the name.
+//! Where things lie: paths that a person can read, that no name can leave, that
+//! lead back to the name, and whose order is the order of names.
 //!
 //! ```text
-//! <owner>/<scheme>/<part>/…/<last part>=/<n>.json    an entry: the n-th change of that owner
-//!                                       =/<id>.content  its bytes, as they are kept
-//! =ledger/<owner>/<n>.json                           what the n-th change was, and what it left
-//! =due/<hour>/<millisecond>-<hash>.json              a resource to look at, at that time
+//! <owner>/<scheme>=/_<part>/…/_<last part>!/<n>.json        an entry: the n-th change of that owner
+//!                                          !/<id>.content   its bytes, as they are kept
+//! =ledger/<owner>/<n>.json                                  what the n-th change was, and what it left
+//! =due/<hour>/<millisecond>-<hash>.json                     a resource to look at, at that time
 //! ```
 //!
-//! Of a name, letters, digits and `-._~` stand for themselves, and anything
-//! else is `=XX`, its byte in hexadecimal. No byte of a name is below `=20`,
-//! so `=` with anything but two such digits is free to be ours: `part=` is the
-//! resource itself, beside what lies below it; `=-` is an empty part; `=+` at
-//! the end says that the part goes on; `=~` stands before the digest of a name
-//! that is too long for a path.
+//! A listing goes from any name on to the next ones, and S3 lists in the order
+//! of keys. So keys are in the order of names: letters, digits and `-._~` stand
+//! for themselves; anything else is `=XX`, `,XX` or `^XX`, its byte in
+//! hexadecimal behind a sign that sorts where the byte does; `=` ends the scheme
+//! in the place of `:`; slashes are slashes. `_` begins each part, so that
+//! none is empty or dots; `!`, which sorts before all the others, ends a name,
+//! so that a resource lies beside what lies below it. A part is cut after so many
+//! characters, and goes on behind `/+`. A name that is too long for a path ends
+//! in `/=~` and its digest: those that begin alike are not in order.
 
 use std::fmt::Write;
 
@@ -26,51 +29,47 @@ use crate::{
     store::{ResourceUri, blocks::hex},
 };
 
-/// A file's name may have 255 bytes; some are for what stands behind it.
+/// A file's name may have 255 bytes; some are for what stands around it.
 const MOST_PART: usize = 200;
 
-/// Keys of S3 may have 1024 bytes, of which a prefix has some.
+/// Keys of S3 may have 1024 bytes, of which the bucket's prefix, the owner and
+/// the file have some.
 const MOST_PATH: usize = 600;
+
+/// What is left of a key for what stands before the owner.
+pub(super) const MOST_PREFIX: usize = 128;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
-/// What of a name is a path.
+/// What stands for itself, or sorts as it.
 fn encode(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
-    // Dots alone mean something to file systems, and in front they hide.
-    let dots = name.bytes().take_while(|byte| *byte == b'.').count();
-    for (at, byte) in name.bytes().enumerate() {
-        if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) || byte == b'.' && at >= dots {
-            encoded.push(char::from(byte));
-        } else {
+    for byte in name.bytes() {
+        let sign = match byte {
+            b'-' | b'.' | b'_' | b'~' => None,
+            _ if byte.is_ascii_alphanumeric() => None,
+            ..b'-' => Some(','),
+            b'['..=b'^' => Some('^'),
+            _ => Some('='),
+        };
+        match sign {
+            None => encoded.push(char::from(byte)),
             // Writing to a string cannot fail.
-            let _ = write!(encoded, "={byte:02X}");
+            Some(sign) => _ = write!(encoded, "{sign}{byte:02X}"),
         }
-    }
-    if encoded.is_empty() {
-        encoded.push_str("=-");
     }
     encoded
 }
 
 fn decode(encoded: &str) -> Option<String> {
-    if encoded == "=-" {
-        return Some(String::new());
-    }
     let mut bytes = Vec::with_capacity(encoded.len());
-    let mut parts = encoded.split('=');
+    let mut parts = encoded.split([',', '^', '=']);
     bytes.extend(parts.next()?.bytes());
     for part in parts {
         bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
         bytes.extend(part.get(2..)?.bytes());
     }
     String::from_utf8(bytes).ok()
-}
-
-/// A name as one part of a path.
-fn part(name: &str) -> String {
-    let encoded = encode(name);
-    if encoded.len() <= MOST_PART { encoded } else { digest(name) }
 }
 
 fn digest(name: &str) -> String {
@@ -81,66 +80,91 @@ fn path(path: &str) -> Path {
     Path::parse(path).expect("no part is empty, dots, or holds a slash")
 }
 
-/// Under which all that an owner has lies.
-pub(super) fn of_owner(owner: &Owner) -> Path {
-    path(&part(owner.as_str()))
+/// An owner as one part of a path, which no name of ours is.
+fn of(owner: &Owner) -> String {
+    let encoded = encode(owner.as_str());
+    match encoded.strip_prefix('.') {
+        // Dots alone mean something to file systems, and in front they hide.
+        Some(rest) if encoded.len() <= MOST_PART => format!("=2E{rest}"),
+        None if encoded.is_empty() => "=-".to_owned(),
+        None if encoded.len() <= MOST_PART => encoded,
+        _ => digest(owner.as_str()),
+    }
 }
 
-/// Under which all that an owner has of a scheme lies.
-pub(super) fn of_scheme(owner: &Owner, scheme: &str) -> Path {
-    of_owner(owner).join(scheme)
+/// Under which all that an owner has lies.
+pub(super) fn of_owner(owner: &Owner) -> Path {
+    path(&of(owner))
+}
+
+/// How everything below an owner begins whose name begins like that, without
+/// what is too long for a path; and whether something is.
+fn beginning(name: &str) -> (String, bool) {
+    let Some((scheme, rest)) = name.split_once(':') else { return cut(encode(name)) };
+    let mut below = format!("{}=", encode(scheme));
+    for part in rest.split('/') {
+        below.push_str("/_");
+        let mut encoded = &encode(part)[..];
+        // Also where it ends there: who goes on sorts behind.
+        while encoded.len() >= MOST_PART {
+            below.extend([&encoded[..MOST_PART], "/+"]);
+            encoded = &encoded[MOST_PART..];
+        }
+        below.push_str(encoded);
+    }
+    cut(below)
+}
+
+fn cut(mut below: String) -> (String, bool) {
+    let is_long = below.len() > MOST_PATH;
+    below.truncate(MOST_PATH);
+    let whole = below.trim_end_matches('/').len();
+    below.truncate(whole);
+    (below, is_long)
 }
 
 /// Where an owner's resource lies.
 pub(super) fn resource(owner: &Owner, uri: &ResourceUri) -> Path {
-    let (scheme, rest) = uri.as_str().split_once(':').expect("a URI has a scheme");
-    let mut parts = Vec::new();
-    let rest = rest.strip_prefix("//").unwrap_or_else(|| {
-        // Without an authority it is another name.
-        parts.push("=:".to_owned());
-        rest
-    });
-    for name in rest.split('/') {
-        let mut encoded = &encode(name)[..];
-        while encoded.len() > MOST_PART {
-            let mut at = MOST_PART;
-            while encoded[at - 2..at].contains('=') {
-                at -= 1;
-            }
-            parts.push(format!("{}=+", &encoded[..at]));
-            encoded = &encoded[at..];
-        }
-        parts.push(encoded.to_owned());
-    }
-    let mut below = parts.join("/");
-    if below.len() > MOST_PATH {
-        below = digest(uri.as_str());
-    }
-    path(&format!("{}/{scheme}/{below}=", of_owner(owner)))
+    let end = match beginning(uri.as_str()) {
+        (below, false) => format!("{below}!"),
+        (below, true) => format!("{below}/{}!", digest(uri.as_str())),
+    };
+    path(&format!("{}/{end}", of(owner)))
 }
 
 /// The name of the resource that lies there, if it can be told from that.
 pub(super) fn uri(owner: &Owner, resource: &Path) -> Option<ResourceUri> {
-    let below = resource.as_ref().strip_prefix(of_owner(owner).as_ref())?.strip_prefix('/')?;
-    let (scheme, rest) = below.strip_suffix('=')?.split_once('/')?;
-    let (start, rest) = match rest.strip_prefix("=:/") {
-        Some(rest) => ("", rest),
-        None => ("//", rest),
-    };
-    let mut uri = format!("{scheme}:{start}");
-    let mut parts = rest.split('/').peekable();
-    while let Some(encoded) = parts.next() {
-        match encoded.strip_suffix("=+") {
-            Some(encoded) => uri += &decode(encoded)?,
-            None => {
-                uri += &decode(encoded)?;
-                if parts.peek().is_some() {
-                    uri.push('/');
-                }
-            }
-        }
+    let below = resource.as_ref().strip_prefix(&of(owner))?.strip_prefix('/')?;
+    let (scheme, rest) = below.strip_suffix('!')?.split_once("=/_")?;
+    let mut uri = decode(scheme)?;
+    uri.push(':');
+    let mut parts = rest.split("/_");
+    uri += &decode(&parts.next()?.replace("/+", ""))?;
+    for part in parts {
+        uri.push('/');
+        uri += &decode(&part.replace("/+", ""))?;
     }
+    // Also where it is a digest, which decodes to nothing.
     ResourceUri::parse(&uri).ok()
+}
+
+/// Where those lie that are too long for a path and begin like this one, if it
+/// is such a one: among them, order says nothing.
+pub(super) fn stem(resource: &Path) -> Option<&str> {
+    Some(resource.as_ref().rsplit_once("/=~")?.0)
+}
+
+/// After which everything of the owner lies whose name begins with `prefix`
+/// and comes after `after`; and perhaps some that does not.
+pub(super) fn before(owner: &Owner, prefix: &str, after: Option<&str>) -> Path {
+    let prefix = beginning(prefix).0;
+    let after = after.map(|after| match beginning(after) {
+        // Behind `!/`, and before all that goes on.
+        (below, false) => format!("{below}!0"),
+        (below, true) => below,
+    });
+    let before = after.map_or(prefix.clone(), |after| after.max(prefix));
+    path(format!("{}/{before}", of(owner)).trim_end_matches('/'))
 }
 
 /// The entry that the n-th change of the owner has left there.
@@ -170,7 +194,7 @@ pub(super) fn folder(file: &Path) -> Option<Path> {
 
 /// Under which an owner's changes lie.
 pub(super) fn ledger(owner: &Owner) -> Path {
-    path(&format!("=ledger/{}", part(owner.as_str())))
+    path(&format!("=ledger/{}", of(owner)))
 }
 
 /// The n-th change.
@@ -183,9 +207,9 @@ pub(super) fn all_due() -> Path {
     path("=due")
 }
 
-/// That a resource is to be looked at then.
-pub(super) fn due(owner: &Owner, uri: &ResourceUri, at: Timestamp) -> Path {
-    let hash = hex(&Sha256::digest(resource(owner, uri).as_ref()));
+/// What is to be done at that time about what `key` stands for.
+pub(super) fn due(at: Timestamp, key: &str) -> Path {
+    let hash = hex(&Sha256::digest(key));
     let (hour, millis) = (at.as_millis() / HOUR, at.as_millis());
     path(&format!("=due/{hour:010}/{millis:016}-{}.json", &hash[..16]))
 }
@@ -217,34 +241,81 @@ mod tests {
 
     #[test]
     fn a_person_finds_it() {
-        assert_eq!(at("local", "results://search/42.json"), "local/results/search/42.json=");
-        assert_eq!(at("local", "urn:isbn:0451450523"), "local/urn/=:/isbn=3A0451450523=");
-        assert_eq!(at("a b", "x://y?z"), "a=20b/x/y=3Fz=");
-        assert_eq!(at("..", "x://../a//.b"), "=2E=2E/x/=2E=2E/a/=-/=2Eb=");
+        assert_eq!(at("local", "results://search/42.json"), "local/results=/_/_/_search/_42.json!");
+        assert_eq!(at("local", "urn:isbn:0451450523"), "local/urn=/_isbn=3A0451450523!");
+        assert_eq!(at("a b", "x://y?z+"), "a,20b/x=/_/_/_y=3Fz,2B!");
+        assert_eq!(at("..", "x://../a//.b"), "=2E./x=/_/_/_../_a/_/_.b!");
+    }
+
+    /// Names that have everything in them that is special in a path, long and short.
+    fn names() -> impl Strategy<Value = ResourceUri> {
+        let pieces = vec![
+            "a",
+            "B",
+            "0",
+            "/",
+            "//",
+            ".",
+            "..",
+            ":",
+            "=",
+            "%2F",
+            "%00",
+            "~",
+            "-",
+            "+",
+            "?",
+            "#",
+            "_",
+            "!",
+            ",",
+            "=2E",
+            "[",
+            "]",
+            "@",
+            "$",
+            "'",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ];
+        let rest = prop::collection::vec(prop::sample::select(pieces), 0..12);
+        (prop::sample::select(vec!["x", "x-", "x.y", "x+", "X", "xy", "x1"]), rest)
+            .prop_filter_map("some are no URIs", |(scheme, rest)| {
+                ResourceUri::parse(&format!("{scheme}:{}", rest.concat())).ok()
+            })
     }
 
     proptest! {
         #[test]
         fn a_path_leads_back_to_its_name_and_stays_where_it_is(
-            owner in "[a-z./:|é= ]{0,300}",
-            name in prop::collection::vec(prop::sample::select(vec![
-                "a", "B", "/", "//", ".", "..", ":", "=", "%2F", "%00", "~", "-", "+", "?", "#", "=2E",
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'",
-            ]), 0..20),
+            owner in "[a-z./:|é= ]{0,300}", name in names(),
         ) {
-            let name = format!("x:{}", name.concat());
-            prop_assume!(ResourceUri::parse(&name).is_ok());
-            let (owner, name) = (Owner::new(owner), ResourceUri::parse(&name).expect("it is a URI"));
+            let owner = Owner::new(owner);
             let path = resource(&owner, &name);
-            prop_assert!(path.as_ref().len() < 900);
+            prop_assert!(path.as_ref().len() + MOST_PREFIX < 1000);
             for part in path.parts() {
                 let part = part.as_ref();
-                prop_assert!(!part.is_empty() && part.len() <= 255 && !part.starts_with('.'));
+                prop_assert!(!part.is_empty() && part.len() <= 220 && !part.starts_with('.'));
             }
             prop_assert!(path.prefix_matches(&of_owner(&owner)));
             match uri(&owner, &path) {
                 Some(back) => prop_assert_eq!(back, name),
-                None => prop_assert!(path.as_ref().contains("=~")),
+                None => prop_assert!(stem(&path).is_some()),
+            }
+        }
+
+        #[test]
+        fn paths_are_in_the_order_of_names(one in names(), other in names(), cut in 0..400_usize) {
+            let owner = Owner::new("a");
+            let file = |name| entry(&resource(&owner, name), 1).to_string();
+            let paths = [&one, &other].map(|name| resource(&owner, name));
+            let same_stem = stem(&paths[0]).is_some() && stem(&paths[0]) == stem(&paths[1]);
+            prop_assert!(same_stem || one.cmp(&other) == file(&one).cmp(&file(&other)));
+            let prefix = &one.as_str()[..cut.min(one.as_str().len())];
+            prop_assert!(before(&owner, prefix, None).as_ref() < &file(&one)[..]);
+            if one > other {
+                let after = before(&owner, prefix, Some(other.as_str()));
+                prop_assert!(after.as_ref() < &file(&one)[..]);
+                prop_assert!(same_stem || stem(&paths[1]).is_some() || after.as_ref() > &file(&other)[..]);
             }
         }
     }
@@ -273,9 +344,8 @@ mod tests {
 
     #[test]
     fn what_is_due_is_read_from_its_path() {
-        let uri = ResourceUri::parse("x://a").expect("it is a URI");
         let at = Timestamp::from_millis(1_767_225_600_123);
-        let path = due(&Owner::new("a"), &uri, at);
+        let path = due(at, "a");
         assert_eq!(due_at(&path), Some(at));
         let hour = folder(&path).expect("it lies in one");
         assert!(

@@ -11,13 +11,14 @@ use std::{
 };
 
 use futures_util::TryStreamExt;
-use object_store::{ObjectStoreExt, PutMode};
+use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
 use super::{Inner, layout, record::Record};
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     store::{ResourceUri, StoreError},
 };
 
@@ -40,6 +41,10 @@ const REMEMBERED: usize = 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How many entries stay that newer ones have overtaken: who has seen the name
+/// of one among others still finds it.
+const OVERTAKEN: usize = 8;
+
 /// What an owner has after a change, and what the change was: whoever comes
 /// next makes sure that it is carried out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -59,6 +64,8 @@ pub(super) struct Change {
     pub(super) put: Option<Record>,
     /// The content that is there no more.
     pub(super) gone: Vec<String>,
+    /// When it goes, so that whoever is reading it can end; at once if not given.
+    pub(super) until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -101,8 +108,7 @@ impl Inner {
         }
         let since = Instant::now();
         let folder = layout::ledger(owner);
-        let records: Vec<_> =
-            self.objects.list(Some(&folder)).try_collect().await.map_err(super::unavailable)?;
+        let records: Vec<_> = self.objects.below(&folder).try_collect().await?;
         let number = |path| layout::number(path);
         let last = records.iter().max_by_key(|record| number(&record.location));
         let tail = match last.and_then(|last| number(&last.location).map(|number| (number, last))) {
@@ -112,7 +118,7 @@ impl Inner {
                     let Some(number) = number(&record.location) else { continue };
                     let old = newest.last_modified - record.last_modified > KEEP;
                     if number != last && (old || number + KEEP_CHANGES < last) {
-                        self.remove(&record.location).await?;
+                        self.objects.remove(&record.location).await?;
                     }
                 }
                 let known = turn.tail.take().filter(|tail| tail.number == last);
@@ -132,9 +138,11 @@ impl Inner {
 
     async fn read_ledger(&self, owner: &Owner, number: u64) -> Result<Tail, StoreError> {
         let path = layout::change(&layout::ledger(owner), number);
-        let bytes = self.objects.get(&path).await.map_err(super::unavailable)?.bytes().await;
-        let ledger = serde_json::from_slice(&bytes.map_err(super::unavailable)?);
-        let ledger = ledger.map_err(|error| super::damaged(&path, &error))?;
+        let Some(bytes) = self.objects.get(&path).await? else {
+            return Err(self.objects.failed(format!("{path} has gone")));
+        };
+        let ledger = serde_json::from_slice(&bytes);
+        let ledger = ledger.map_err(|error| self.objects.damaged(&path, &error))?;
         Ok(Tail { number, ledger })
     }
 
@@ -152,19 +160,12 @@ impl Inner {
         // Until it is known what became of it.
         turn.tail = None;
         let record = serde_json::to_vec(&next).expect("it is JSON");
-        match self.objects.put_opts(&path, record.into(), PutMode::Create.into()).await {
-            Ok(_) => {}
+        if !self.objects.create(&path, record).await? {
             // It may be ours all the same, where the answer to the first try was lost.
-            Err(
-                object_store::Error::AlreadyExists { .. }
-                | object_store::Error::Precondition { .. },
-            ) => {
-                let there = self.read_ledger(owner, number).await?;
-                if there.ledger.id != next.id {
-                    return Ok(false);
-                }
+            let there = self.read_ledger(owner, number).await?;
+            if there.ledger.id != next.id {
+                return Ok(false);
             }
-            Err(error) => return Err(super::unavailable(error)),
         }
         let tail = Tail { number, ledger: next };
         self.carry_out(owner, &tail).await?;
@@ -179,11 +180,10 @@ impl Inner {
             let entry = layout::entry(&layout::resource(owner, uri), tail.number);
             let begin = Instant::now();
             while begin.elapsed() < PATIENCE {
-                match self.objects.head(&entry).await {
-                    Ok(_) => break,
-                    Err(object_store::Error::NotFound { .. }) => tokio::time::sleep(LOOK).await,
-                    Err(error) => return Err(super::unavailable(error)),
+                if self.objects.exists(&entry).await? {
+                    break;
                 }
+                tokio::time::sleep(LOOK).await;
             }
         }
         self.carry_out(owner, tail).await
@@ -192,21 +192,34 @@ impl Inner {
     /// May be done again, and by several at once: entries bear the number of
     /// their change, so none is ever put in the place of another.
     async fn carry_out(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
-        let Some(Change { uri, put, gone }) = &tail.ledger.change else { return Ok(()) };
+        let Some(Change { uri, put, gone, until }) = &tail.ledger.change else { return Ok(()) };
         let resource = layout::resource(owner, uri);
         if let Some(record) = put {
-            let entry = layout::entry(&resource, tail.number);
             let record = serde_json::to_vec(record).expect("it is JSON");
-            self.objects.put(&entry, record.into()).await.map_err(super::unavailable)?;
+            self.objects.put(&layout::entry(&resource, tail.number), record).await?;
         }
-        let mut files = self.objects.list(Some(&resource));
-        while let Some(file) = files.try_next().await.map_err(super::unavailable)? {
-            if layout::number(&file.location).is_some_and(|number| number < tail.number) {
-                self.remove(&file.location).await?;
-            }
+        let files: Vec<_> = self.objects.below(&resource).try_collect().await?;
+        let mut overtaken: Vec<u64> =
+            files.iter().filter_map(|file| layout::number(&file.location)).collect();
+        overtaken.retain(|number| *number < tail.number);
+        overtaken.sort_unstable_by(|one, other| other.cmp(one));
+        let stay = if put.is_some() { OVERTAKEN } else { 0 };
+        for number in overtaken.into_iter().skip(stay) {
+            self.objects.remove(&layout::entry(&resource, number)).await?;
         }
-        for id in gone {
-            self.remove(&layout::content(&resource, id)).await?;
+        match until {
+            Some(until) if !gone.is_empty() => self.remove_at(*until, owner, uri, gone).await,
+            _ => self.remove_contents(&resource, gone).await,
+        }
+    }
+
+    pub(super) async fn remove_contents(
+        &self,
+        resource: &Path,
+        ids: &[String],
+    ) -> Result<(), StoreError> {
+        for id in ids {
+            self.objects.remove(&layout::content(resource, id)).await?;
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! From an address to a place for objects that works.
 
-use std::{fs, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
 use object_store::{
-    ObjectStore, ObjectStoreExt, PutMode, RetryConfig, aws::AmazonS3Builder,
-    local::LocalFileSystem, path::Path, prefix::PrefixStore,
+    ObjectStore, RetryConfig, aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
+    prefix::PrefixStore,
 };
 
-use crate::random::Random;
+use super::{layout, objects::Objects};
+use crate::{random::Random, store::StoreError};
 
 const FILE: &str = "file://";
 const S3: &str = "s3://";
@@ -21,8 +22,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 /// A place for objects, by its URL: `file:///directory` or `s3://bucket/prefix`.
 #[derive(Debug, Clone)]
 pub struct ObjectPlace {
-    pub(super) objects: Arc<dyn ObjectStore>,
-    pub(super) name: &'static str,
+    pub(super) objects: Objects,
 }
 
 /// Why there is no such place. Says nothing secret.
@@ -68,6 +68,9 @@ impl ObjectPlace {
             if Path::parse(prefix.trim_end_matches('/')).is_err() {
                 return setting("the prefix after the bucket has an empty part, or dots for one");
             }
+            if prefix.len() > layout::MOST_PREFIX {
+                return setting("the prefix after the bucket is longer than 128 bytes");
+            }
         } else {
             return setting("it is neither file:///directory nor s3://bucket/prefix");
         }
@@ -102,7 +105,8 @@ impl ObjectPlace {
                 });
                 let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
                 let files = opened.map_err(|error| unusable(error.to_string()))?;
-                Self { objects: Arc::new(files.with_automatic_cleanup(true)), name: "file" }
+                let store = Arc::new(files.with_automatic_cleanup(true));
+                Self { objects: Objects { store, name: "file", in_order: false } }
             }
             None => Self::bucket(url, environment)?,
         };
@@ -134,32 +138,29 @@ impl ObjectPlace {
         let bucket = builder.build().map_err(|error| PlaceError::Setting(error.to_string()))?;
         let prefix = Path::parse(prefix.trim_end_matches('/'))
             .map_err(|error| PlaceError::Setting(error.to_string()))?;
-        let objects: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
+        let store: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
             Arc::new(bucket)
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        Ok(Self { objects, name: "s3" })
+        Ok(Self { objects: Objects { store, name: "s3", in_order: true } })
     }
 
     async fn probe(&self, id: &str) -> Result<(), String> {
         let path = Path::from(format!("=probe/{id}"));
-        let create = || self.objects.put_opts(&path, "larder".into(), PutMode::Create.into());
-        let first = create().await.map_err(|error| error.to_string());
-        let second = match &first {
-            Ok(_) => create().await.map(|_| ()),
-            Err(_) => Ok(()),
-        };
+        let first = self.objects.create(&path, "larder").await;
+        let second = self.objects.create(&path, "larder").await;
         // Whatever the answers were.
-        let _ = self.objects.delete(&path).await;
-        first?;
-        match second {
-            Err(
-                object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
-            ) => Ok(()),
-            Err(error) => Err(error.to_string()),
-            Ok(()) => Err("it ignores conditions (If-None-Match), so that servers would overwrite each other's changes".into()),
+        let _ = self.objects.remove(&path).await;
+        let reason = |error: StoreError| match error.source() {
+            Some(source) => source.to_string(),
+            None => error.to_string(),
+        };
+        first.map_err(reason)?;
+        if second.map_err(reason)? {
+            return Err("it ignores conditions (If-None-Match), so that servers would overwrite each other's changes".into());
         }
+        Ok(())
     }
 }
 

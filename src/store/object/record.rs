@@ -1,7 +1,7 @@
 //! Entries as they lie in their files.
 
 use futures_util::TryStreamExt;
-use object_store::{ObjectStoreExt, path::Path};
+use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Inner, layout};
@@ -10,7 +10,8 @@ use crate::{
     store::{Entry, ResourceUri, StoreError},
 };
 
-/// How often to look again where what was listed has gone meanwhile.
+/// How often to look again where what was listed has gone meanwhile: each time
+/// that many changes have overtaken it as [`super::change::OVERTAKEN`] says.
 const TRIES: usize = 20;
 
 /// An entry and where its content lies.
@@ -21,8 +22,18 @@ pub(super) struct Record {
     pub(super) entry: Entry,
 }
 
-/// What lies under a name: a record, or why it cannot be read.
-type Current = Result<Record, StoreError>;
+impl Record {
+    /// Whether it is where that content belongs.
+    pub(super) fn wants(&self, id: &str) -> bool {
+        self.content == id
+    }
+}
+
+/// The newest of what lies under a name, living or not.
+pub(super) struct Current {
+    /// What can be read of it, or why nothing can.
+    pub(super) record: Result<Record, StoreError>,
+}
 
 impl Inner {
     /// What lies under a name, expired or not.
@@ -33,59 +44,41 @@ impl Inner {
     ) -> Result<Option<Current>, StoreError> {
         let resource = layout::resource(owner, uri);
         for _ in 0..TRIES {
-            let files: Vec<_> = self
-                .objects
-                .list(Some(&resource))
-                .try_collect()
-                .await
-                .map_err(super::unavailable)?;
-            let newest = files.iter().filter_map(|file| layout::number(&file.location)).max();
+            let mut newest = None;
+            let mut files = self.objects.below(&resource);
+            while let Some(file) = files.try_next().await? {
+                newest = newest.max(layout::number(&file.location));
+            }
             let Some(number) = newest else { return Ok(None) };
             if let Some(record) = self.record(&resource, number, owner, Some(uri)).await? {
-                return Ok(Some(record));
+                return Ok(Some(Current { record }));
             }
         }
-        Err(super::busy())
+        Err(self.objects.failed("it changes faster than it can be read"))
     }
 
-    /// That record; nothing if it has gone.
+    /// That record, or why it cannot be read; nothing if it has gone.
     pub(super) async fn record(
         &self,
         resource: &Path,
         number: u64,
         owner: &Owner,
         uri: Option<&ResourceUri>,
-    ) -> Result<Option<Current>, StoreError> {
+    ) -> Result<Option<Result<Record, StoreError>>, StoreError> {
         let path = layout::entry(resource, number);
-        let bytes = match self.objects.get(&path).await {
-            Ok(found) => found.bytes().await,
-            Err(error) => Err(error),
+        let Some(bytes) = self.objects.get(&path).await? else { return Ok(None) };
+        let corrupt = |source: Box<dyn std::error::Error + Send + Sync>| match uri {
+            Some(uri) => StoreError::Corrupt { uri: uri.clone(), source },
+            None => self.objects.damaged(&path, &*source),
         };
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(super::unavailable(error)),
-        };
-        let record = serde_json::from_slice::<Record>(&bytes);
-        Ok(Some(match record {
+        Ok(Some(match serde_json::from_slice::<Record>(&bytes) {
             Ok(Record { entry, .. })
                 if entry.owner != *owner || layout::resource(owner, &entry.uri) != *resource =>
             {
-                Err(corrupt(uri, &path, "it is of another resource".into()))
+                Err(corrupt("it is of another resource".into()))
             }
             Ok(record) => Ok(record),
-            Err(error) => Err(corrupt(uri, &path, error.into())),
+            Err(error) => Err(corrupt(error.into())),
         }))
-    }
-}
-
-fn corrupt(
-    uri: Option<&ResourceUri>,
-    path: &Path,
-    source: Box<dyn std::error::Error + Send + Sync>,
-) -> StoreError {
-    match uri {
-        Some(uri) => StoreError::Corrupt { uri: uri.clone(), source },
-        None => super::damaged(path, &*source),
     }
 }

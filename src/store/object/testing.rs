@@ -19,6 +19,12 @@ use tokio::sync::Mutex;
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(60);
 
+/// How long an answer may take: who does not answer is another.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How many ports are tried: others may take a free one first.
+const PORTS: usize = 5;
+
 const BUCKET: &str = "larder-tests";
 
 pub(crate) struct S3Server {
@@ -41,20 +47,17 @@ impl S3Server {
 
     /// One of one's own, with a bucket.
     pub(crate) async fn start() -> Self {
-        loop {
+        for _ in 0..PORTS {
             let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
             let port = free.local_addr().expect("it has an address").port();
             drop(free);
-            let mut command = Command::new(program());
-            command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let child = command.spawn().expect("moto_server runs: make s3-server installs it");
-            let mut server = Self { child, port };
+            let mut server = Self { child: spawn(port), port };
             // Somebody else may have taken the port before.
             if server.answers().await {
                 return server;
             }
         }
+        panic!("{} ends instead of serving: make s3-server installs it", program().display());
     }
 
     /// What a process has to have in its environment.
@@ -86,6 +89,13 @@ impl S3Server {
         let _ = self.child.wait();
     }
 
+    /// On the same port, with an empty bucket.
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        self.child = spawn(self.port);
+        assert!(self.answers().await, "its port is still free");
+    }
+
     /// Whether it has made a bucket before it ends.
     async fn answers(&mut self) -> bool {
         let url = format!("http://127.0.0.1:{}/{BUCKET}", self.port);
@@ -94,7 +104,7 @@ impl S3Server {
                 if self.child.try_wait().expect("it is our child").is_some() {
                     return false;
                 }
-                let made = reqwest::Client::new().put(&url).send().await;
+                let made = reqwest::Client::new().put(&url).timeout(ANSWER).send().await;
                 if made.is_ok_and(|made| made.status().is_success()) {
                     // Whoever answers there may be another.
                     return self.child.try_wait().expect("it is our child").is_none();
@@ -110,6 +120,13 @@ impl Drop for S3Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn spawn(port: u16) -> Child {
+    let mut command = Command::new(program());
+    command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("moto_server runs: make s3-server installs it")
 }
 
 fn program() -> PathBuf {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use object_store::{ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
+use object_store::{PutPayload, WriteMultipart, path::Path};
 use tokio::runtime::Handle;
 
-use super::{Inner, layout, unavailable};
+use super::{Inner, layout};
 use crate::{
     auth::Owner,
     store::{Committed, Draft, Packed, ResourceUri, StoreError, Upload},
@@ -44,15 +44,12 @@ impl ObjectUpload {
 
     /// Sends what is held, as soon as few enough parts are on their way.
     async fn send(&mut self) -> Result<(), StoreError> {
+        let objects = &self.inner.objects;
         let parts = match &mut self.parts {
             Some(parts) => parts,
-            none => {
-                let parts = self.inner.objects.put_multipart(&self.path).await;
-                let parts = parts.map_err(unavailable)?;
-                none.insert(WriteMultipart::new_with_chunk_size(parts, PART))
-            }
+            none => none.insert(objects.put_parts(&self.path, PART).await?),
         };
-        parts.wait_for_capacity(PARTS).await.map_err(unavailable)?;
+        parts.wait_for_capacity(PARTS).await.map_err(|error| objects.failed(error))?;
         self.held.drain(..).for_each(|block| parts.put(block));
         self.held_bytes = 0;
         Ok(())
@@ -63,12 +60,12 @@ impl ObjectUpload {
         if self.parts.is_some() {
             self.send().await?;
             if let Some(parts) = self.parts.take() {
-                parts.finish().await.map_err(unavailable)?;
+                parts.finish().await.map_err(|error| self.inner.objects.failed(error))?;
                 self.whole = true;
             }
         } else if self.held_bytes > 0 {
             let payload: PutPayload = self.held.drain(..).collect();
-            self.inner.objects.put(&self.path, payload).await.map_err(unavailable)?;
+            self.inner.objects.put(&self.path, payload).await?;
             self.whole = true;
         }
         Ok(())
@@ -118,7 +115,7 @@ impl Drop for ObjectUpload {
         } else if self.whole {
             let (inner, path) = (Arc::clone(&self.inner), self.path.clone());
             runtime.spawn(async move {
-                if let Err(error) = inner.remove(&path).await {
+                if let Err(error) = inner.objects.remove(&path).await {
                     tracing::debug!(%error, "content that was given up is left to be tidied up");
                 }
             });

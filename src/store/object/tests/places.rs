@@ -6,17 +6,17 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use object_store::ObjectStoreExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{on, open, url};
 use crate::{
     auth::Owner,
-    clock::ManualClock,
+    clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Changes, Details, ObjectPlace, ResourceUri, Store, StoreError, contract::Setup,
-        object::testing::S3Server,
+        ChangeKind, Details, ObjectPlace, ResourceUri, Store, StoreError,
+        contract::Setup,
+        object::{change::GRACE, testing::S3Server},
     },
 };
 
@@ -51,7 +51,24 @@ impl Place {
     async fn remove(&self, file: &str) {
         let objects = open(&self.url, self.s3.as_deref()).await.objects;
         let path = object_store::path::Path::parse(file).expect("it is a path");
-        objects.delete(&path).await.expect("it is there");
+        objects.remove(&path).await.expect("it is there");
+    }
+
+    /// Waits until what lies there is like that.
+    async fn until(&self, is_so: impl Fn(&[String]) -> bool) {
+        patiently(async {
+            while !is_so(&self.files().await) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Whether it says that something is to be done by now.
+    fn is_due(&self, file: &str) -> bool {
+        let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
+        let due = due.and_then(|due| due.parse::<u64>().ok());
+        due.is_some_and(|due| due <= self.clock.now().as_millis())
     }
 
     /// The paths of all files there, below what the URL says.
@@ -116,8 +133,11 @@ async fn what_lies_there_is_found_by_a_person_and_by_the_next_server() {
         let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
         assert_eq!(own.len(), 2, "{files:?}");
         let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
-        assert!(content.starts_with("alice/results/search/42=/"), "{content}");
-        assert!(own.iter().any(|file| *file == "alice/results/search/42=/1.json"), "{own:?}");
+        assert!(content.starts_with("alice/results=/_/_/_search/_42!/"), "{content}");
+        assert!(
+            own.iter().any(|file| *file == "alice/results=/_/_/_search/_42!/1.json"),
+            "{own:?}"
+        );
         // Nothing was written beside the place, either.
         assert_eq!(
             below(place.folder.path()).len(),
@@ -165,22 +185,21 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
             store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
         }
         store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
-        place.clock.advance(HOUR);
-        let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
-        assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
-        let mut changes = store.feed().listen(&alice);
         let sweeping = store.clone();
         let _maintained =
             AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
-        let change = patiently(changes.next()).await.expect("none is missed").expect("it goes on");
-        assert_eq!((change.kind, change.uri.as_str()), (ChangeKind::Expired, "x://swept"));
-        patiently(async {
-            // What was put down to be looked at goes a moment later.
-            while place.files().await.iter().any(|file| !file.starts_with("=ledger")) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
+        // What was replaced or deleted stays for those who are reading it.
+        place.clock.advance(GRACE);
+        let is_old = |file: &String| file.contains("deleted!") || file.ends_with(".content");
+        place.until(|files| files.iter().filter(|file| is_old(file)).count() == 2).await;
+        place.clock.advance(HOUR.saturating_sub(GRACE));
+        let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
+        assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        for uri in ["x://read", "x://swept"] {
+            let gone = store.get(&alice, &name(uri)).await.map(|found| found.entry);
+            assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+        }
     }
 }
 
@@ -245,14 +264,73 @@ async fn one_of_many_servers_tells_an_expiry() {
                 AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
             })
             .collect();
-        patiently(async {
-            while place.files().await.iter().any(|file| !file.starts_with("=ledger")) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        let mut told = 0;
+        for (store, heard) in stores.iter().zip(&mut heard) {
+            // Since changes are heard in order, the next one tells what came before it.
+            store
+                .create(&alice, name("x://next"), "".into(), lasting(HOUR))
+                .await
+                .expect("it fits");
+            loop {
+                let change = patiently(heard.next()).await.expect("none is missed");
+                let change = change.expect("the feed goes on");
+                match (change.kind, change.uri.as_str()) {
+                    (ChangeKind::Expired, "x://a") => told += 1,
+                    (_, "x://next") => break,
+                    // The one that wrote it heard itself.
+                    (kind, uri) => assert_eq!((kind, uri), (ChangeKind::Created, "x://a")),
+                }
             }
-        })
-        .await;
-        let told = heard.iter_mut().filter_map(Changes::try_next).count();
+        }
         assert_eq!(told, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_replaced_or_deleted_can_be_read_to_its_end() {
+    for place in Place::each().await {
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        // What no compression makes less, in several blocks.
+        let content = crate::store::contract::noise(1 << 20);
+        for uri in ["x://replaced", "x://deleted"] {
+            let stored = store.create(&alice, name(uri), content.clone().into(), lasting(HOUR));
+            stored.await.expect("it fits");
+            let found = store.get(&alice, &name(uri)).await.expect("it is there");
+            if uri == "x://deleted" {
+                store.delete(&alice, &name(uri)).await.expect("it can be deleted");
+            } else {
+                for _ in 0..3 {
+                    store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+                }
+            }
+            assert!(found.bytes().await.expect("it can still be read") == content);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_that_never_came_to_have_an_entry_is_removed() {
+    for place in Place::each().await {
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        // How old a file is the place says, by its own clock.
+        place.clock.advance(SystemClock.now().since(place.clock.now()));
+        let short = lasting(HOUR / 2);
+        store.create(&alice, name("x://a"), "text".into(), short).await.expect("it fits");
+        // As if somebody had died between content and entry.
+        let objects = open(&place.url, place.s3.as_deref()).await.objects;
+        let orphan = "alice/x=/_/_/_a!/orphan.content";
+        objects.put(&orphan.into(), "text").await.expect("there is room");
+        let _maintained =
+            AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }));
+        // It may be on its way; later it is not, and then somebody may be reading it.
+        for span in [HOUR / 2, 3 * HOUR, GRACE] {
+            assert!(place.files().await.iter().any(|file| file == orphan), "{span:?}");
+            place.clock.advance(span);
+            // Until whoever looks has looked and put down when to look again.
+            place.until(|files| !files.iter().any(|file| place.is_due(file))).await;
+        }
+        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
     }
 }
 
@@ -268,14 +346,14 @@ async fn damage_is_to_one_resource_alone_and_can_be_written_over() {
     let root = place.folder.path().join("deep/down");
     for file in place.files().await {
         let path = root.join(&file);
-        if file.starts_with("alice/x/entry=") && file.ends_with(".json") {
+        if file.starts_with("alice/x=/_/_/_entry!") && file.ends_with(".json") {
             std::fs::write(path, "{").expect("it can be written");
-        } else if file.starts_with("alice/x/content=") && file.ends_with(".content") {
+        } else if file.starts_with("alice/x=/_/_/_content!") && file.ends_with(".content") {
             let mut bytes = std::fs::read(&path).expect("it can be read");
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
             std::fs::write(path, bytes).expect("it can be written");
-        } else if file.starts_with("alice/x/cut=") && file.ends_with(".content") {
+        } else if file.starts_with("alice/x=/_/_/_cut!") && file.ends_with(".content") {
             std::fs::write(path, "x").expect("it can be written");
         }
     }
@@ -305,7 +383,7 @@ async fn what_somebody_began_and_did_not_end_is_ended_by_the_next() {
         store.update(&alice, name("x://b"), "new".into(), None).await.expect("it is there");
         drop(store);
         // As if it had died after the change, before it was carried out.
-        place.remove("alice/x/b=/3.json").await;
+        place.remove("alice/x=/_/_/_b!/3.json").await;
         let store = place.store(&Setup::default()).await;
         store.delete(&alice, &name("x://a")).await.expect("it can be deleted");
         assert_eq!(read(&store, &alice, "x://b").await, "new");
