@@ -198,6 +198,11 @@ impl Inner {
             let record = serde_json::to_vec(record).expect("it is JSON");
             self.objects.put(&layout::entry(&resource, tail.number), record).await?;
         }
+        // Before the entries, so that whoever finds none finds no content that is nobody's.
+        match until {
+            Some(until) if !gone.is_empty() => self.remove_at(*until, owner, uri, gone).await?,
+            _ => self.remove_contents(&resource, gone).await?,
+        }
         let files: Vec<_> = self.objects.below(&resource).try_collect().await?;
         let mut overtaken: Vec<u64> =
             files.iter().filter_map(|file| layout::number(&file.location)).collect();
@@ -207,10 +212,7 @@ impl Inner {
         for number in overtaken.into_iter().skip(stay) {
             self.objects.remove(&layout::entry(&resource, number)).await?;
         }
-        match until {
-            Some(until) if !gone.is_empty() => self.remove_at(*until, owner, uri, gone).await,
-            _ => self.remove_contents(&resource, gone).await,
-        }
+        Ok(())
     }
 
     pub(super) async fn remove_contents(
