@@ -20,6 +20,9 @@ use crate::{
     support::{Modern, S3Server, patiently},
 };
 
+/// Answers by one message each, however long they take.
+const AT_ONCE: (&str, &str) = ("LARDER_SERVER__JSON_RESPONSE", "true");
+
 /// A kind of place, by its URL and what has to be in the environment.
 struct Place {
     url: String,
@@ -47,7 +50,9 @@ impl Place {
     }
 
     async fn serving(&self) -> (Child, Modern) {
-        let environment: Vec<_> = self.environment.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        let environment = self.environment.iter().map(|(n, v)| (*n, v.as_str()));
+        // However long a change takes that somebody else has begun.
+        let environment: Vec<_> = environment.chain([AT_ONCE]).collect();
         let (child, url) = serving_in(&["--store", &self.url], &environment).await;
         (child, Modern::at(&url))
     }
@@ -216,7 +221,8 @@ async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
     let example = larder.with_file_name("examples").join("dynamic_resources");
     let url = S3Server::url("prefix");
     let environment = s3.environment();
-    let environment: Vec<_> = environment.iter().map(|(n, v)| (*n, v.as_str())).collect();
+    let environment = environment.iter().map(|(n, v)| (*n, v.as_str()));
+    let environment: Vec<_> = environment.chain([AT_ONCE]).collect();
     let example = example.to_str().unwrap();
     let (_server, at) = serving_with_in(example, &["--store", &url], &environment).await;
     let client = Modern::at(&at);
@@ -224,32 +230,21 @@ async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
     let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
     assert!(client.read(&uri).await["blob"].is_string());
     s3.kill();
-    let failure = patient(&client, "tools/call", json!({ "name": "generate_pdf" })).await;
-    assert_eq!(failure["result"]["isError"], true, "{failure}");
-    let failure = failure["result"]["content"][0]["text"].as_str().unwrap();
+    let failure = stored().await.failure();
     assert!(failure.contains("The s3 store") && failure.contains("try again"), "{failure}");
     for (method, params) in
         [("resources/read", json!({ "uri": uri })), ("resources/list", json!({}))]
     {
-        let error = &patient(&client, method, params).await["error"];
+        let error = client.send(method, params).await.error();
         assert_eq!(error["code"], -32603, "{error}");
         assert!(!error.to_string().contains("127.0.0.1"), "it tells where: {error}");
     }
-    let about = patient(&client, "resources/read", json!({ "uri": "results://about" })).await;
-    let about = &about["result"]["contents"][0]["text"];
-    assert_eq!(about, "Results live here for two hours.");
+    let about = client.read("results://about").await;
+    assert_eq!(about["text"], "Results live here for two hours.");
     s3.restart().await;
     // It has lost what it held, and takes new things at once.
     let gone = client.send("resources/read", json!({ "uri": uri })).await.error();
     assert_eq!(gone["code"], -32602, "{gone}");
     let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
     assert!(client.read(&uri).await["blob"].is_string());
-}
-
-/// What is answered at once or, where it takes its time, by a stream.
-async fn patient(client: &Modern, method: &str, params: Value) -> Value {
-    let answer = patiently("an answer", client.request(1, method, params).send()).await.unwrap();
-    let body = patiently("its end", answer.text()).await.unwrap();
-    let message = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
-    serde_json::from_str(message.unwrap_or(&body)).unwrap()
 }
