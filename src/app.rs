@@ -419,6 +419,7 @@ fn store_limits(config: &Config) -> StoreLimits {
     StoreLimits {
         default_ttl: Duration::from_secs(config.store.default_ttl),
         max_ttl: Duration::from_secs(config.store.max_ttl),
+        revisions: config.store.revisions.get().into(),
     }
 }
 

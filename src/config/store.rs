@@ -1,5 +1,7 @@
 //! `[store]`, `[memory]` and `[objects]`: where resources lie, and for how long.
 
+use std::num::NonZeroU8;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +19,15 @@ pub struct StoreConfig {
     pub default_ttl: u64,
     /// The most seconds that may be asked for.
     pub max_ttl: u64,
+    /// How many revisions of a resource are kept, the present one included.
+    pub revisions: NonZeroU8,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
         let day = 24 * 60 * 60;
-        Self { url: "memory:".into(), default_ttl: day, max_ttl: 30 * day }
+        let revisions = NonZeroU8::new(3).expect("it is not zero");
+        Self { url: "memory:".into(), default_ttl: day, max_ttl: 30 * day, revisions }
     }
 }
 

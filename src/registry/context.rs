@@ -252,6 +252,36 @@ impl<S> Context<S> {
         scope.store.get(scope.identity.owner(), &ResourceUri::parse(uri)?).await
     }
 
+    /// Whatever can be read at that URI; or, where a revision is named, that one
+    /// of the caller's resource.
+    ///
+    /// # Errors
+    /// In words for the model.
+    pub async fn read_any_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, ToolError> {
+        self.find_at(uri, revision).await.map_err(|fault| ToolError::new(fault.to_string()))
+    }
+
+    /// The same, for a resource that shows another one.
+    ///
+    /// # Errors
+    /// As reading that one would be answered.
+    pub async fn find_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, Fault> {
+        let Some(_) = revision else { return self.find(uri).await };
+        let scope = &self.call.scope;
+        let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
+        Ok(scope.store.revision(scope.identity.owner(), &uri, revision).await?)
+    }
+
+    /// The revisions that are kept of one of the caller's resources, oldest first
+    /// and the present one last.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`].
+    pub async fn revisions(&self, uri: &str) -> Result<Vec<Found>, StoreError> {
+        let scope = &self.call.scope;
+        scope.store.revisions(scope.identity.owner(), &ResourceUri::parse(uri)?).await
+    }
+
     /// What the server's own definition lists.
     pub fn registry(&self) -> &Registry {
         &self.call.scope.registry

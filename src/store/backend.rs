@@ -30,6 +30,10 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// The resource of that name, if it lives.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;
 
+    /// The revisions that are kept of a living resource, oldest first and the
+    /// present one last; none where there is no such resource.
+    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError>;
+
     /// Removes the resource; says whether there was one.
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError>;
 
@@ -115,6 +119,19 @@ pub struct Committed {
     pub change: ChangeKind,
 }
 
+impl Found {
+    /// An earlier revision, beside the present one: all expire together, with
+    /// the session that the present one is to end with.
+    pub(super) fn earlier_than(self, present: &Entry) -> Self {
+        let entry = Entry {
+            expires: present.expires,
+            session: present.session.clone(),
+            ..Entry::clone(&self.entry)
+        };
+        Self { entry: Arc::new(entry), ..self }
+    }
+}
+
 /// An entry that lacks what depends on its predecessor.
 #[derive(Debug, Clone)]
 pub struct Draft {
@@ -134,6 +151,10 @@ pub struct Draft {
     pub blocks: Arc<[Block]>,
     /// The time of this write.
     pub now: Timestamp,
+    /// How many revisions are kept, this one included; at least one. Earlier ones
+    /// count for their owner, and give way where this one would not fit: the
+    /// oldest first.
+    pub revisions: usize,
     /// How it relates to what is there.
     pub placement: Placement,
 }

@@ -26,6 +26,16 @@ pub enum StoreError {
         /// Its time.
         at: Timestamp,
     },
+    /// It is there, but not that revision of it.
+    #[error("{uri} has no revision {revision} (any more). Kept {}.", listed(kept))]
+    NoRevision {
+        /// The name.
+        uri: ResourceUri,
+        /// Which.
+        revision: u64,
+        /// Those that there are, oldest first.
+        kept: Vec<u64>,
+    },
     /// The name is no URI.
     #[error(transparent)]
     InvalidUri(#[from] InvalidUri),
@@ -78,6 +88,12 @@ pub enum StoreError {
     },
 }
 
+/// `are 3, 4`
+fn listed(kept: &[u64]) -> String {
+    let numbers: Vec<_> = kept.iter().map(u64::to_string).collect();
+    format!("{} {}", if kept.len() == 1 { "is" } else { "are" }, numbers.join(", "))
+}
+
 /// What to run again.
 fn maker(uri: &ResourceUri) -> &str {
     uri.made_by().unwrap_or("the tool that made it")
@@ -96,7 +112,7 @@ fn gone(uri: &ResourceUri) -> String {
 impl StoreError {
     /// Whether this says that the caller has no such resource (any more).
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. } | Self::Expired { .. })
+        matches!(self, Self::NotFound { .. } | Self::Expired { .. } | Self::NoRevision { .. })
     }
 
     /// Whether it is the server's failure rather than the caller's.

@@ -20,13 +20,15 @@ pub struct StoreLimits {
     pub default_ttl: Duration,
     /// The longest time to live that may be asked for.
     pub max_ttl: Duration,
+    /// How many revisions of a resource are kept, the present one included.
+    pub revisions: usize,
 }
 
 impl Default for StoreLimits {
-    /// One day by default, thirty days at most.
+    /// One day by default, thirty days at most; three revisions.
     fn default() -> Self {
         let day = Duration::from_hours(24);
-        Self { default_ttl: day, max_ttl: 30 * day }
+        Self { default_ttl: day, max_ttl: 30 * day, revisions: 3 }
     }
 }
 
@@ -215,6 +217,7 @@ impl Store {
             blocks: measured.blocks.into(),
             // From now on it lives, or a slow upload would be born expired.
             now: self.clock.now(),
+            revisions: self.limits.revisions.max(1),
             placement,
         };
         upload.commit(draft).await
@@ -238,6 +241,47 @@ impl Store {
             Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
             Lookup::Missing => Err(StoreError::NotFound { uri: uri.clone() }),
         }
+    }
+
+    /// A revision of a living resource, if it is kept; the present one where
+    /// none is named.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`], and [`StoreError::NoRevision`].
+    pub async fn revision(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        revision: Option<u64>,
+    ) -> Result<Found, StoreError> {
+        let Some(revision) = revision else { return self.get(owner, uri).await };
+        let mut kept = self.revisions(owner, uri).await?;
+        match kept.iter().position(|found| found.entry.revision == revision) {
+            Some(at) => Ok(kept.swap_remove(at)),
+            None => Err(StoreError::NoRevision {
+                uri: uri.clone(),
+                revision,
+                kept: kept.iter().map(|found| found.entry.revision).collect(),
+            }),
+        }
+    }
+
+    /// The revisions that are kept of a living resource, oldest first and the
+    /// present one last.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`].
+    pub async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<Found>, StoreError> {
+        let kept = self.backend.revisions(owner, uri).await?;
+        if kept.is_empty() {
+            // Which says why.
+            return Ok(vec![self.get(owner, uri).await?]);
+        }
+        Ok(kept)
     }
 
     /// Up to `limit` of the owner's resources whose URI starts with `prefix`,

@@ -60,6 +60,7 @@ impl Found {
             sha256: measured.sha256,
             blocks: measured.blocks.into(),
             now,
+            revisions: 1,
             placement: Placement::Create {
                 name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
                 title: details.title,

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolOptions, wording::call};
+use super::{ToolOptions, wording::call_at};
 use crate::{
     preview::{Preview, words::count},
     registry::{Context, Tool, ToolError},
-    store::Kind,
+    store::{Entry, Kind},
 };
 
 /// Kept for what is told of it.
@@ -20,23 +20,32 @@ const PREVIEW: usize = 3_000;
 
 /// Says what a stored resource is without reading all of it: type, size, number
 /// of lines, when it was written and when it expires; the shape of JSON, the
-/// columns of a table; how it begins and ends.
+/// columns of a table; how it begins and ends; which revisions of it are kept.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
     /// Which resource.
     uri: String,
+    /// Which revision, by its number; the latest by default.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: DescribeResource| {
         let budget = options.budget(&ctx, HEAD).min(PREVIEW);
-        async move { describe(&ctx, &args.uri, budget).await }
+        async move { describe(&ctx, &args, budget).await }
     })
 }
 
-async fn describe<S>(ctx: &Context<S>, uri: &str, budget: usize) -> Result<String, ToolError> {
-    let found = ctx.read_any(uri).await?;
+async fn describe<S>(
+    ctx: &Context<S>,
+    args: &DescribeResource,
+    budget: usize,
+) -> Result<String, ToolError> {
+    let (uri, revision) = (&args.uri, args.revision);
+    let found = ctx.read_any_at(uri, revision).await?;
     let entry = &found.entry;
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
     let mut line = |label: &str, value: &dyn std::fmt::Display| {
@@ -54,21 +63,37 @@ async fn describe<S>(ctx: &Context<S>, uri: &str, budget: usize) -> Result<Strin
     let next = match entry.kind {
         Kind::Text => {
             line("lines", &count(entry.lines, "line"));
-            let read = call("read_resource", &json!({ "uri": uri, "offset": 0, "limit": 100 }));
-            let search = call("search_resource", &json!({ "uri": uri, "query": "PATTERN" }));
+            let read = json!({ "uri": uri, "offset": 0, "limit": 100 });
+            let read = call_at("read_resource", read, revision);
+            let search = json!({ "uri": uri, "query": "PATTERN" });
+            let search = call_at("search_resource", search, revision);
             format!("{read} or {search}")
         }
         Kind::Binary => {
             line("lines", &"none, it is binary");
-            call("read_resource", &json!({ "uri": uri, "unit": "bytes" }))
+            call_at("read_resource", json!({ "uri": uri, "unit": "bytes" }), revision)
         }
     };
     line("sha256", &entry.sha256);
-    line("revision", &entry.revision);
+    line("revision", &revisions(ctx, entry).await);
     line("created", &entry.created);
     line("updated", &entry.updated);
     line("expires", &entry.expires);
     line("next", &next);
     Preview::of_found(&found, budget).await?.write_to(&mut text);
     Ok(text)
+}
+
+/// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`, where more than one is.
+async fn revisions<S>(ctx: &Context<S>, entry: &Entry) -> String {
+    // What is part of the server has just this one.
+    let kept = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
+    if kept.len() < 2 {
+        return entry.revision.to_string();
+    }
+    let each = kept.iter().map(|found| {
+        let Entry { revision, size, updated, .. } = &*found.entry;
+        format!("{revision} ({}, written at {updated})", count(*size, "byte"))
+    });
+    format!("{}; kept: {}", entry.revision, each.collect::<Vec<_>>().join(", "))
 }

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolOptions, wording::call};
+use super::{
+    ToolOptions,
+    wording::{call_at, of_revision},
+};
 use crate::{
     preview::words::{count, number},
     registry::{Context, Tool, ToolError},
@@ -36,6 +39,11 @@ struct ReadResource {
     /// What offset and limit count.
     #[serde(default)]
     unit: Unit,
+    /// Which revision, by its number; the latest by default. describe_resource
+    /// lists those that are kept.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -58,7 +66,7 @@ async fn read<S>(
     args: &ReadResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let found = ctx.read_any(&args.uri).await?;
+    let found = ctx.read_any_at(&args.uri, args.revision).await?;
     match args.unit {
         Unit::Lines => read_lines(&found, args, budget).await,
         Unit::Bytes => read_bytes(&found, args, budget).await,
@@ -73,32 +81,33 @@ async fn read_lines(
     let entry = &found.entry;
     let limit = args.limit.unwrap_or(DEFAULT_LINES);
     let window = found.lines(args.offset, limit, budget).await?;
+    let name = format!("{}{}", entry.uri, of_revision(args.revision));
     let total = count(entry.lines, "line");
     let (first, next) = (window.lines.start, window.lines.end);
     let head = match (&window.end, first == next) {
-        (_, true) if entry.lines == 0 => format!("{} is empty.", entry.uri),
+        (_, true) if entry.lines == 0 => format!("{name} is empty."),
         (_, true) => {
             let last = json!({ "uri": entry.uri, "offset": entry.lines.saturating_sub(limit), "limit": limit });
             format!(
                 "No line at offset {} of {}: it has {total}. Next: {}.",
                 number(first),
-                entry.uri,
-                call("read_resource", &last)
+                name,
+                call_at("read_resource", last, args.revision)
             )
         }
         (WindowEnd::Content, _) if first == 0 => {
-            format!("All of {}: {total}. Complete.", entry.uri)
+            format!("All of {name}: {total}. Complete.")
         }
         (WindowEnd::Content, _) => {
-            format!("{} of {}. This is the end.", span("Line", first, next, &total), entry.uri)
+            format!("{} of {}. This is the end.", span("Line", first, next, &total), name)
         }
         (WindowEnd::Line(next_line), _) => {
             let on = json!({ "uri": entry.uri, "offset": next_line, "limit": limit });
             format!(
                 "{} of {}. Not complete; next: {}.",
                 span("Line", first, next, &total),
-                entry.uri,
-                call("read_resource", &on)
+                name,
+                call_at("read_resource", on, args.revision)
             )
         }
         (WindowEnd::Byte(byte), _) => {
@@ -106,8 +115,8 @@ async fn read_lines(
             format!(
                 "The beginning of line {} of {total} of {}: the line is longer than an answer. Not complete; next: {}.",
                 number(first + 1),
-                entry.uri,
-                call("read_resource", &on)
+                name,
+                call_at("read_resource", on, args.revision)
             )
         }
     };
@@ -127,6 +136,7 @@ async fn read_bytes(
     };
     let asked = args.limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
     let window = found.bytes_from(args.offset, asked.min(fits)).await?;
+    let name = format!("{}{}", entry.uri, of_revision(args.revision));
     let total = count(entry.size, "byte");
     let form = match entry.kind {
         Kind::Text => "",
@@ -134,19 +144,15 @@ async fn read_bytes(
     };
     let (first, next) = (window.range.start, window.range.end);
     let head = match window.end {
-        _ if entry.size == 0 => format!("{} is empty.", entry.uri),
+        _ if entry.size == 0 => format!("{name} is empty."),
         _ if first == next => {
-            format!("No byte at offset {} of {}: it has {total}.", number(args.offset), entry.uri)
+            format!("No byte at offset {} of {}: it has {total}.", number(args.offset), name)
         }
         WindowEnd::Content if first == 0 => {
-            format!("All of {}{form}: {total}. Complete.", entry.uri)
+            format!("All of {name}{form}: {total}. Complete.")
         }
         WindowEnd::Content => {
-            format!(
-                "{} of {}{form}. This is the end.",
-                span("Byte", first, next, &total),
-                entry.uri
-            )
+            format!("{} of {}{form}. This is the end.", span("Byte", first, next, &total), name)
         }
         WindowEnd::Line(_) | WindowEnd::Byte(_) => {
             let mut on: Value = json!({ "uri": entry.uri, "offset": next, "unit": "bytes" });
@@ -156,8 +162,8 @@ async fn read_bytes(
             format!(
                 "{} of {}{form}. Not complete; next: {}.",
                 span("Byte", first, next, &total),
-                entry.uri,
-                call("read_resource", &on)
+                name,
+                call_at("read_resource", on, args.revision)
             )
         }
     };

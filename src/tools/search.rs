@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{
     ToolOptions,
     scan::{escape, scan, shown_of_line},
-    wording::call,
+    wording::{call_at, of_revision},
 };
 use crate::{
     preview::words::{count, number},
@@ -48,6 +48,11 @@ struct SearchResource {
     /// How many matching lines to skip: for reading on. 0 by default.
     #[serde(default)]
     offset: u64,
+    /// Which revision, by its number; the latest by default. describe_resource
+    /// lists those that are kept.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
@@ -66,13 +71,13 @@ async fn search<S>(
         .line_terminator(Some(b'\n'))
         .build(&args.query)
         .map_err(|error| bad_query(&args.query, &error))?;
-    let found = ctx.read_any(&args.uri).await?;
+    let found = ctx.read_any_at(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
             args.uri,
             found.entry.mime_type,
-            call("read_resource", &json!({ "uri": args.uri, "unit": "bytes" }))
+            call_at("read_resource", json!({ "uri": args.uri, "unit": "bytes" }), args.revision)
         )));
     }
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
@@ -164,7 +169,8 @@ impl Sink for Hits {
 
 fn answer(found: &Found, args: &SearchResource, limit: usize, hits: &Hits) -> String {
     let entry = &found.entry;
-    let searched = format!("{} ({})", entry.uri, count(entry.lines, "line"));
+    let searched =
+        format!("{}{} ({})", entry.uri, of_revision(args.revision), count(entry.lines, "line"));
     let total = count(hits.total, "matching line");
     if hits.total == 0 {
         return format!("No line of {searched} matches {:?}. Complete.", args.query);
@@ -192,7 +198,7 @@ fn answer(found: &Found, args: &SearchResource, limit: usize, hits: &Hits) -> St
             "Matching lines {first}-{} of {} in {searched}. Not complete; next: {}.",
             number(done),
             number(hits.total),
-            call("search_resource", &on)
+            call_at("search_resource", on, args.revision)
         )
     };
     if let Some(line) = hits.first_line {
@@ -202,7 +208,7 @@ fn answer(found: &Found, args: &SearchResource, limit: usize, hits: &Hits) -> St
         head = format!(
             "{head} To see around line {}: {}.",
             number(line),
-            call("read_resource", &read)
+            call_at("read_resource", read, args.revision)
         );
     }
     format!("{head}\n\n{}", hits.text)

@@ -13,6 +13,19 @@ pub(super) fn call(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")
 }
 
+/// The same of a revision, where one was asked for.
+pub(super) fn call_at(tool: &str, mut arguments: Value, revision: Option<u64>) -> String {
+    if let Some(revision) = revision {
+        arguments["revision"] = revision.into();
+    }
+    call(tool, &arguments)
+}
+
+/// ` (revision 3)`, where one was asked for.
+pub(super) fn of_revision(revision: Option<u64>) -> String {
+    revision.map_or_else(String::new, |revision| format!(" (revision {revision})"))
+}
+
 /// `text/plain, 1,234 bytes, 56 lines`.
 pub(super) fn size(entry: &Entry) -> String {
     let bytes = count(entry.size, "byte");

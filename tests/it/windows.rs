@@ -144,11 +144,12 @@ async fn the_template_is_listed_and_its_uris_completed_in_both_eras() {
     client.create(json!({ "uri": "x:one", "text": "1\n2\n" })).await;
     client.create(json!({ "uri": "y:two", "text": "1" })).await;
     let templates = client.list("resources/templates/list", "resourceTemplates").await;
-    let windows = templates.iter().find(|t| t["uriTemplate"] == "{+uri}{?lines,bytes}").unwrap();
+    let windows =
+        templates.iter().find(|t| t["uriTemplate"] == "{+uri}{?lines,bytes,revision}").unwrap();
     assert!(windows["description"].as_str().unwrap().contains("URI?lines=1-200"));
     let complete = |value: &str| {
         json!({
-            "ref": { "type": "ref/resource", "uri": "{+uri}{?lines,bytes}" },
+            "ref": { "type": "ref/resource", "uri": "{+uri}{?lines,bytes,revision}" },
             "argument": { "name": "uri", "value": value },
         })
     };
@@ -178,3 +179,49 @@ async fn a_server_may_offer_windows_without_the_tools() {
 /// Does nothing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing;
+
+#[tokio::test]
+async fn revisions_are_listed_and_read_by_tool_and_by_uri() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:a", "text": "one\nfirst\n", "name": "a" })).await;
+    for text in ["two\nsecond\n", "three\nthird\n"] {
+        client.call("update_resource", json!({ "uri": "x:a", "text": text })).await.text();
+    }
+    let described = client.call("describe_resource", json!({ "uri": "x:a" })).await.text();
+    let kept = described.lines().find(|line| line.starts_with("revision: ")).unwrap();
+    for part in ["3; kept: 1 (10 bytes", "2 (11 bytes", "3 (12 bytes"] {
+        assert!(kept.contains(part), "{kept}");
+    }
+    for (revision, text) in [(1, "one\nfirst\n"), (2, "two\nsecond\n"), (3, "three\nthird\n")] {
+        assert_eq!(part(&client, &format!("x:a?revision={revision}")).await, text);
+        let second = part(&client, &format!("x:a?lines=2&revision={revision}")).await;
+        assert_eq!(second, text.split_inclusive('\n').nth(1).unwrap());
+        let arguments = json!({ "uri": "x:a", "revision": revision });
+        let read = client.call("read_resource", arguments.clone()).await.text();
+        assert!(read.starts_with(&format!("All of x:a (revision {revision}): 2 lines")), "{read}");
+        assert!(read.ends_with(text), "{read}");
+        let described = client.call("describe_resource", arguments).await.text();
+        assert!(described.contains(&format!("\nsize: {} bytes", text.len())), "{described}");
+    }
+    assert_eq!(part(&client, "x:a").await, "three\nthird\n");
+    let search = json!({ "uri": "x:a", "query": "first", "revision": 1 });
+    assert!(client.call("search_resource", search).await.text().contains("2: first"));
+    let search = json!({ "uri": "x:a", "query": "first" });
+    assert!(client.call("search_resource", search).await.text().starts_with("No line"));
+
+    // What goes on, goes on in the same revision.
+    let read = json!({ "uri": "x:a", "revision": 1, "limit": 1 });
+    let read = client.call("read_resource", read).await.text();
+    let next = r#"read_resource {"uri":"x:a","offset":1,"limit":1,"revision":1}"#;
+    assert!(read.contains(next), "{read}");
+
+    // The oldest gives way, and says so.
+    client.call("update_resource", json!({ "uri": "x:a", "text": "four" })).await.text();
+    assert!(refused(&client, "x:a?revision=1").await.contains("Kept are 2, 3, 4"));
+    let read = json!({ "uri": "x:a", "revision": 1 });
+    let gone = client.call("read_resource", read).await.failure();
+    assert!(gone.contains("x:a has no revision 1 (any more). Kept are 2, 3, 4."), "{gone}");
+    assert!(refused(&client, "x:a?revision=0").await.contains("numbered from 1"));
+    assert!(refused(&client, "x:b?revision=1").await.contains("not found"));
+}

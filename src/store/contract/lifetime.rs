@@ -73,7 +73,7 @@ pub async fn a_ttl_of_nothing_is_refused(harness: &dyn Harness) {
 /// is stored.
 pub async fn a_ttl_over_the_maximum_is_refused(harness: &dyn Harness) {
     let max_ttl = Duration::from_hours(2);
-    let limits = StoreLimits { max_ttl, default_ttl: max_ttl };
+    let limits = StoreLimits { max_ttl, default_ttl: max_ttl, ..StoreLimits::default() };
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let alice = Caller::new(&store, "alice");
     let longer = lasting(max_ttl + Duration::from_millis(1));

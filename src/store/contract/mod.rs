@@ -45,6 +45,7 @@ mod feed;
 mod lifetime;
 mod listing;
 mod quota;
+mod revisions;
 mod writing;
 
 use std::{sync::Arc, time::Duration};
@@ -138,6 +139,11 @@ macro_rules! store_contract {
                 text_that_is_not_utf8_leaves_nothing,
                 a_create_that_is_dropped_leaves_nothing,
                 a_started_read_is_whole_or_fails;
+            revisions:
+                earlier_revisions_are_kept_and_read,
+                one_revision_is_no_history,
+                all_revisions_expire_together,
+                the_past_counts_and_gives_way;
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
                 pages_neither_overlap_nor_leave_gaps,

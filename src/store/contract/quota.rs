@@ -4,7 +4,7 @@ use futures_util::stream;
 use tokio::task::JoinSet;
 
 use super::{Caller, Harness, Setup, lasting, long_text, refused};
-use crate::store::{Content, Details, StoreError, Usage};
+use crate::store::{Content, Details, StoreError, StoreLimits, Usage};
 
 /// Content up to the quota is taken, to the byte; what goes beyond it is
 /// refused, says so, and evicts nothing.
@@ -75,7 +75,8 @@ pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
 
 /// Resources and bytes, after whatever was done.
 pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
-    let store = harness.store(Setup::default()).await;
+    let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+    let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let used = async || {
         let Usage { resources, bytes } = store.usage().await.expect("it can be told");
         (resources, bytes)
@@ -105,9 +106,10 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     assert_eq!(used().await, (0, 0));
 }
 
-/// What is deleted, or replaced by less, no longer counts.
+/// What is deleted, or replaced by less and not kept, no longer counts.
 pub async fn deleting_makes_room(harness: &dyn Harness) {
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 2, ..Setup::default() };
+    let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 2, limits, ..Setup::default() };
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for _ in 0..3 {
         alice.put("temp://a", vec![1; 90]).await;

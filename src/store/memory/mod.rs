@@ -15,7 +15,8 @@ use tokio::sync::Notify;
 
 use self::shelf::Shelves;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, ResourceUri, StoreError, Upload, Usage,
+    Backend, Change, ChangeFeed, ChangeKind, Entry, Found, Lookup, ResourceUri, StoreError, Upload,
+    Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -117,8 +118,9 @@ impl Backend for MemoryBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        Ok(Box::new(upload::MemoryUpload::new(Arc::clone(&self.inner), owner.clone())))
+    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
+        let (inner, owner) = (Arc::clone(&self.inner), owner.clone());
+        Ok(Box::new(upload::MemoryUpload::new(inner, owner, uri.clone())))
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
@@ -127,6 +129,10 @@ impl Backend for MemoryBackend {
             return Ok(Lookup::Found(found.clone()));
         }
         Ok(shelves.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
+    }
+
+    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+        Ok(self.inner.shelves().revisions(owner, uri))
     }
 
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {

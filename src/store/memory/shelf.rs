@@ -2,7 +2,7 @@
 //! is remembered of those that expired.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     fmt,
     ops::Bound,
     sync::Arc,
@@ -28,18 +28,41 @@ pub(super) struct Shelves {
 
 #[derive(Default)]
 struct Shelf {
-    resources: BTreeMap<ResourceUri, Found>,
+    resources: BTreeMap<ResourceUri, Kept>,
     bytes: u64,
 }
 
+/// A resource.
+struct Kept {
+    present: Found,
+    /// Earlier revisions, oldest first.
+    past: VecDeque<Found>,
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        self.present.entry.size + self.past_bytes()
+    }
+
+    fn past_bytes(&self) -> u64 {
+        self.past.iter().map(|found| found.entry.size).sum()
+    }
+}
+
 impl Shelves {
-    /// Counts bytes that arrive before their entry does.
+    /// Counts bytes that arrive before their entry does. Where they do not fit,
+    /// earlier revisions of what they are for give way.
     pub(super) fn reserve(
         &mut self,
         owner: &Owner,
+        uri: &ResourceUri,
         bytes: u64,
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
+        let used = self.owners.get(owner).map_or(0, |shelf| shelf.bytes);
+        let missing = (self.bytes + bytes).saturating_sub(limits.bytes);
+        let missing = missing.max((used + bytes).saturating_sub(limits.bytes_per_owner));
+        self.shed(owner, uri, missing);
         if self.bytes + bytes > limits.bytes {
             return Err(StoreError::Full(format!(
                 "The memory store is full: it holds {} of {} bytes (memory.bytes). Delete resources or wait until some expire.",
@@ -69,8 +92,34 @@ impl Shelves {
         }
     }
 
+    /// Forgets as many earlier revisions of a resource as make that much room,
+    /// if they do.
+    fn shed(&mut self, owner: &Owner, uri: &ResourceUri, bytes: u64) {
+        let shelf = self.owners.get_mut(owner);
+        let Some(kept) = shelf.and_then(|shelf| shelf.resources.get_mut(uri)) else { return };
+        if kept.past_bytes() < bytes {
+            return;
+        }
+        let mut room = 0;
+        while room < bytes
+            && let Some(oldest) = kept.past.pop_front()
+        {
+            room += oldest.entry.size;
+        }
+        self.usage.bytes -= room;
+        self.release(owner, room);
+    }
+
     pub(super) fn get(&self, owner: &Owner, uri: &ResourceUri) -> Option<&Found> {
-        self.owners.get(owner)?.resources.get(uri)
+        Some(&self.owners.get(owner)?.resources.get(uri)?.present)
+    }
+
+    /// Oldest first, the present one last.
+    pub(super) fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Vec<Found> {
+        let kept = self.owners.get(owner).and_then(|shelf| shelf.resources.get(uri));
+        let Some(Kept { present, past }) = kept else { return Vec::new() };
+        let past = past.iter().cloned().map(|found| found.earlier_than(&present.entry));
+        past.chain([present.clone()]).collect()
     }
 
     /// Whether one more resource fits.
@@ -88,26 +137,42 @@ impl Shelves {
         Ok(())
     }
 
-    /// Puts a resource whose bytes are reserved in its place.
-    pub(super) fn insert(&mut self, found: Found) {
+    /// Puts a resource whose bytes are reserved in its place, and keeps so many
+    /// revisions of it.
+    pub(super) fn insert(&mut self, found: Found, revisions: usize) {
         let entry = Arc::clone(&found.entry);
-        self.remove(&entry.owner, &entry.uri);
+        let mut past = VecDeque::new();
+        if let Some(old) = self.take(&entry.owner, &entry.uri) {
+            past = old.past;
+            past.push_back(old.present);
+        }
+        while past.len() >= revisions.max(1)
+            && let Some(oldest) = past.pop_front()
+        {
+            self.release(&entry.owner, oldest.entry.size);
+        }
         self.expired.forget(&entry.owner, &entry.uri);
         self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
+        let kept = Kept { present: found, past };
         self.usage.resources += 1;
-        self.usage.bytes += entry.size;
+        self.usage.bytes += kept.bytes();
         let shelf = self.owners.entry(entry.owner.clone()).or_default();
-        shelf.resources.insert(entry.uri.clone(), found);
+        shelf.resources.insert(entry.uri.clone(), kept);
+    }
+
+    /// What is there, whose bytes still count.
+    fn take(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Kept> {
+        let kept = self.owners.get_mut(owner)?.resources.remove(uri)?;
+        self.by_expiry.remove(&(kept.present.entry.expires, owner.clone(), uri.clone()));
+        self.usage.resources -= 1;
+        self.usage.bytes -= kept.bytes();
+        Some(kept)
     }
 
     pub(super) fn remove(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Arc<Entry>> {
-        let found = self.owners.get_mut(owner)?.resources.remove(uri)?;
-        let entry = found.entry;
-        self.by_expiry.remove(&(entry.expires, owner.clone(), uri.clone()));
-        self.usage.resources -= 1;
-        self.usage.bytes -= entry.size;
-        self.release(owner, entry.size);
-        Some(entry)
+        let kept = self.take(owner, uri)?;
+        self.release(owner, kept.bytes());
+        Some(kept.present.entry)
     }
 
     pub(super) fn usage(&self) -> Usage {
@@ -149,7 +214,7 @@ impl Shelves {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
             .take(limit)
-            .map(|(_, found)| Arc::clone(&found.entry))
+            .map(|(_, kept)| Arc::clone(&kept.present.entry))
             .collect()
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::Inner;
 use crate::{
     auth::Owner,
-    store::{Blob, ChangeKind, Committed, Draft, Found, Packed, StoreError, Upload},
+    store::{Blob, ChangeKind, Committed, Draft, Found, Packed, ResourceUri, StoreError, Upload},
 };
 
 /// The blocks of one revision. Readers hold it, so that what they began to
@@ -35,6 +35,7 @@ impl Blob for MemoryBlob {
 pub(super) struct MemoryUpload {
     inner: Arc<Inner>,
     owner: Owner,
+    uri: ResourceUri,
     blocks: Vec<(u64, Bytes)>,
     /// How much is kept.
     stored: u64,
@@ -43,8 +44,8 @@ pub(super) struct MemoryUpload {
 }
 
 impl MemoryUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
-        Self { inner, owner, blocks: Vec::new(), stored: 0, reserved: 0 }
+    pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: ResourceUri) -> Self {
+        Self { inner, owner, uri, blocks: Vec::new(), stored: 0, reserved: 0 }
     }
 
     fn place(&mut self, draft: Draft) -> Result<Committed, StoreError> {
@@ -52,6 +53,7 @@ impl MemoryUpload {
         let mut shelves = self.inner.shelves();
         let previous = shelves.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
         let missing = || StoreError::NotFound { uri: uri.clone() };
+        let revisions = draft.revisions;
         let entry = Arc::new(draft.over(previous.as_deref()).ok_or_else(missing)?);
         let change = if previous.is_some() {
             ChangeKind::Updated
@@ -60,7 +62,7 @@ impl MemoryUpload {
             ChangeKind::Created
         };
         let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
-        shelves.insert(Found { entry: Arc::clone(&entry), blob });
+        shelves.insert(Found { entry: Arc::clone(&entry), blob }, revisions);
         // From here on the entry counts for the bytes.
         self.reserved = 0;
         self.inner.publish(&owner, &uri, change);
@@ -74,7 +76,9 @@ impl MemoryUpload {
 #[async_trait]
 impl Upload for MemoryUpload {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        self.inner.shelves().reserve(&self.owner, block.size, &self.inner.limits)?;
+        let (mut shelves, limits) = (self.inner.shelves(), &self.inner.limits);
+        shelves.reserve(&self.owner, &self.uri, block.size, limits)?;
+        drop(shelves);
         self.reserved += block.size;
         let begin = self.stored;
         self.stored += block.bytes.len() as u64;

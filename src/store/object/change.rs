@@ -5,7 +5,7 @@ use std::{panic, sync::Arc, time::Duration};
 use super::{
     Inner,
     ledger::{Change, Ledger, Tail},
-    record::Record,
+    record::{Current, Past, Record},
 };
 use crate::{
     auth::Owner,
@@ -92,7 +92,8 @@ impl Inner {
             let current = self.current(owner, uri).await?;
             let exists = current.is_some();
             // What cannot be read can still be replaced or deleted.
-            let old = current.and_then(|current| current.record.ok());
+            let old = current.and_then(|Current { number, record }| Some((number, record.ok()?)));
+            let (number, old) = old.unzip();
             let now = self.clock.now();
             let expired = old.as_ref().filter(|old| old.entry.is_expired(now));
             let expired = expired.map(|old| old.entry.expires);
@@ -101,19 +102,23 @@ impl Inner {
                 Wish::Put(draft, content) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
                     let entry = Draft::clone(draft).over(living).ok_or_else(missing)?;
-                    if let Some(full) = self.full(&tail, &entry, exists) {
-                        drop(turn);
-                        if swept {
-                            return Err(full);
+                    let past = old.clone().filter(|_| expired.is_none()).zip(number);
+                    let past = past.map_or_else(Vec::new, |(old, number)| old.into_past(number));
+                    match self.past_beside(&tail, &entry, exists, past, draft.revisions) {
+                        Ok(past) => Some(Record { content: content.clone(), entry, past }),
+                        Err(full) => {
+                            drop(turn);
+                            if swept {
+                                return Err(full);
+                            }
+                            // What has expired takes nobody's room.
+                            if let Err(error) = self.sweep().await {
+                                tracing::debug!(%error, "what has expired may still take room");
+                            }
+                            swept = true;
+                            continue;
                         }
-                        // What has expired takes nobody's room.
-                        if let Err(error) = self.sweep().await {
-                            tracing::debug!(%error, "what has expired may still take room");
-                        }
-                        swept = true;
-                        continue;
                     }
-                    Some(Record { content: content.clone(), entry })
                 }
                 Wish::Delete if exists => None,
                 Wish::Expire if expired.is_some() => None,
@@ -148,21 +153,39 @@ impl Inner {
         }
     }
 
-    /// Why there is no room for an entry, if there is none.
-    fn full(&self, tail: &Tail, entry: &Entry, exists: bool) -> Option<StoreError> {
+    /// How much of what was there is kept beside an entry: what there is room
+    /// for, of so many revisions in all.
+    ///
+    /// # Errors
+    /// Where there is no room for the entry itself.
+    fn past_beside(
+        &self,
+        tail: &Tail,
+        entry: &Entry,
+        exists: bool,
+        mut past: Vec<Past>,
+        revisions: usize,
+    ) -> Result<Vec<Past>, StoreError> {
         let Ledger { bytes, resources, .. } = tail.ledger;
         let most = self.limits.bytes_per_owner;
-        if bytes.saturating_add(entry.size) > most {
-            return Some(StoreError::Full(format!(
+        let mut left = bytes;
+        // All but the last one, which the entry replaces only when it is there.
+        while left.saturating_add(entry.size) > most && past.len() > 1 {
+            left = left.saturating_sub(past.remove(0).size);
+        }
+        if left.saturating_add(entry.size) > most {
+            return Err(StoreError::Full(format!(
                 "Your resources would exceed {most} bytes; {bytes} are used. Delete some with delete_resource, or store less."
             )));
         }
         if !exists && resources >= self.limits.resources_per_owner {
-            return Some(StoreError::Full(format!(
+            return Err(StoreError::Full(format!(
                 "You have {resources} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
             )));
         }
-        None
+        let too_many = (past.len() + 1).saturating_sub(revisions.max(1));
+        past.drain(..too_many);
+        Ok(past)
     }
 
     /// The ledger after `put` stands in the place of `old`, whose content stays
@@ -177,20 +200,18 @@ impl Inner {
         until: Option<Timestamp>,
     ) -> Ledger {
         let Ledger { bytes, resources, .. } = tail.ledger;
-        let size = |record: Option<&Record>| record.map_or(0, |record| record.entry.size);
+        let size = |record: Option<&Record>| record.map_or(0, Record::bytes);
         let resources = resources.saturating_sub(u64::from(existed));
         // What could not be read is counted until nothing is left.
         let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
+        let stays = |id: &&String| put.as_ref().is_some_and(|put| put.wants(id));
+        let gone = old.iter().flat_map(|old| old.contents()).filter(|id| !stays(id));
+        let gone = gone.cloned().collect();
         Ledger {
             id: self.random.id(),
             bytes: bytes + size(put.as_ref()),
             resources: resources + u64::from(put.is_some()),
-            change: Some(Change {
-                uri: uri.clone(),
-                gone: old.map(|old| old.content.clone()).into_iter().collect(),
-                until,
-                put,
-            }),
+            change: Some(Change { uri: uri.clone(), gone, until, put }),
         }
     }
 

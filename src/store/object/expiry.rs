@@ -188,9 +188,9 @@ impl Inner {
             return Ok(());
         }
         let current = match self.current(owner, uri).await? {
-            Some(Current { record: Ok(record) }) => Some(record),
+            Some(Current { record: Ok(record), .. }) => Some(record),
             // What cannot be read may be repaired.
-            Some(Current { record: Err(_) }) if is_look => return Ok(()),
+            Some(Current { record: Err(_), .. }) if is_look => return Ok(()),
             Some(_) | None => None,
         };
         let is_wanted = |id: &str| current.as_ref().is_some_and(|current| current.wants(id));

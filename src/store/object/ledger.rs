@@ -206,7 +206,10 @@ impl Inner {
         let files: Vec<_> = self.objects.below(&resource).try_collect().await?;
         let mut overtaken: Vec<u64> =
             files.iter().filter_map(|file| layout::number(&file.location)).collect();
-        overtaken.retain(|number| *number < tail.number);
+        let is_kept = |number: &u64| {
+            put.iter().flat_map(|record| &record.past).any(|past| past.number == *number)
+        };
+        overtaken.retain(|number| *number < tail.number && !is_kept(number));
         overtaken.sort_unstable_by(|one, other| other.cmp(one));
         let stay = if put.is_some() { OVERTAKEN } else { 0 };
         for number in overtaken.into_iter().skip(stay) {

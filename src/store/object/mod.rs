@@ -20,6 +20,7 @@ mod tests;
 mod upload;
 
 use std::{
+    error::Error,
     fmt,
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -123,6 +124,10 @@ impl Backend for ObjectBackend {
         Ok(Lookup::Found(inner.found(record)))
     }
 
+    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+        self.inner.revisions(owner, uri).await
+    }
+
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
         self.inner.delete(owner, uri).await
     }
@@ -143,6 +148,34 @@ impl Backend for ObjectBackend {
 }
 
 impl Inner {
+    async fn revisions(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<Found>, StoreError> {
+        let Some(current) = self.current(owner, uri).await? else { return Ok(Vec::new()) };
+        let present = current.record?;
+        if present.entry.is_expired(self.clock.now()) {
+            return Ok(Vec::new());
+        }
+        let resource = layout::resource(owner, uri);
+        let mut revisions = Vec::new();
+        for past in &present.past {
+            // One that was dropped meanwhile is not there; one that is damaged is missing.
+            match self.record(&resource, past.number, owner, Some(uri)).await? {
+                Some(Ok(earlier)) => {
+                    revisions.push(self.found(earlier).earlier_than(&present.entry));
+                }
+                Some(Err(error)) => {
+                    tracing::error!(%error, source = error.source(), "an earlier revision is left out");
+                }
+                None => {}
+            }
+        }
+        revisions.push(self.found(present));
+        Ok(revisions)
+    }
+
     fn found(self: &Arc<Self>, record: Record) -> Found {
         let resource = layout::resource(&record.entry.owner, &record.entry.uri);
         let blob = ObjectBlob {

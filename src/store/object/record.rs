@@ -20,17 +20,48 @@ pub(super) struct Record {
     /// The id of the content.
     pub(super) content: String,
     pub(super) entry: Entry,
+    /// The earlier revisions that are kept, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) past: Vec<Past>,
+}
+
+/// An earlier revision, whose entry lies where it lay.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Past {
+    /// Of the entry.
+    pub(super) number: u64,
+    /// The id of the content.
+    pub(super) content: String,
+    pub(super) size: u64,
 }
 
 impl Record {
     /// Whether it is where that content belongs.
     pub(super) fn wants(&self, id: &str) -> bool {
-        self.content == id
+        self.contents().any(|content| content == id)
+    }
+
+    /// The ids of all content that belongs here.
+    pub(super) fn contents(&self) -> impl Iterator<Item = &String> {
+        self.past.iter().map(|past| &past.content).chain([&self.content])
+    }
+
+    /// What counts for the owner.
+    pub(super) fn bytes(&self) -> u64 {
+        self.entry.size + self.past.iter().map(|past| past.size).sum::<u64>()
+    }
+
+    /// What is past once another takes its place, which has that number.
+    pub(super) fn into_past(self, number: u64) -> Vec<Past> {
+        let Self { content, entry, mut past } = self;
+        past.push(Past { number, content, size: entry.size });
+        past
     }
 }
 
 /// The newest of what lies under a name, living or not.
 pub(super) struct Current {
+    pub(super) number: u64,
     /// What can be read of it, or why nothing can.
     pub(super) record: Result<Record, StoreError>,
 }
@@ -51,7 +82,7 @@ impl Inner {
             }
             let Some(number) = newest else { return Ok(None) };
             if let Some(record) = self.record(&resource, number, owner, Some(uri)).await? {
-                return Ok(Some(Current { record }));
+                return Ok(Some(Current { number, record }));
             }
         }
         Err(self.objects.failed("it changes faster than it can be read"))

@@ -7,8 +7,12 @@ if prune(index, batch) == batch then
   settle(index)
   return { 'again' }
 end
-local blob = redis.call('HGET', entry, 'blob')
+local there = redis.call('HMGET', entry, 'blob', 'past')
+local blob = there[1]
 if blob then
+  for _, earlier in ipairs(past_of(there[2])) do
+    drop(index, uri, earlier, grace)
+  end
   redis.call('DEL', entry)
   retire(index, blob, grace)
   tell(index, 'deleted', uri, 0)

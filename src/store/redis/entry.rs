@@ -27,6 +27,16 @@ pub(super) fn blob_key(shard: &Shard, id: &str) -> String {
     shard.key("blob", id)
 }
 
+/// Where an earlier revision lies.
+pub(super) fn past_key(shard: &Shard, owner: &Owner, uri: &str, revision: u64) -> String {
+    shard.key_with("past", owner.as_str(), &format!("{revision}:{uri}"))
+}
+
+/// The numbers of the earlier revisions, by what the entry says of them.
+pub(super) fn past(field: &str) -> impl Iterator<Item = u64> {
+    field.split(' ').filter_map(|earlier| earlier.split(':').next()?.parse().ok())
+}
+
 /// What no script needs to know of an entry.
 #[derive(Serialize, Deserialize)]
 struct Meta<'a> {

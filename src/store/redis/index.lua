@@ -104,12 +104,32 @@ local function settle(index)
   end
 end
 
+-- The earlier revisions that are kept of a resource, oldest first, by what its
+-- entry says of them: revision, id of the content and size of each.
+local function past_of(field)
+  local past = {}
+  for revision, id, size in string.gmatch(field or '', '(%d+):([^: ]+):(%d+)') do
+    past[#past + 1] = { revision = revision, id = id, size = tonumber(size) }
+  end
+  return past
+end
+
+local function past_key(index, uri, revision)
+  return index.env.shard .. 'past:' .. index.owner .. ':' .. revision .. ':' .. uri
+end
+
 -- Leaves content to those who are reading it, for a little while.
 local function retire(index, blob, grace)
   local key = index.env.shard .. 'blob:' .. blob
   if redis.call('PTTL', key) > grace then
     redis.call('PEXPIRE', key, digits(grace))
   end
+end
+
+-- Lets go of an earlier revision.
+local function drop(index, uri, earlier, grace)
+  redis.call('DEL', past_key(index, uri, earlier.revision))
+  retire(index, earlier.id, grace)
 end
 
 -- Nothing is touched that is laid out in another way.

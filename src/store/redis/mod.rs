@@ -121,6 +121,40 @@ impl Inner {
         stored.read(owner, uri)
     }
 
+    async fn revisions(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<Found>, StoreError> {
+        let shard = self.shard_of(owner);
+        let key = entry::key(&shard, owner, uri.as_str());
+        let mut gets = pipe();
+        gets.atomic().cmd("HMGET").arg(&key).arg(&entry::FIELDS);
+        gets.cmd("HGET").arg(&key).arg("past");
+        let (stored, past): (entry::Stored, Option<String>) =
+            self.redis.pipeline(&gets).await.map_err(unavailable)?;
+        let Some((present, blob)) = stored.read(owner, uri)? else { return Ok(Vec::new()) };
+        let past = past.unwrap_or_default();
+        let mut gets = pipe();
+        for revision in entry::past(&past) {
+            let key = entry::past_key(&shard, owner, uri.as_str(), revision);
+            gets.cmd("HMGET").arg(key).arg(&entry::FIELDS);
+        }
+        let mut revisions = Vec::new();
+        if !past.is_empty() {
+            let stored: Vec<entry::Stored> =
+                self.redis.pipeline(&gets).await.map_err(unavailable)?;
+            for stored in stored {
+                // One that was dropped meanwhile is not there.
+                if let Some((earlier, blob)) = stored.read(owner, uri)? {
+                    revisions.push(self.found(earlier, &blob).earlier_than(&present));
+                }
+            }
+        }
+        revisions.push(self.found(present, &blob));
+        Ok(revisions)
+    }
+
     fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> Found {
         let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
         let blob = RedisBlob { inner: Arc::clone(self), key, uri: entry.uri.clone() };
@@ -214,6 +248,10 @@ impl Backend for RedisBackend {
             Some(at) => Lookup::Expired(at),
             None => Lookup::Missing,
         })
+    }
+
+    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+        self.inner.revisions(owner, uri).await
     }
 
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {

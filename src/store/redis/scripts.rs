@@ -158,6 +158,7 @@ impl Inner {
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
             let call = call.arg(millis(GRACE)).arg(entry.stored_size()).arg(&inline);
+            let call = call.arg(draft.revisions);
             let answer = self.run_after(&mut first, &call).await.map_err(unavailable)?;
             match answer.0.as_str() {
                 "changed" => {}

@@ -14,7 +14,7 @@ use crate::{
     clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Details, ObjectPlace, ResourceUri, Store, StoreError,
+        ChangeKind, Details, ObjectPlace, ResourceUri, Store, StoreError, StoreLimits,
         contract::Setup,
         object::{change::GRACE, testing::S3Server},
     },
@@ -179,7 +179,9 @@ async fn no_name_leads_out_of_the_directory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
     for place in Place::each().await {
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+        let setup = Setup { limits, ..Setup::default() };
+        let (store, alice) = (place.store(&setup).await, Owner::new("alice"));
         for uri in ["x://read", "x://swept", "x://deleted"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
             store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
@@ -290,7 +292,9 @@ async fn one_of_many_servers_tells_an_expiry() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_replaced_or_deleted_can_be_read_to_its_end() {
     for place in Place::each().await {
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+        let setup = Setup { limits, ..Setup::default() };
+        let (store, alice) = (place.store(&setup).await, Owner::new("alice"));
         // What no compression makes less, in several blocks.
         let content = crate::store::contract::noise(1 << 20);
         for uri in ["x://replaced", "x://deleted"] {
