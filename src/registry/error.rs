@@ -86,7 +86,9 @@ impl From<StoreError> for Fault {
         log_internal(&error);
         let message = error.to_string();
         match error {
-            StoreError::NotFound { uri } | StoreError::Expired { uri, .. } => {
+            StoreError::NotFound { uri }
+            | StoreError::Expired { uri, .. }
+            | StoreError::NoRevision { uri, .. } => {
                 Self::ResourceNotFound { uri: uri.as_str().to_owned(), message }
             }
             StoreError::InvalidUri(_) | StoreError::NoLines { .. } => Self::invalid_params(message),
