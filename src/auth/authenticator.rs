@@ -31,6 +31,8 @@ pub struct IssuerOptions {
     pub any_typ: bool,
     /// The claim that the scopes stand in; `scope` by RFC 9068.
     pub scope_claim: String,
+    /// The claim that the groups stand in, which resources can be shared with.
+    pub groups_claim: String,
     /// How to ask it about opaque tokens; without this they are refused.
     pub introspection: Option<IntrospectionOptions>,
 }

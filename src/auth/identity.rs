@@ -1,5 +1,7 @@
 //! Who calls and what they may do, as a request's credentials show it.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use super::{Grant, Owner, Principal, Scopes};
 use crate::clock::Timestamp;
 
@@ -10,6 +12,7 @@ pub struct Identity {
     principal: Principal,
     owner: Owner,
     grant: Grant,
+    groups: Arc<BTreeSet<String>>,
     expires: Option<Timestamp>,
 }
 
@@ -22,7 +25,19 @@ impl Identity {
     /// That principal, who may do that, until then if there is an end.
     pub fn new(principal: Principal, grant: Grant, expires: Option<Timestamp>) -> Self {
         let owner = principal.owner();
-        Self { principal, owner, grant, expires }
+        Self { principal, owner, grant, groups: Arc::default(), expires }
+    }
+
+    /// The same, a member of those groups.
+    #[must_use]
+    pub fn in_groups(self, groups: impl IntoIterator<Item = String>) -> Self {
+        Self { groups: Arc::new(groups.into_iter().collect()), ..self }
+    }
+
+    /// Whether they are in that group, by the word of whoever issued their
+    /// credentials.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.contains(group)
     }
 
     /// Who it is.

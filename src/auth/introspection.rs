@@ -59,6 +59,7 @@ pub(super) struct Active {
     pub(super) subject: Option<String>,
     pub(super) client: Option<String>,
     pub(super) scopes: String,
+    pub(super) groups: Vec<String>,
     pub(super) expires: Option<Timestamp>,
 }
 
@@ -67,6 +68,9 @@ pub(super) struct Active {
 struct More {
     /// The key that the token is bound to (RFC 7800).
     cnf: Option<Value>,
+    /// Whatever else there is, such as groups.
+    #[serde(flatten)]
+    rest: serde_json::Map<String, Value>,
 }
 
 impl ExtraTokenFields for More {}
@@ -196,6 +200,7 @@ fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, D
         subject: response.sub().filter(|sub| !sub.is_empty()).map(str::to_owned),
         client: response.client_id().map(|client| client.to_string()),
         scopes: scopes.collect::<Vec<_>>().join(" "),
+        groups: rules.groups(&response.extra_fields().rest),
         expires,
     })
 }

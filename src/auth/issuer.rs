@@ -120,6 +120,7 @@ impl Issuer {
                 audiences,
                 any_typ: options.any_typ,
                 scope_claim: options.scope_claim,
+                groups_claim: options.groups_claim,
             },
             hierarchy,
             place,
@@ -148,13 +149,13 @@ impl Issuer {
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.judge(id, algorithm, verifies).await?;
-        let Claims { subject, client, scopes, expires } = claims;
+        let Claims { subject, client, scopes, groups, expires } = claims;
         let principal = if client.as_deref() == Some(&*subject) {
             self.machine(&subject)
         } else {
             self.user(&subject)
         };
-        Ok(self.identity(principal, &scopes, Some(expires)))
+        Ok(self.identity(principal, &scopes, Some(expires)).in_groups(groups))
     }
 
     /// Whom an opaque token stands for, by the issuer's own word.
@@ -174,7 +175,7 @@ impl Issuer {
             (_, Some(client)) => self.machine(client),
             _ => return Err(Denied::Claim("sub").into()),
         };
-        Ok(self.identity(principal, &active.scopes, active.expires))
+        Ok(self.identity(principal, &active.scopes, active.expires).in_groups(active.groups))
     }
 
     /// Whether the issuer can be reached and has keys.

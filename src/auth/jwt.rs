@@ -37,6 +37,18 @@ pub(super) struct Rules {
     pub(super) any_typ: bool,
     /// The claim that the scopes stand in.
     pub(super) scope_claim: String,
+    /// The claim that the groups stand in.
+    pub(super) groups_claim: String,
+}
+
+impl Rules {
+    /// The groups that such a claim names; none where it is something else, for
+    /// who has none is not kept out.
+    pub(super) fn groups(&self, claims: &Object) -> Vec<String> {
+        let names = claims.get(&self.groups_claim).and_then(Value::as_array);
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
+    }
 }
 
 /// What a token's claims say, once all are checked.
@@ -45,6 +57,7 @@ pub(super) struct Claims {
     pub(super) subject: String,
     pub(super) client: Option<String>,
     pub(super) scopes: String,
+    pub(super) groups: Vec<String>,
     pub(super) expires: Timestamp,
 }
 
@@ -132,6 +145,7 @@ impl<'a> Jwt<'a> {
             subject: subject.ok_or(Denied::Claim("sub"))?.to_owned(),
             client: client.map(str::to_owned),
             scopes: scopes(self.claims.get(&rules.scope_claim))?,
+            groups: rules.groups(&self.claims),
             expires,
         })
     }
@@ -219,6 +233,7 @@ mod tests {
             audiences: vec!["https://mcp.example/mcp".into()],
             any_typ: false,
             scope_claim: "scope".into(),
+            groups_claim: "groups".into(),
         }
     }
 

@@ -42,6 +42,14 @@ pub enum Principal {
 }
 
 impl Principal {
+    /// Who says that it is they; none where it is the server itself.
+    pub fn issuer(&self) -> Option<&str> {
+        match self {
+            Self::User { issuer, .. } | Self::Machine { issuer, .. } => Some(issuer),
+            Self::Local | Self::Static { .. } => None,
+        }
+    }
+
     /// The scope in which this caller's resources and sessions live.
     ///
     /// No two principals have the same one: each part is hashed with its

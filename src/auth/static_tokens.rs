@@ -21,6 +21,8 @@ pub struct StaticToken {
     pub sha256: [u8; 32],
     /// What it allows.
     pub scopes: Scopes,
+    /// The groups that it is in.
+    pub groups: Vec<String>,
 }
 
 impl fmt::Debug for StaticToken {
@@ -40,6 +42,7 @@ impl StaticTokens {
         let identified = tokens.into_iter().map(|token| {
             let principal = Principal::Static { name: token.name.as_str().into() };
             let identity = Identity::new(principal, grant(token.scopes.clone()), None);
+            let identity = identity.in_groups(token.groups.clone());
             (token, identity)
         });
         Self(identified.collect())

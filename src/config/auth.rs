@@ -61,6 +61,9 @@ pub struct IssuerConfig {
     pub any_typ: bool,
     /// The claim that the scopes stand in; `scope` by default.
     pub scope_claim: Option<String>,
+    /// The claim that the groups stand in, which resources can be shared with;
+    /// `groups` by default.
+    pub groups_claim: Option<String>,
     /// How to ask it about opaque tokens; refused by default.
     pub introspection: Option<IntrospectionConfig>,
 }
@@ -89,15 +92,18 @@ pub struct TokenConfig {
     pub sha256: String,
     /// What it allows.
     pub scopes: Vec<String>,
+    /// The groups that it is in, which resources can be shared with.
+    pub groups: Vec<String>,
 }
 
 /// Without the hash.
 impl std::fmt::Debug for TokenConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { name, scopes, .. } = self;
+        let Self { name, scopes, groups, .. } = self;
         f.debug_struct("TokenConfig")
             .field("name", name)
             .field("scopes", scopes)
+            .field("groups", groups)
             .finish_non_exhaustive()
     }
 }
@@ -259,6 +265,7 @@ impl IssuerConfig {
             audiences: self.audiences.clone(),
             any_typ: self.any_typ,
             scope_claim: self.scope_claim.clone().unwrap_or_else(|| "scope".into()),
+            groups_claim: self.groups_claim.clone().unwrap_or_else(|| "groups".into()),
             introspection: introspection.transpose()?,
         })
     }
@@ -308,6 +315,6 @@ impl TokenConfig {
             *byte = pair[0] << 4 | pair[1];
         }
         let scopes = Scopes::required(&self.scopes).map_err(|error| problem("scopes", &error))?;
-        Ok(StaticToken { name: self.name.clone(), sha256, scopes })
+        Ok(StaticToken { name: self.name.clone(), sha256, scopes, groups: self.groups.clone() })
     }
 }

@@ -80,7 +80,7 @@ impl Dispatcher {
     ) -> Result<Reply, Fault> {
         let text: String = params.required(Member::Uri)?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
-        let missing = match self.store.get(scope.identity.owner(), &uri).await {
+        let missing = match self.store.read(&scope.identity, &uri).await {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };

@@ -16,7 +16,7 @@ use crate::{
     auth::{Identity, Principal},
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
     random::Random,
-    store::{Content, Details, Entry, Found, ResourceUri, Store, StoreError},
+    store::{Audience, Content, Details, Entry, Found, ResourceUri, Store, StoreError},
 };
 
 /// One running call, as the floors above made it.
@@ -242,14 +242,29 @@ impl<S> Context<S> {
         Ok(deleted)
     }
 
-    /// One of the caller's resources: what it is, and its content by window,
+    /// Lets others read one of the caller's resources, by a link that nobody can
+    /// guess: the URI of what this gives. It expires with the resource; deleting
+    /// the link takes it back.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::Full`].
+    pub async fn share_resource(
+        &self,
+        uri: &str,
+        audience: Audience,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let (scope, uri) = (&self.call.scope, ResourceUri::parse(uri)?);
+        scope.store.share(&scope.identity, &uri, audience, &scope.random.id()).await
+    }
+
+    /// One of the caller's resources, or one that is shared with them: what it is, and its content by window,
     /// as a stream, or whole.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
     pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
         let scope = &self.call.scope;
-        scope.store.get(scope.identity.owner(), &ResourceUri::parse(uri)?).await
+        scope.store.read(&scope.identity, &ResourceUri::parse(uri)?).await
     }
 
     /// Whatever can be read at that URI; or, where a revision is named, that one
@@ -269,7 +284,7 @@ impl<S> Context<S> {
         let Some(_) = revision else { return self.find(uri).await };
         let scope = &self.call.scope;
         let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
-        Ok(scope.store.revision(scope.identity.owner(), &uri, revision).await?)
+        Ok(scope.store.read_revision(&scope.identity, &uri, revision).await?)
     }
 
     /// The revisions that are kept of one of the caller's resources, oldest first
@@ -279,7 +294,7 @@ impl<S> Context<S> {
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
     pub async fn revisions(&self, uri: &str) -> Result<Vec<Found>, StoreError> {
         let scope = &self.call.scope;
-        scope.store.revisions(scope.identity.owner(), &ResourceUri::parse(uri)?).await
+        scope.store.read_revisions(&scope.identity, &ResourceUri::parse(uri)?).await
     }
 
     /// What the server's own definition lists.

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 
 use super::{
     Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
-    MemoryLimits, Placement, ResourceUri, StoreError, Tally, Usage, blocks::BlockWriter,
+    MemoryLimits, Placement, ResourceUri, StoreError, Tally, Usage, blocks::BlockWriter, sharing,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -134,7 +134,21 @@ impl Store {
     /// # Errors
     /// [`StoreError::InvalidTtl`], [`StoreError::NotText`],
     /// [`StoreError::Full`], [`StoreError::Input`]; nothing is stored then.
+    /// [`StoreError::ReadOnly`] where links lie, which [`Store::share`] makes.
     pub async fn create(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        self.put_new(owner, uri, content, details).await
+    }
+
+    pub(super) async fn put_new(
         &self,
         owner: &Owner,
         uri: ResourceUri,
@@ -168,6 +182,9 @@ impl Store {
         content: Content,
         ttl: Option<Duration>,
     ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
         let ttl = ttl.map(|ttl| self.checked(ttl)).transpose()?;
         // Fail before the content is taken in; the commit checks again.
         self.get(owner, &uri).await?;

@@ -13,6 +13,7 @@ mod read;
 mod scan;
 mod search;
 mod search_all;
+mod share;
 mod update;
 mod windows;
 mod wording;
@@ -70,16 +71,18 @@ pub fn windows<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder
 }
 
 /// Adds the tools that write: `create_resource`, `update_resource`,
-/// `delete_resource`.
+/// `delete_resource`, `share_resource`.
 pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let adds = hints("Store a resource", false, false);
         let replaces = hints("Replace a resource's content", true, true);
+        let shares = hints("Share a resource", false, false);
         let removes = hints("Delete a resource", true, true);
         builder
             .tool(create::tool().annotations(adds))
             .tool(update::tool().annotations(replaces))
             .tool(delete::tool().annotations(removes))
+            .tool(share::tool().annotations(shares))
     }
 }
 

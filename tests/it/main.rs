@@ -45,6 +45,7 @@ mod resources;
 mod returns;
 mod sdk;
 mod search_all;
+mod sharing;
 mod shutdown;
 mod spill;
 mod stateless_rules;

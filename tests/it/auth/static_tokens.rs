@@ -14,7 +14,7 @@ fn token(name: &str, token: &str, scopes: &[&str]) -> TokenConfig {
         hex
     });
     let scopes = scopes.iter().map(ToString::to_string).collect();
-    TokenConfig { name: name.into(), sha256, scopes }
+    TokenConfig { name: name.into(), sha256, scopes, groups: Vec::new() }
 }
 
 fn tokens(config: &mut Config) {

@@ -21,6 +21,7 @@ async fn probes_come_under_any_name_and_without_a_token() {
             name: "a".into(),
             sha256: "0".repeat(64),
             scopes: Vec::new(),
+            groups: Vec::new(),
         };
         setup.config.auth.tokens = vec![token];
     })
