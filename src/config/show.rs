@@ -104,7 +104,12 @@ mod tests {
     fn what_is_shown_can_be_read_again() {
         let mut config = Config::default();
         config.sessions.url = Some("redis://:hush@host".into());
-        let token = TokenConfig { name: "a".into(), sha256: "f".repeat(64), scopes: Vec::new() };
+        let token = TokenConfig {
+            name: "a".into(),
+            sha256: "f".repeat(64),
+            scopes: Vec::new(),
+            groups: Vec::new(),
+        };
         config.auth.tokens = vec![token];
         let shown = config.show().unwrap();
         assert!(!shown.contains("hush") && !shown.contains("ffff"), "{shown}");

@@ -50,6 +50,10 @@ struct Link {
 }
 
 impl Link {
+    fn written(&self) -> Content {
+        serde_json::to_string(self).expect("it is JSON").into()
+    }
+
     fn admits(&self, reader: &Identity) -> bool {
         match &self.audience {
             Audience::Everyone => true,
@@ -105,8 +109,7 @@ impl Store {
         };
         let (created, issuer) = (shared.created, sharer.principal().issuer().map(Arc::from));
         let said = Link { uri: uri.clone(), created, audience, issuer };
-        let said = serde_json::to_string(&said).expect("it is JSON");
-        let content = Content::from(said).with_mime_type(MIME_TYPE);
+        let content = said.written().with_mime_type(MIME_TYPE);
         self.put_new(owner, link, content, details).await
     }
 

@@ -62,6 +62,11 @@ impl Agenda {
         }
     }
 
+    /// Whether it is time to look.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.next() <= now
+    }
+
     fn next(&self) -> Timestamp {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }

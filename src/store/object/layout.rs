@@ -192,6 +192,11 @@ pub(super) fn folder(file: &Path) -> Option<Path> {
     Path::parse(file.as_ref().rsplit_once('/')?.0).ok()
 }
 
+/// Under which all owners' changes lie.
+pub(super) fn ledgers() -> Path {
+    path("=ledger")
+}
+
 /// Under which an owner's changes lie.
 pub(super) fn ledger(owner: &Owner) -> Path {
     path(&format!("=ledger/{}", of(owner)))

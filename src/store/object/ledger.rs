@@ -125,7 +125,7 @@ impl Inner {
                 match known {
                     Some(tail) => tail,
                     None => {
-                        let tail = self.read_ledger(owner, last).await?;
+                        let tail = self.read_ledger(&folder, last).await?;
                         self.settle(owner, &tail).await?;
                         tail
                     }
@@ -136,8 +136,8 @@ impl Inner {
         Ok(tail)
     }
 
-    async fn read_ledger(&self, owner: &Owner, number: u64) -> Result<Tail, StoreError> {
-        let path = layout::change(&layout::ledger(owner), number);
+    pub(super) async fn read_ledger(&self, folder: &Path, number: u64) -> Result<Tail, StoreError> {
+        let path = layout::change(folder, number);
         let Some(bytes) = self.objects.get(&path).await? else {
             return Err(self.objects.failed(format!("{path} has gone")));
         };
@@ -156,17 +156,19 @@ impl Inner {
         next: Ledger,
     ) -> Result<bool, StoreError> {
         let number = tail.number + 1;
-        let path = layout::change(&layout::ledger(owner), number);
+        let folder = layout::ledger(owner);
+        let path = layout::change(&folder, number);
         // Until it is known what became of it.
         turn.tail = None;
         let record = serde_json::to_vec(&next).expect("it is JSON");
         if !self.objects.create(&path, record).await? {
             // It may be ours all the same, where the answer to the first try was lost.
-            let there = self.read_ledger(owner, number).await?;
+            let there = self.read_ledger(&folder, number).await?;
             if there.ledger.id != next.id {
                 return Ok(false);
             }
         }
+        self.sum.change(&tail.ledger, &next);
         let tail = Tail { number, ledger: next };
         self.carry_out(owner, &tail).await?;
         turn.tail = Some(tail);

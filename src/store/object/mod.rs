@@ -18,6 +18,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod upload;
+mod usage;
 
 use std::{
     error::Error,
@@ -31,10 +32,13 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 pub use self::place::{ObjectPlace, PlaceError};
-use self::{expiry::Agenda, ledger::Turns, objects::Objects, record::Record, upload::ObjectUpload};
+use self::{
+    expiry::Agenda, ledger::Turns, objects::Objects, record::Record, upload::ObjectUpload,
+    usage::Sum,
+};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
-    expired::Expired,
+    Usage, expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -68,6 +72,9 @@ struct Inner {
     random: Random,
     limits: ObjectLimits,
     feed: ChangeFeed,
+    sum: Sum,
+    /// Where, for those who share it.
+    place: String,
     turns: Turns,
     agenda: Agenda,
     /// What expired here: nothing of it is left there.
@@ -84,6 +91,8 @@ impl ObjectBackend {
     ) -> Self {
         let inner = Inner {
             objects: place.objects,
+            place: place.url,
+            sum: Sum::default(),
             agenda: Agenda::new(clock.now()),
             clock,
             random,
@@ -100,6 +109,10 @@ impl ObjectBackend {
 impl Backend for ObjectBackend {
     fn name(&self) -> &'static str {
         self.inner.objects.name
+    }
+
+    fn shared(&self) -> Option<String> {
+        Some(self.inner.place.clone())
     }
 
     fn feed(&self) -> &ChangeFeed {
@@ -140,6 +153,10 @@ impl Backend for ObjectBackend {
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         self.inner.page(owner, prefix, after, limit).await
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        self.inner.usage().await
     }
 
     async fn maintain(&self) {

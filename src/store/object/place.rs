@@ -23,6 +23,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug, Clone)]
 pub struct ObjectPlace {
     pub(super) objects: Objects,
+    pub(super) url: String,
 }
 
 /// Why there is no such place. Says nothing secret.
@@ -106,7 +107,8 @@ impl ObjectPlace {
                 let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
                 let files = opened.map_err(|error| unusable(error.to_string()))?;
                 let store = Arc::new(files.with_automatic_cleanup(true));
-                Self { objects: Objects { store, name: "file", in_order: false } }
+                let objects = Objects { store, name: "file", in_order: false };
+                Self { objects, url: url.to_owned() }
             }
             None => Self::bucket(url, environment)?,
         };
@@ -143,7 +145,8 @@ impl ObjectPlace {
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        Ok(Self { objects: Objects { store, name: "s3", in_order: true } })
+        let objects = Objects { store, name: "s3", in_order: true };
+        Ok(Self { objects, url: url.to_owned() })
     }
 
     async fn probe(&self, id: &str) -> Result<(), String> {
