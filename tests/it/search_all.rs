@@ -156,6 +156,7 @@ fn two_callers(config: &mut Config) {
             .collect::<Vec<_>>()
             .concat(),
         scopes: Vec::new(),
+        groups: Vec::new(),
     };
     config.auth.mode = AuthMode::Static;
     config.auth.tokens = vec![token("alice"), token("bob")];
