@@ -24,7 +24,11 @@ impl Callers {
             setup.config.auth.mode = AuthMode::Static;
             let token = |name: &str, scopes: &[&str], groups: &[&str]| TokenConfig {
                 name: name.into(),
-                sha256: Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect(),
+                sha256: Sha256::digest(name)
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<Vec<_>>()
+                    .concat(),
                 scopes: scopes.iter().map(ToString::to_string).collect(),
                 groups: groups.iter().map(ToString::to_string).collect(),
             };
