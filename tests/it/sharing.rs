@@ -96,7 +96,8 @@ async fn each_audience_reads_and_nobody_else() {
         assert_eq!(read, readers, "{with} {name:?}");
     }
     // By its own name it is still hers alone.
-    assert!(!reads(bob, "x:report", "the report").await);
+    let own = bob.send("resources/read", json!({ "uri": "x:report" })).await.error();
+    assert_eq!(own["code"], -32602, "{own}");
 }
 
 #[tokio::test]
