@@ -61,7 +61,7 @@ async fn pages_cover_everything_once() {
             .iter()
             .map(|t| t["name"].as_str().unwrap().to_owned())
             .collect();
-        assert_eq!(names.len(), 16);
+        assert_eq!(names.len(), 17);
         assert_eq!(client.list("resources/templates/list", "resourceTemplates").await.len(), 2);
     }
 }

@@ -235,7 +235,7 @@ async fn scopes_are_compared_as_they_are() {
 
 fn writing(config: &mut Config) {
     let write = vec!["mcp:write".to_owned()];
-    for tool in ["create_resource", "update_resource", "delete_*"] {
+    for tool in ["create_resource", "update_resource", "delete_*", "share_resource"] {
         config.auth.scopes.insert(tool.into(), write.clone());
     }
     config.auth.required_scopes = vec!["mcp:read".into()];
@@ -251,7 +251,7 @@ async fn writing_takes_a_scope_by_configuration() {
     assert_step_up(&refused, "mcp:read mcp:write");
     writer.call("create_resource", create).await.text();
     assert_eq!(reader.read("a://1").await["text"], "x");
-    for tool in ["update_resource", "delete_resource"] {
+    for tool in ["update_resource", "delete_resource", "share_resource"] {
         let refused = reader.call(tool, json!({ "uri": "a://1", "text": "y" })).await;
         assert_step_up(&refused, "mcp:read mcp:write");
     }
