@@ -2,6 +2,7 @@
 
 mod door;
 mod live;
+mod places;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -16,21 +17,21 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     http::{self, Endpoint, HttpOptions, Protected, Readiness, ServeLimits},
     random::Random,
-    redis::{Redis, RedisError, Replica, layout::Layout},
+    redis::{Redis, RedisError, Replica},
     registry::Registry,
     session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
     stdio::Stdio,
-    store::{
-        MemoryLimits, ObjectBackend, ObjectLimits, ObjectPlace, PlaceError, RedisBackend,
-        RedisLimits, Store, StoreLimits,
-    },
+    store::{PlaceError, Store},
     task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
     telemetry::Stock,
 };
 
 pub(crate) use self::door::Door;
-use self::door::http_options;
 pub use self::live::{Live, Reloaded};
+use self::{
+    door::http_options,
+    places::{as_objects, in_memory, on_redis},
+};
 
 const ASK_REDIS: &str = "Redis has to be asked whether it is there: use App::open";
 
@@ -87,6 +88,9 @@ pub enum OpenError {
     /// The directory or the bucket cannot be used.
     #[error("store.url: {0}")]
     Objects(#[from] PlaceError),
+    /// The directory or the bucket for large content cannot be used.
+    #[error("store.blobs: {0}")]
+    Blobs(#[source] PlaceError),
     /// The Redis of the sessions cannot be used.
     #[error("sessions.url: {0}")]
     Sessions(#[source] RedisError),
@@ -99,7 +103,7 @@ impl OpenError {
         match self {
             Self::Config(_) => true,
             Self::Redis(error) | Self::Sessions(error) => needs_action(error),
-            Self::Objects(error) => matches!(error, PlaceError::Setting(_)),
+            Self::Objects(error) | Self::Blobs(error) => matches!(error, PlaceError::Setting(_)),
         }
     }
 }
@@ -413,71 +417,6 @@ fn session_limits(config: &Config) -> SessionLimits {
         sessions_per_principal: config.sessions.per_principal,
         ..SessionLimits::default()
     }
-}
-
-fn store_limits(config: &Config) -> StoreLimits {
-    StoreLimits {
-        default_ttl: Duration::from_secs(config.store.default_ttl),
-        max_ttl: Duration::from_secs(config.store.max_ttl),
-        revisions: config.store.revisions.get().into(),
-    }
-}
-
-fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigError> {
-    let url = &config.store.url;
-    if url.split(':').next() != Some("memory") {
-        // A URL may hold a password, so only how it begins is repeated.
-        let scheme = url.split(':').next().unwrap_or_default();
-        let problem = if config.redis().is_some() {
-            ASK_REDIS.to_owned()
-        } else if config.has_objects() {
-            "it has to be seen whether it works: use App::open".to_owned()
-        } else {
-            format!(
-                "{scheme:?} is no store that this version has; use \"memory:\", \"redis://…\", \"file:///…\" or \"s3://…\""
-            )
-        };
-        return Err(ConfigError::new("store.url", problem));
-    }
-    let memory = MemoryLimits {
-        bytes: config.memory.bytes,
-        bytes_per_owner: config.memory.bytes_per_owner,
-        resources_per_owner: config.memory.resources_per_owner,
-    };
-    Ok(Store::memory(clock, memory, store_limits(config)))
-}
-
-async fn on_redis(
-    redis: Redis,
-    config: &Config,
-    clock: Arc<dyn Clock>,
-    random: &Random,
-) -> Result<Store, RedisError> {
-    if config.redis.migrate {
-        for migration in Layout::current().migrate(&redis, random).await? {
-            tracing::info!(%migration, "migrated");
-        }
-    }
-    let limits = RedisLimits {
-        bytes_per_owner: config.redis.bytes_per_owner,
-        resources_per_owner: config.redis.resources_per_owner,
-    };
-    let backend = RedisBackend::open(redis, random.clone(), limits).await?;
-    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
-}
-
-async fn as_objects(
-    config: &Config,
-    clock: Arc<dyn Clock>,
-    random: &Random,
-) -> Result<Store, PlaceError> {
-    let place = ObjectPlace::open(&config.store.url, random).await?;
-    let limits = ObjectLimits {
-        bytes_per_owner: config.objects.bytes_per_owner,
-        resources_per_owner: config.objects.resources_per_owner,
-    };
-    let backend = ObjectBackend::new(place, Arc::clone(&clock), random.clone(), limits);
-    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 
 fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::ConfigError;
 use crate::store::{ObjectLimits, ObjectPlace};
 
+/// Each upload that is under way may hold that much.
+const MOST_HELD: usize = 16 << 20;
+
 /// `[store]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -15,6 +18,12 @@ pub struct StoreConfig {
     /// `memory:`; Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url);
     /// `file:///directory`, or `s3://bucket/prefix`.
     pub url: String,
+    /// Where content of more than [`blob_bytes`](Self::blob_bytes) lies when the
+    /// rest lies in Redis: `file:///directory` or `s3://bucket/prefix`, of this
+    /// installation alone. In Redis as well by default.
+    pub blobs: Option<String>,
+    /// In bytes as they are kept; so much of each upload is held in memory.
+    pub blob_bytes: usize,
     /// Seconds that a resource lives when nobody says otherwise.
     pub default_ttl: u64,
     /// The most seconds that may be asked for.
@@ -27,7 +36,14 @@ impl Default for StoreConfig {
     fn default() -> Self {
         let day = 24 * 60 * 60;
         let revisions = NonZeroU8::new(3).expect("it is not zero");
-        Self { url: "memory:".into(), default_ttl: day, max_ttl: 30 * day, revisions }
+        Self {
+            url: "memory:".into(),
+            default_ttl: day,
+            max_ttl: 30 * day,
+            revisions,
+            blobs: None,
+            blob_bytes: 1 << 20,
+        }
     }
 }
 
@@ -40,6 +56,18 @@ impl StoreConfig {
         if ObjectPlace::is_for(&self.url) {
             ObjectPlace::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
+        }
+        if let Some(blobs) = &self.blobs {
+            if !self.url.starts_with("redis") {
+                let problem =
+                    "it is for large content beside Redis, and store.url is something else";
+                return Err(ConfigError::new("store.blobs", problem));
+            }
+            ObjectPlace::check(blobs)
+                .map_err(|problem| ConfigError::new("store.blobs", problem))?;
+        }
+        if self.blob_bytes > MOST_HELD {
+            return Err(ConfigError::new("store.blob_bytes", "it is more than 16777216"));
         }
         Ok(())
     }

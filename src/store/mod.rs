@@ -36,7 +36,7 @@ pub use face::{Details, Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
 pub use object::{ObjectBackend, ObjectLimits, ObjectPlace, PlaceError};
 pub use packing::Packed;
-pub use redis::{RedisBackend, RedisLimits};
+pub use redis::{RedisBackend, RedisBlobs, RedisLimits};
 pub use sharing::Audience;
 pub use tally::Tally;
 pub use uri::{InvalidUri, ResourceUri};

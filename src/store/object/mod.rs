@@ -11,6 +11,7 @@ mod layout;
 mod ledger;
 mod listing;
 mod objects;
+mod parts;
 mod place;
 mod record;
 #[cfg(test)]
@@ -32,10 +33,8 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 pub use self::place::{ObjectPlace, PlaceError};
-use self::{
-    expiry::Agenda, ledger::Turns, objects::Objects, record::Record, upload::ObjectUpload,
-    usage::Sum,
-};
+use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
+pub(super) use self::{objects::Objects, parts::Parts};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
     Usage, expired::Expired,
@@ -196,7 +195,7 @@ impl Inner {
     fn found(self: &Arc<Self>, record: Record) -> Found {
         let resource = layout::resource(&record.entry.owner, &record.entry.uri);
         let blob = ObjectBlob {
-            inner: Arc::clone(self),
+            objects: self.objects.clone(),
             path: layout::content(&resource, &record.content),
             uri: record.entry.uri.clone(),
         };
@@ -215,10 +214,10 @@ impl fmt::Debug for Inner {
 }
 
 /// The content of one revision. Its path is never used for another.
-struct ObjectBlob {
-    inner: Arc<Inner>,
-    path: Path,
-    uri: ResourceUri,
+pub(super) struct ObjectBlob {
+    pub(super) objects: Objects,
+    pub(super) path: Path,
+    pub(super) uri: ResourceUri,
 }
 
 #[async_trait]
@@ -228,7 +227,7 @@ impl Blob for ObjectBlob {
             return Ok(Bytes::new());
         }
         let wanted = range.end - range.start;
-        match self.inner.objects.range(&self.path, range).await? {
+        match self.objects.range(&self.path, range).await? {
             Some(bytes) if bytes.len() as u64 == wanted => Ok(bytes),
             Some(bytes) => {
                 let source = format!("{} of {wanted} bytes are there", bytes.len()).into();

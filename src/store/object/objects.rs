@@ -24,7 +24,7 @@ pub(in crate::store) struct Objects {
 
 impl Objects {
     /// What lies there, if anything.
-    pub(super) async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
+    pub(in crate::store) async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
         let found = match self.store.get(path).await {
             Ok(found) => found.bytes().await,
             Err(error) => Err(error),
@@ -45,7 +45,7 @@ impl Objects {
         Ok(self.there(self.store.head(path).await)?.is_some())
     }
 
-    pub(super) async fn put(
+    pub(in crate::store) async fn put(
         &self,
         path: &Path,
         payload: impl Into<PutPayload> + Send,
@@ -82,17 +82,20 @@ impl Objects {
     }
 
     /// Removes what lies there, if anything does.
-    pub(super) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
+    pub(in crate::store) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
         self.there(self.store.delete(path).await).map(drop)
     }
 
     /// Everything below a folder, in any order.
-    pub(super) fn below(&self, folder: &Path) -> BoxStream<'_, Result<ObjectMeta, StoreError>> {
+    pub(in crate::store) fn below(
+        &self,
+        folder: &Path,
+    ) -> BoxStream<'_, Result<ObjectMeta, StoreError>> {
         self.store.list(Some(folder)).map_err(|error| self.failed(error)).boxed()
     }
 
     /// The folders in a folder.
-    pub(super) async fn folders(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
+    pub(in crate::store) async fn folders(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
         let listed = self.store.list_with_delimiter(Some(folder)).await;
         Ok(listed.map_err(|error| self.failed(error))?.common_prefixes)
     }

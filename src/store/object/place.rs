@@ -1,6 +1,6 @@
 //! From an address to a place for objects that works.
 
-use std::{error::Error, fs, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
 use object_store::{
     ObjectStore, RetryConfig, aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
@@ -44,6 +44,11 @@ pub enum PlaceError {
 }
 
 impl ObjectPlace {
+    /// What lies there.
+    pub(in crate::store) fn objects(&self) -> Objects {
+        self.objects.clone()
+    }
+
     /// Whether that URL is for such a place.
     pub fn is_for(url: &str) -> bool {
         url.starts_with(FILE) || url.starts_with(S3)
@@ -85,7 +90,12 @@ impl ObjectPlace {
     /// # Errors
     /// Says why not.
     pub async fn open(url: &str, random: &Random) -> Result<Self, PlaceError> {
-        Self::open_in(url, std::env::vars(), random).await
+        // What is not UTF-8 is none of ours.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
+        Self::open_in(url, environment.into_iter(), random).await
     }
 
     /// With what is in the environment, as an argument.

@@ -5,6 +5,7 @@
 //! `migrations/` says which keys there are.
 
 mod agenda;
+mod beside;
 mod entry;
 mod events;
 mod scripts;
@@ -22,10 +23,11 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::{agenda::Agenda, scripts::Scripts, upload::RedisUpload};
+pub use self::beside::RedisBlobs;
+use self::{agenda::Agenda, beside::BesideUpload, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
-    Usage, expired::Expired,
+    Usage, expired::Expired, object::ObjectBlob,
 };
 use crate::{
     auth::Owner,
@@ -68,6 +70,7 @@ struct Inner {
     limits: RedisLimits,
     layout: Layout,
     scripts: Scripts,
+    blobs: Option<RedisBlobs>,
     feed: ChangeFeed,
     agenda: Agenda,
     /// Nothing of it lies in Redis: each replica remembers what it heard.
@@ -86,11 +89,25 @@ impl RedisBackend {
         random: Random,
         limits: RedisLimits,
     ) -> Result<Self, RedisError> {
+        Self::open_beside(redis, random, limits, None).await
+    }
+
+    /// The same with a place for large content beside Redis.
+    ///
+    /// # Errors
+    /// As [`RedisBackend::open`].
+    pub async fn open_beside(
+        redis: Redis,
+        random: Random,
+        limits: RedisLimits,
+        blobs: Option<RedisBlobs>,
+    ) -> Result<Self, RedisError> {
         let layout = Layout::current();
         layout.check(&redis).await?;
         let changes = redis.listen(&redis.keys().channel(events::CHANNEL)).await?;
         let inner = Arc::new(Inner {
             scripts: Scripts::new(redis.keys(), &layout),
+            blobs,
             feed: ChangeFeed::new(),
             agenda: Agenda::new(),
             expired: Mutex::default(),
@@ -156,9 +173,19 @@ impl Inner {
     }
 
     fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> Found {
-        let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
-        let blob = RedisBlob { inner: Arc::clone(self), key, uri: entry.uri.clone() };
-        Found { entry: Arc::new(entry), blob: Arc::new(blob) }
+        let uri = entry.uri.clone();
+        let beside = beside::object(self.redis.keys().prefix(), blob);
+        let blob: Arc<dyn Blob> = match (beside, &self.blobs) {
+            (Some(path), Some(blobs)) => {
+                Arc::new(ObjectBlob { objects: blobs.objects().clone(), path, uri })
+            }
+            (Some(_), None) => Arc::new(Unreachable),
+            (None, _) => {
+                let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
+                Arc::new(RedisBlob { inner: Arc::clone(self), key, uri })
+            }
+        };
+        Found { entry: Arc::new(entry), blob }
     }
 
     fn expired(&self) -> MutexGuard<'_, Expired> {
@@ -237,7 +264,11 @@ impl Backend for RedisBackend {
     }
 
     async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        Ok(Box::new(RedisUpload::new(Arc::clone(&self.inner), owner.clone())))
+        let inner = Arc::clone(&self.inner);
+        Ok(match inner.blobs.clone() {
+            Some(blobs) => Box::new(BesideUpload::new(inner, blobs, owner.clone())),
+            None => Box::new(RedisUpload::new(inner, owner.clone())),
+        })
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
@@ -300,7 +331,7 @@ impl Backend for RedisBackend {
     }
 
     async fn maintain(&self) {
-        self.inner.sweep_on_time().await;
+        tokio::join!(self.inner.sweep_on_time(), self.inner.collect());
     }
 }
 
@@ -340,6 +371,17 @@ impl Blob for RedisBlob {
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         }
         Ok(bytes.into())
+    }
+}
+
+/// Content beside Redis, in a place that this process was not told of.
+struct Unreachable;
+
+#[async_trait]
+impl Blob for Unreachable {
+    async fn range(&self, _: std::ops::Range<u64>) -> Result<Bytes, StoreError> {
+        let source = "it lies beside Redis, and store.blobs does not say where".into();
+        Err(StoreError::Unavailable { backend: NAME, source })
     }
 }
 

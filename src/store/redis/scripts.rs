@@ -125,12 +125,14 @@ impl Inner {
         Ok(answer.number(0) == 1)
     }
 
-    /// Puts content in its place: what lies under that id, and then `rest`.
+    /// Puts content in its place: what lies under that id, and then `rest`,
+    /// `stored` bytes in all.
     pub(super) async fn commit(
         &self,
         draft: Draft,
         id: &str,
         rest: Rest,
+        stored: u64,
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
@@ -157,7 +159,7 @@ impl Inner {
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
-            let call = call.arg(millis(GRACE)).arg(entry.stored_size()).arg(&inline);
+            let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions);
             let answer = self.run_after(&mut first, &call).await.map_err(unavailable)?;
             match answer.0.as_str() {

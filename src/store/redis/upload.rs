@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Pieces(Vec<Bytes>);
 
 impl Pieces {
+    pub(super) fn of(bytes: Bytes) -> Self {
+        Self(vec![bytes])
+    }
+
     fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
@@ -150,10 +154,7 @@ impl Upload for RedisUpload {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit does not fill Redis first.
         if self.size + block.size > self.inner.limits.bytes_per_owner {
-            return Err(StoreError::Full(format!(
-                "The content has more bytes than all your resources may have together ({}). Store less.",
-                self.inner.limits.bytes_per_owner
-            )));
+            return Err(StoreError::larger_than_all(self.inner.limits.bytes_per_owner));
         }
         let idle = self.sending.as_ref().is_none_or(|sending| sending.sent.is_finished());
         if !self.held.is_empty() && (idle || self.held.len() + block.bytes.len() > WINDOW) {
@@ -190,7 +191,7 @@ impl Upload for RedisUpload {
                 None => Ok(()),
             }
         };
-        let committing = self.inner.commit(draft, &self.id, rest);
+        let committing = self.inner.commit(draft, &self.id, rest, self.stored);
         let (arrived, committed) = tokio::join!(arriving, committing);
         let committed = match (arrived, committed) {
             // That tells more than that there is too little.

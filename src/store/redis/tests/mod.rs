@@ -1,6 +1,7 @@
 //! The contract; and what it does not say: what lies in Redis, what replicas
 //! see of each other, what happens when Redis goes.
 
+mod beside;
 mod cluster;
 mod keys;
 mod outage;
