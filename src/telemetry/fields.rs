@@ -116,6 +116,8 @@ mod tests {
         let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false);
         let lines = lines.fmt_fields(Fields).with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            // Another test may have met these lines while nobody listened.
+            tracing::callsite::rebuild_interest_cache();
             let span = tracing::error_span!(
                 "call",
                 otel.name = "x",
