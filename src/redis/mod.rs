@@ -20,6 +20,8 @@ pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod testing_cluster;
 #[cfg(test)]
+pub(crate) mod testing_installations;
+#[cfg(test)]
 mod tests;
 
 use std::{fmt, sync::Arc, time::Duration};

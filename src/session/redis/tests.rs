@@ -1,13 +1,7 @@
 //! What the contract does not say: what lies in Redis, and what happens when
 //! it or a replica goes.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
@@ -17,48 +11,30 @@ use crate::{
     auth::Principal,
     protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    redis::{
-        Redis, RedisSettings, Replica, cmd, pipe, testing::RedisServer, testing_cluster::cluster,
-    },
+    redis::{cmd, pipe, testing::RedisServer, testing_installations::Installations},
     session::{Delivery, Session, SessionLimits, Sessions, contract, contract::Harness},
 };
 
-/// A server of its own, and on it as many installations as are asked for.
-struct OnRedis {
-    url: String,
-    _servers: Vec<RedisServer>,
-    installations: AtomicU32,
-}
+struct OnRedis(Installations);
 
 impl OnRedis {
     async fn new() -> Self {
-        let server = RedisServer::start().await;
-        Self { url: server.url(), _servers: vec![server], installations: AtomicU32::new(0) }
+        Self::on(RedisServer::start().await)
     }
 
-    async fn in_a_cluster() -> Self {
-        let nodes = cluster().await;
-        let hosts: Vec<String> = nodes.iter().map(|n| format!("127.0.0.1:{}", n.port())).collect();
-        let url = format!("redis+cluster://{}", hosts.join(","));
-        Self { url, _servers: nodes, installations: AtomicU32::new(0) }
-    }
-
-    async fn redis(&self, installation: u32) -> Redis {
-        let prefix = format!("larder-{installation}");
-        let settings = RedisSettings { prefix, ..RedisSettings::new(&self.url) };
-        Redis::open(&settings).await.expect("it is there")
+    fn on(server: RedisServer) -> Self {
+        Self(Installations::on(server))
     }
 
     async fn replica(&self, installation: u32, limits: SessionLimits) -> RedisSessions {
-        let replica = Replica::join(self.redis(installation).await, &Random::system());
-        RedisSessions::new(replica, Random::system(), limits)
+        RedisSessions::new(self.0.replica(installation).await, Random::system(), limits)
     }
 }
 
 #[async_trait]
 impl Harness for OnRedis {
     async fn processes(&self, limits: SessionLimits) -> [Arc<dyn Sessions>; 2] {
-        let installation = self.installations.fetch_add(1, Ordering::Relaxed);
+        let installation = self.0.unused();
         [
             Arc::new(self.replica(installation, limits.clone()).await),
             Arc::new(self.replica(installation, limits).await),
@@ -84,7 +60,7 @@ async fn begin(sessions: &RedisSessions) -> Arc<Session> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_holds_in_a_cluster() {
-    let harness = OnRedis::in_a_cluster().await;
+    let harness = OnRedis(Installations::in_a_cluster().await);
     contract::a_follower_sees_what_came_before_and_what_comes(&harness).await;
     contract::a_trimmed_cursor_is_an_error_and_never_a_gap(&harness).await;
     contract::a_new_follower_cuts_the_old_one_off(&harness).await;
@@ -110,7 +86,7 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
     drop(sessions.standalone(&session).await.expect("it can be followed"));
     writer.finish("2".into()).await.expect("it is appended");
     drop((writer, sessions));
-    let redis = harness.redis(0).await;
+    let redis = harness.0.redis(0).await;
     // What has been announced is remembered for a minute, streams for the linger time.
     let left = async {
         loop {
@@ -140,7 +116,7 @@ async fn a_stream_that_has_lost_messages_ends_with_a_word() {
         writer.append(message.into()).await.expect("it is appended");
     }
     // As after a failover to a server that the second had not reached.
-    let redis = harness.redis(0).await;
+    let redis = harness.0.redis(0).await;
     let place = sessions.inner.place(&session);
     let (log, entries) = (place.log(&start.stream), place.entries(&start.stream));
     let mut back = pipe();

@@ -1,13 +1,7 @@
 //! What the contract does not say: what lies in Redis, and what happens when
 //! it or a replica goes.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -17,16 +11,11 @@ use crate::{
     auth::{Owner, Principal},
     protocol::Fault,
     random::Random,
-    redis::{Redis, RedisSettings, Replica, cmd, testing::RedisServer, testing_cluster::cluster},
+    redis::{cmd, testing::RedisServer, testing_installations::Installations},
     task::{TaskEnd, TaskLimits, TaskState, Tasks, contract, contract::Harness},
 };
 
-/// A server of its own, and on it as many installations as are asked for.
-struct OnRedis {
-    url: String,
-    servers: Vec<RedisServer>,
-    installations: AtomicU32,
-}
+struct OnRedis(Installations);
 
 impl OnRedis {
     async fn new() -> Self {
@@ -34,33 +23,18 @@ impl OnRedis {
     }
 
     fn on(server: RedisServer) -> Self {
-        Self { url: server.url(), servers: vec![server], installations: AtomicU32::new(0) }
-    }
-
-    async fn in_a_cluster() -> Self {
-        let servers = cluster().await;
-        let hosts: Vec<_> = servers.iter().map(|n| format!("127.0.0.1:{}", n.port())).collect();
-        let url = format!("redis+cluster://{}", hosts.join(","));
-        Self { url, servers, installations: AtomicU32::new(0) }
-    }
-
-    async fn redis(&self, installation: u32) -> Redis {
-        let prefix = format!("larder-{installation}");
-        let timeout = Duration::from_secs(1);
-        let settings = RedisSettings { timeout, prefix, ..RedisSettings::new(&self.url) };
-        Redis::open(&settings).await.expect("it is there")
+        Self(Installations::on(server))
     }
 
     async fn replica(&self, installation: u32, limits: TaskLimits) -> RedisTasks {
-        let replica = Replica::join(self.redis(installation).await, &Random::system());
-        RedisTasks::new(replica, Random::system(), limits)
+        RedisTasks::new(self.0.replica(installation).await, Random::system(), limits)
     }
 }
 
 #[async_trait]
 impl Harness for OnRedis {
     async fn processes(&self, limits: TaskLimits) -> [Arc<dyn Tasks>; 2] {
-        let installation = self.installations.fetch_add(1, Ordering::Relaxed);
+        let installation = self.0.unused();
         [
             Arc::new(self.replica(installation, limits.clone()).await),
             Arc::new(self.replica(installation, limits).await),
@@ -102,7 +76,7 @@ async fn until_ended(tasks: &RedisTasks, id: &str) -> TaskEnd {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_holds_in_a_cluster() {
-    let harness = OnRedis::in_a_cluster().await;
+    let harness = OnRedis(Installations::in_a_cluster().await);
     contract::a_task_ends_as_its_run_did(&harness).await;
     contract::questions_are_answered_one_by_one_and_once(&harness).await;
     contract::cancelling_stops_the_run(&harness).await;
@@ -123,7 +97,7 @@ async fn after_its_expiry_nothing_is_left_of_a_task() {
     drop(run);
     assert_eq!(tasks.inner.held.len(), 0, "nothing stands for it in the process");
     drop(tasks);
-    let redis = harness.redis(0).await;
+    let redis = harness.0.redis(0).await;
     let gone = async {
         loop {
             let keys: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists");
@@ -159,7 +133,7 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
     let other = harness.replica(0, TaskLimits::default()).await;
     let (view, run) = one.create(&owner()).await.expect("it begins");
     let asked = run.ask("q", &json!(1)).await.expect("it is asked");
-    harness.servers[0].kill();
+    harness.0.servers[0].kill();
     for tasks in [&one, &other] {
         let away = tasks.get(&owner(), &view.id).await.expect_err("Redis is away");
         assert!(matches!(away, Fault::Unavailable(_)), "{away}");
@@ -167,7 +141,7 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
     run.ask("r", &json!(1)).await.expect_err("Redis is away");
     // For longer than replicas are trusted to live that say nothing.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    harness.servers[0].restart().await;
+    harness.0.servers[0].restart().await;
     let answered = async {
         loop {
             let answers = [("q".to_owned(), json!("answer"))].into();
@@ -181,11 +155,11 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
     tokio::time::timeout(PATIENCE, answered).await.expect("it is answered");
     let answer = tokio::time::timeout(PATIENCE, asked).await.expect("it is told");
     assert_eq!(answer.expect("it comes"), json!("answer"));
-    harness.servers[0].kill();
+    harness.0.servers[0].kill();
     let finishing = tokio::spawn(async move { run.finish(TaskEnd::Completed(json!(2))).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!finishing.is_finished(), "it is tried on");
-    harness.servers[0].restart().await;
+    harness.0.servers[0].restart().await;
     assert_eq!(until_ended(&other, &view.id).await, TaskEnd::Completed(json!(2)));
 }
 
@@ -194,7 +168,7 @@ async fn a_task_that_redis_has_lost_is_stopped() {
     let mut harness = OnRedis::new().await;
     let tasks = harness.replica(0, TaskLimits::default()).await;
     let (_, run) = tasks.create(&owner()).await.expect("it begins");
-    harness.servers[0].restart().await;
+    harness.0.servers[0].restart().await;
     let stopped = tokio::time::timeout(PATIENCE, run.cancelled().cancelled()).await;
     stopped.expect("nobody can ever ask for it");
 }

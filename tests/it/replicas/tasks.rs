@@ -17,13 +17,13 @@ fn client(replica: &Replica) -> Modern {
 
 async fn begin(replica: &Replica, to: u32) -> String {
     let count = json!({ "to": to, "every": 10 });
-    let task = client(replica).call("count_on", count).await.result();
+    let task = client(replica).call("count_on", count).await.result_in_time();
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")));
     task["taskId"].as_str().unwrap().to_owned()
 }
 
 async fn get(replica: &Replica, id: &str) -> Value {
-    client(replica).send("tasks/get", json!({ "taskId": id })).await.result()
+    client(replica).send("tasks/get", json!({ "taskId": id })).await.result_in_time()
 }
 
 /// The task on that replica, once it is in that state.
@@ -51,13 +51,13 @@ async fn any_replica_follows_answers_and_cancels_the_tasks_of_any() {
     assert_eq!(asking["statusMessage"], "at 5");
     let answers = json!({ key: { "action": "accept", "content": { "name": "Ada" } } });
     let update = json!({ "taskId": id, "inputResponses": answers });
-    client(&c).send("tasks/update", update).await.result();
+    client(&c).send("tasks/update", update).await.result_in_time();
     let done = until(&b, &id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "counted to 5 for Ada");
     assert_eq!(done["createdAt"], asking["createdAt"]);
 
     let id = begin(&a, 100_000).await;
-    client(&b).send("tasks/cancel", json!({ "taskId": id })).await.result();
+    client(&b).send("tasks/cancel", json!({ "taskId": id })).await.result_in_time();
     let cancelled = get(&c, &id).await;
     assert_eq!(cancelled["status"], "cancelled");
     // It does not count on: nothing changes any more.
