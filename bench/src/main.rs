@@ -18,6 +18,7 @@ mod calls;
 mod growth;
 mod hostile;
 mod idle;
+mod resume;
 mod streams;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -25,7 +26,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Measures Larder beside its peers and prints ratios.
 #[derive(Debug, Parser)]
 struct Options {
-    /// calls, bodies, idle, streams, hostile, growth; all of them by default
+    /// calls, bodies, idle, streams, resume, hostile, growth; all of them by default
     parts: Vec<String>,
     /// Rounds of which the median counts
     #[arg(long, default_value_t = 5)]
@@ -141,6 +142,9 @@ async fn main() -> Outcome {
     }
     if wanted("streams") {
         streams::measure(&options).await?;
+    }
+    if wanted("resume") {
+        resume::measure(&options).await?;
     }
     if wanted("hostile") {
         hostile::measure().await?;
