@@ -88,8 +88,7 @@ async fn outcome(mut run: Run, asking: &Asking, control: &Control) -> TaskEnd {
 }
 
 fn task_params(params: &Params, client: &ClientFacts) -> Result<TaskParams, Fault> {
-    let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
-    if declared.get("extensions").and_then(|e| e.get(EXTENSION)).is_none() {
+    if !client.has_extension(EXTENSION) {
         return Err(Fault::MissingCapability {
             required: json!({ "extensions": { EXTENSION: {} } }),
         });

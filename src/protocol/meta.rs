@@ -80,3 +80,11 @@ pub struct ClientFacts {
     /// Declared capabilities.
     pub capabilities: ClientCapabilities,
 }
+
+impl ClientFacts {
+    /// Whether the client declares that extension of the protocol.
+    pub fn has_extension(&self, name: &str) -> bool {
+        let declared = serde_json::to_value(&self.capabilities).unwrap_or_default();
+        declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
+    }
+}

@@ -133,8 +133,7 @@ impl<S> Context<S> {
 
     /// Whether the client can follow a task.
     pub fn can_follow_tasks(&self) -> bool {
-        let declared = serde_json::to_value(&self.client().capabilities).unwrap_or_default();
-        declared.pointer("/extensions").and_then(|e| e.get(EXTENSION)).is_some()
+        self.client().has_extension(EXTENSION)
     }
 
     /// Turns the call into a task where the client can follow one: the request
