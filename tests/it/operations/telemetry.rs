@@ -267,6 +267,7 @@ fn expressions() -> Vec<String> {
     let rules = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
     let rules: Vec<_> = rules.map(str::to_owned).collect();
     assert_eq!(alerts.matches("- alert:").count(), rules.len());
+    assert!(rules.len() >= 5, "{rules:?}");
     expressions.extend(rules);
     for expression in &expressions {
         assert!(!named(expression).is_empty() || expression.starts_with("up{"), "{expression}");
