@@ -126,8 +126,7 @@ impl Found {
         let block = &blocks[at];
         let mut piece = self.block(block).await?;
         if let Some(nth) = (line - block.first_line).checked_sub(1) {
-            let nth = usize::try_from(nth).unwrap_or(usize::MAX);
-            let feed = memchr::memchr_iter(b'\n', &piece).nth(nth);
+            let feed = nth_line_feed(&piece, usize::try_from(nth).unwrap_or(usize::MAX));
             piece = piece.split_off(feed.map_or(piece.len(), |feed| feed + 1));
         }
         Ok((piece, &blocks[at + 1..]))
@@ -145,6 +144,21 @@ impl Found {
         let end = if range.end == self.entry.size { WindowEnd::Content } else { next };
         Window { bytes, range, lines, end }
     }
+}
+
+/// Where line feed `nth` is, from 0. To count them is many times faster than to
+/// find each: so only those of one chunk are found.
+fn nth_line_feed(bytes: &[u8], mut nth: usize) -> Option<usize> {
+    const CHUNK: usize = 4096;
+    for (at, chunk) in bytes.chunks(CHUNK).enumerate() {
+        let feeds = memchr::memchr_iter(b'\n', chunk);
+        let many = feeds.clone().count();
+        if nth < many {
+            return { feeds }.nth(nth).map(|feed| at * CHUNK + feed);
+        }
+        nth -= many;
+    }
+    None
 }
 
 /// Where to cut for at most `limit` bytes and at least one character.
@@ -390,6 +404,16 @@ mod tests {
     fn a_window_of_no_lines_holds_one_all_the_same() {
         let window = now(text("a\nb\n", 4).lines(1, 0, 10));
         assert_eq!((as_text(&window), &window.range, &window.lines), ("b\n", &(2..4), &(1..2)));
+    }
+
+    #[test]
+    fn line_feeds_are_found_in_any_chunk() {
+        let text = "0123456\n".repeat(2_000);
+        for nth in [0, 1, 511, 512, 513, 1_999] {
+            assert_eq!(nth_line_feed(text.as_bytes(), nth), Some(nth * 8 + 7));
+        }
+        assert_eq!(nth_line_feed(text.as_bytes(), 2_000), None);
+        assert_eq!(nth_line_feed(b"", 0), None);
     }
 
     #[test]
