@@ -35,6 +35,7 @@
 //! [`config`], [`telemetry`], [`shutdown`], [`watch`]; [`app`]; [`cli`].
 
 pub mod app;
+mod aside;
 pub mod auth;
 pub mod cli;
 pub mod clock;

@@ -1,18 +1,25 @@
-//! Cuts content into blocks while it streams in: one pass that checks UTF-8,
-//! counts lines, hashes and compresses. It holds a block that fills and the one
-//! before it, which is being packed meanwhile.
+//! Cuts content into blocks while it streams in. What a block needs by itself
+//! (UTF-8 is checked, lines are counted, it is compressed) is done for several at
+//! once; what goes over all of them, the hash, follows. So it holds a few blocks.
+
+use std::{collections::VecDeque, str::Utf8Error};
 
 use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Block, Kind, StoreError, Upload,
-    packing::{Aside, Packed, Packer},
+    Block, ContentStream, Kind, StoreError, Upload,
+    packing::{Packed, Packing},
 };
+use crate::aside::Aside;
 
 /// How much raw content a block holds at most. Small enough that a window
 /// reads little too much, large enough that a table of them stays small.
 pub(super) const BLOCK_BYTES: usize = 256 * 1024;
+
+/// How many blocks are worked on at once: what one writer takes of the machine.
+const AT_WORK: usize = 3;
 
 /// The longest incomplete UTF-8 sequence.
 const MAX_PARTIAL_CHAR: usize = 3;
@@ -29,83 +36,95 @@ pub(super) struct Measured {
 pub(super) struct BlockWriter {
     kind: Kind,
     block_bytes: usize,
+    packing: Packing,
     upload: Box<dyn Upload>,
     /// Less than a block that could not be passed on yet.
     rest: BytesMut,
     /// How much has been cut into blocks.
     offset: u64,
+    /// Of all that has been cut into blocks, perhaps still at work.
+    hash: Aside<Sha256>,
+    /// Blocks at work, in their order.
+    milling: VecDeque<Aside<Result<Milled, Utf8Error>>>,
+    /// Those that were passed on, and what is known of them.
     blocks: Vec<Block>,
-    /// Where it is between two blocks; otherwise it comes with `milling`.
-    mill: Option<Mill>,
-    milling: Option<Aside<(Mill, Milled)>>,
-}
-
-/// What every block goes through, one after the other.
-struct Mill {
-    kind: Kind,
-    packer: Packer,
-    hash: Sha256,
     line_feeds: u64,
     ends_with_line_feed: bool,
 }
 
-/// A block that went through, and how many line feeds stand before it.
+/// A block that was worked on by itself.
 struct Milled {
     packed: Packed,
-    first_line: u64,
+    line_feeds: u64,
+    ends_with_line_feed: bool,
 }
 
-impl Mill {
-    fn take(&mut self, block: Bytes) -> Milled {
-        let first_line = self.line_feeds;
-        self.hash.update(&block);
-        if self.kind == Kind::Text {
-            self.line_feeds += memchr::memchr_iter(b'\n', &block).count() as u64;
-            self.ends_with_line_feed = block.last() == Some(&b'\n');
+impl Milled {
+    fn of(block: Bytes, kind: Kind, packing: Packing) -> Result<Self, Utf8Error> {
+        let (mut line_feeds, mut ends_with_line_feed) = (0, false);
+        if kind == Kind::Text {
+            std::str::from_utf8(&block)?;
+            line_feeds = memchr::memchr_iter(b'\n', &block).count() as u64;
+            ends_with_line_feed = block.last() == Some(&b'\n');
         }
-        Milled { packed: self.packer.pack(block), first_line }
+        Ok(Self { packed: packing.pack(block), line_feeds, ends_with_line_feed })
     }
 }
 
 impl BlockWriter {
     pub(super) fn new(kind: Kind, upload: Box<dyn Upload>) -> Self {
-        Self::with_block_size(kind, upload, Packer::new(), BLOCK_BYTES)
+        Self::with_block_size(kind, upload, Packing::WherePays, BLOCK_BYTES)
     }
 
     /// With blocks of another size, packed in another way.
     pub(super) fn with_block_size(
         kind: Kind,
         upload: Box<dyn Upload>,
-        packer: Packer,
+        packing: Packing,
         block_bytes: usize,
     ) -> Self {
         debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block holds any one character");
-        let hash = Sha256::new();
-        let mill = Mill { kind, packer, hash, line_feeds: 0, ends_with_line_feed: false };
         Self {
             kind,
             block_bytes,
+            packing,
             upload,
             rest: BytesMut::new(),
             offset: 0,
+            hash: Aside::Done(Sha256::new()),
+            milling: VecDeque::new(),
             blocks: Vec::new(),
-            mill: Some(mill),
-            milling: None,
+            line_feeds: 0,
+            ends_with_line_feed: false,
+        }
+    }
+
+    /// Takes all that comes. Blocks that are done with are passed on while more is awaited.
+    pub(super) async fn write_all(&mut self, mut pieces: ContentStream) -> Result<(), StoreError> {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.oldest() => self.pass_on_oldest().await?,
+                piece = pieces.next() => match piece {
+                    Some(piece) => self.write(piece.map_err(StoreError::Input)?).await?,
+                    None => return Ok(()),
+                },
+            }
         }
     }
 
     /// Takes the next piece. A piece of a block or more is sliced, not copied.
-    pub(super) async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
+    async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         while !piece.is_empty() {
             if self.rest.is_empty() && piece.len() >= self.block_bytes {
-                let cut = self.cut(&piece[..self.block_bytes])?;
+                let cut = self.cut(&piece[..self.block_bytes]);
                 self.emit(piece.split_to(cut)).await?;
                 continue;
             }
             let room = self.block_bytes - self.rest.len();
             self.rest.extend_from_slice(&piece.split_to(room.min(piece.len())));
             if self.rest.len() == self.block_bytes {
-                let cut = self.cut(&self.rest)?;
+                let cut = self.cut(&self.rest);
                 let block = self.rest.split_to(cut).freeze();
                 self.emit(block).await?;
             }
@@ -116,75 +135,80 @@ impl BlockWriter {
     /// Passes on what is left.
     pub(super) async fn finish(mut self) -> Result<(Box<dyn Upload>, Measured), StoreError> {
         if !self.rest.is_empty() {
-            if self.kind == Kind::Text {
-                std::str::from_utf8(&self.rest).map_err(|e| self.not_text(e.valid_up_to()))?;
-            }
             let block = std::mem::take(&mut self.rest).freeze();
             self.emit(block).await?;
         }
-        let (mill, last) = self.milled().await;
-        if let Some(last) = last {
-            self.pass_on(last).await?;
+        while !self.milling.is_empty() {
+            self.pass_on_oldest().await?;
         }
-        let unfinished_line = self.offset > 0 && !mill.ends_with_line_feed;
+        let unfinished_line = self.offset > 0 && !self.ends_with_line_feed;
         let lines = match self.kind {
-            Kind::Text => mill.line_feeds + u64::from(unfinished_line),
+            Kind::Text => self.line_feeds + u64::from(unfinished_line),
             Kind::Binary => 0,
         };
-        let sha256 = hex(&mill.hash.finalize());
+        let sha256 = hex(&self.hash.done().await.finalize());
         let measured = Measured { size: self.offset, lines, sha256, blocks: self.blocks };
         Ok((self.upload, measured))
     }
 
-    /// Where a full buffer can be cut: between characters in text.
-    fn cut(&self, full: &[u8]) -> Result<usize, StoreError> {
+    /// Where a full buffer can be cut: between characters in text. Whether it is
+    /// text at all is seen later.
+    fn cut(&self, full: &[u8]) -> usize {
+        let length = |lead: u8| match lead {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            _ => 1,
+        };
         if self.kind == Kind::Binary {
-            return Ok(full.len());
+            return full.len();
         }
-        match std::str::from_utf8(full) {
-            Ok(_) => Ok(full.len()),
-            Err(e)
-                if e.error_len().is_none() && full.len() - e.valid_up_to() <= MAX_PARTIAL_CHAR =>
-            {
-                Ok(e.valid_up_to())
-            }
-            Err(e) => Err(self.not_text(e.valid_up_to())),
+        let last = (1..=MAX_PARTIAL_CHAR).find(|back| full[full.len() - back] & 0xC0 != 0x80);
+        match last {
+            Some(back) if length(full[full.len() - back]) > back => full.len() - back,
+            _ => full.len(),
         }
     }
 
-    fn not_text(&self, at: usize) -> StoreError {
-        StoreError::NotText { at: self.offset + at as u64 }
-    }
-
-    /// Puts a block in the mill, and passes on the one that was there.
+    /// Puts a block to work, and passes on the oldest one where there are enough.
     async fn emit(&mut self, block: Bytes) -> Result<(), StoreError> {
-        let (mut mill, done) = self.milled().await;
+        if self.milling.len() == AT_WORK {
+            self.pass_on_oldest().await?;
+        }
         self.offset += block.len() as u64;
-        self.milling = Some(Aside::run(block.len(), move || {
-            let milled = mill.take(block);
-            (mill, milled)
-        }));
-        match done {
-            Some(done) => self.pass_on(done).await,
-            None => Ok(()),
+        let (length, kind, packing) = (block.len(), self.kind, self.packing);
+        let hashed = block.clone();
+        self.milling.push_back(Aside::run(length, move || Milled::of(block, kind, packing)));
+        let nothing = Aside::Done(Sha256::new());
+        let mut hash = std::mem::replace(&mut self.hash, nothing).done().await;
+        self.hash = Aside::run(length, move || {
+            hash.update(&hashed);
+            hash
+        });
+        Ok(())
+    }
+
+    /// Waits until the oldest block at work is done with; where there is none, for ever.
+    async fn oldest(&mut self) {
+        match self.milling.front_mut() {
+            Some(oldest) => oldest.wait().await,
+            None => std::future::pending().await,
         }
     }
 
-    /// The mill, once it is free, and what was in it.
-    async fn milled(&mut self) -> (Mill, Option<Milled>) {
-        if let Some(mill) = self.mill.take() {
-            return (mill, None);
-        }
-        let milling = self.milling.take().expect("the mill is there or at work");
-        let (mill, milled) = milling.done().await;
-        (mill, Some(milled))
-    }
-
-    async fn pass_on(&mut self, milled: Milled) -> Result<(), StoreError> {
-        let Milled { packed, first_line } = milled;
+    async fn pass_on_oldest(&mut self) -> Result<(), StoreError> {
+        let Some(oldest) = self.milling.pop_front() else { return Ok(()) };
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
+        let milled = oldest
+            .done()
+            .await
+            .map_err(|error| StoreError::NotText { at: offset + error.valid_up_to() as u64 })?;
+        let packed = milled.packed;
         let stored_len = packed.bytes.len() as u64;
+        let first_line = self.line_feeds;
         self.blocks.push(Block { offset, len: packed.size, first_line, stored, stored_len });
+        self.line_feeds += milled.line_feeds;
+        self.ends_with_line_feed = milled.ends_with_line_feed;
         self.upload.append(packed).await
     }
 }

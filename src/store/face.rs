@@ -2,8 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::StreamExt;
-
 use super::{
     Backend, ChangeFeed, Committed, Content, Draft, Entry, Found, Lookup, MemoryBackend,
     MemoryLimits, Placement, ResourceUri, StoreError, Tally, Usage, blocks::BlockWriter, sharing,
@@ -218,11 +216,9 @@ impl Store {
         content: Content,
         placement: Placement,
     ) -> Result<Committed, StoreError> {
-        let (kind, mut stream) = content.into_parts();
+        let (kind, pieces) = content.into_parts();
         let mut writer = BlockWriter::new(kind, self.backend.begin(owner, &uri).await?);
-        while let Some(piece) = stream.next().await {
-            writer.write(piece.map_err(StoreError::Input)?).await?;
-        }
+        writer.write_all(pieces).await?;
         let (upload, measured) = writer.finish().await?;
         let draft = Draft {
             uri,

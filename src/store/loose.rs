@@ -8,13 +8,12 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::StreamExt;
 
 use super::{
     Committed, Content, Details, Draft, Found, Packed, Placement, ResourceUri, StoreError, Upload,
     blocks::{BLOCK_BYTES, BlockWriter},
     memory::MemoryBlob,
-    packing::Packer,
+    packing::Packing,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
@@ -43,13 +42,11 @@ impl Found {
         block_bytes: usize,
     ) -> Result<Self, StoreError> {
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
-        let (kind, mut pieces) = content.into_parts();
+        let (kind, pieces) = content.into_parts();
         let blocks = Arc::new(Mutex::new(Vec::new()));
         let upload = Box::new(Loose { blocks: Arc::clone(&blocks), at: 0 });
-        let mut writer = BlockWriter::with_block_size(kind, upload, Packer::none(), block_bytes);
-        while let Some(piece) = pieces.next().await {
-            writer.write(piece.map_err(StoreError::Input)?).await?;
-        }
+        let mut writer = BlockWriter::with_block_size(kind, upload, Packing::Never, block_bytes);
+        writer.write_all(pieces).await?;
         let (_, measured) = writer.finish().await?;
         let draft = Draft {
             uri: uri.clone(),

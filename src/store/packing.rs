@@ -1,10 +1,12 @@
 //! Compression: each block by itself, and only where it pays, so that a window
 //! still costs just the blocks it lies in.
 
-use std::{fmt, io, panic};
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+};
 
 use bytes::Bytes;
-use tokio::task::JoinHandle;
 use zstd::{
     bulk::{Compressor, Decompressor},
     zstd_safe::CParameter,
@@ -21,8 +23,12 @@ const LEAST_BYTES: usize = 1024;
 /// Compression has to save an eighth: less is not worth undoing it at each reading.
 const LEAST_SAVED: usize = 8;
 
-/// How much a worker of the runtime takes on by itself: some tens of microseconds.
-const INLINE_BYTES: usize = 16 * 1024;
+/// How many compressors and decompressors are kept for the next blocks: they
+/// take some 100 kB each, and long to make beside what a small block takes.
+const KEPT: usize = 4;
+
+static PACKERS: Pool<Compressor<'static>> = Pool(Mutex::new(Vec::new()));
+static UNPACKERS: Pool<Decompressor<'static>> = Pool(Mutex::new(Vec::new()));
 
 /// A block as it is kept. It is compressed if, and only if, that made it shorter.
 #[derive(Debug, Clone)]
@@ -33,29 +39,22 @@ pub struct Packed {
     pub size: u64,
 }
 
-/// Packs the blocks of one content.
-pub(super) struct Packer(Option<Compressor<'static>>);
+/// Whether blocks are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// Each that gets shorter by it.
+    WherePays,
+    /// None of them: the content is looked at and forgotten.
+    Never,
+}
 
-impl Packer {
-    pub(super) fn new() -> Self {
-        Self(Compressor::new(LEVEL).ok().and_then(|mut zstd| {
-            // So that damage is found, wherever the bytes may lie.
-            zstd.set_parameter(CParameter::ChecksumFlag(true)).ok()?;
-            Some(zstd)
-        }))
-    }
-
-    /// For content that is looked at and forgotten.
-    pub(super) fn none() -> Self {
-        Self(None)
-    }
-
-    pub(super) fn pack(&mut self, block: Bytes) -> Packed {
+impl Packing {
+    pub(super) fn pack(self, block: Bytes) -> Packed {
         let size = block.len() as u64;
         let most = block.len() - block.len() / LEAST_SAVED;
-        let worth = block.len() >= LEAST_BYTES;
+        let worth = self == Self::WherePays && block.len() >= LEAST_BYTES;
         // Short of memory, it is kept as it is.
-        let packed = self.0.as_mut().filter(|_| worth).and_then(|zstd| zstd.compress(&block).ok());
+        let packed = worth.then(|| compressed(&block).ok()).flatten();
         let bytes = match packed {
             Some(mut packed) if packed.len() <= most => {
                 packed.shrink_to_fit();
@@ -67,72 +66,60 @@ impl Packer {
     }
 }
 
-impl fmt::Debug for Packer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Packer").field(&self.0.is_some()).finish()
-    }
+fn compressed(block: &[u8]) -> io::Result<Vec<u8>> {
+    let new = || {
+        let mut packer = Compressor::new(LEVEL)?;
+        // So that damage is found, wherever the bytes may lie.
+        packer.set_parameter(CParameter::ChecksumFlag(true))?;
+        Ok(packer)
+    };
+    PACKERS.with(new, |packer| packer.compress(block))
 }
 
-/// The content of a compressed block of that size.
+/// The content of a compressed block of that size. Takes its time: a hundred
+/// microseconds for a full one.
 ///
 /// # Errors
 /// Where it is damaged.
-pub(super) async fn unpack(packed: Bytes, size: usize) -> io::Result<Bytes> {
-    let work = move || {
-        let content = Decompressor::new()?.decompress(&packed, size)?;
-        if content.len() == size {
-            return Ok(content.into());
-        }
-        let problem = format!("a block of {size} bytes has {} of them", content.len());
-        Err(io::Error::new(io::ErrorKind::InvalidData, problem))
-    };
-    Aside::run(size, work).done().await
-}
-
-/// Work on that many bytes, on a thread for such work if they are many: the
-/// runtime's own workers have others to serve.
-pub(super) enum Aside<T> {
-    Done(T),
-    Running(JoinHandle<T>),
-}
-
-impl<T: Send + 'static> Aside<T> {
-    pub(super) fn run(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Self {
-        if bytes <= INLINE_BYTES {
-            return Self::Done(work());
-        }
-        Self::Running(tokio::task::spawn_blocking(work))
+pub(super) fn unpack(packed: &[u8], size: usize) -> io::Result<Bytes> {
+    let content =
+        UNPACKERS.with(Decompressor::new, |unpacker| unpacker.decompress(packed, size))?;
+    if content.len() == size {
+        return Ok(content.into());
     }
+    let problem = format!("a block of {size} bytes has {} of them", content.len());
+    Err(io::Error::new(io::ErrorKind::InvalidData, problem))
+}
 
-    pub(super) async fn done(self) -> T {
-        match self {
-            Self::Done(result) => result,
-            Self::Running(running) => match running.await {
-                Ok(result) => result,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => panic::resume_unwind(panic),
-                    // The runtime ends, and this with it.
-                    Err(_) => std::future::pending().await,
-                },
-            },
+/// What is dear to make and can be used again, by one at a time.
+struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Pool<T> {
+    fn with<R>(
+        &self,
+        new: impl FnOnce() -> io::Result<T>,
+        work: impl FnOnce(&mut T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = kept().pop();
+        let mut used = idle.map_or_else(new, Ok)?;
+        let done = work(&mut used);
+        let mut kept = kept();
+        if kept.len() < KEPT {
+            kept.push(used);
         }
+        done
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
     use proptest::prelude::*;
 
     use super::*;
 
     fn packed(block: &[u8]) -> Packed {
-        Packer::new().pack(Bytes::copy_from_slice(block))
-    }
-
-    fn unpacked(packed: &[u8], size: usize) -> io::Result<Bytes> {
-        let packed = Bytes::copy_from_slice(packed);
-        unpack(packed, size).now_or_never().expect("little is done at once")
+        Packing::WherePays.pack(Bytes::copy_from_slice(block))
     }
 
     proptest! {
@@ -148,7 +135,7 @@ mod tests {
             if packed.bytes.len() == block.len() {
                 prop_assert_eq!(&packed.bytes, &block);
             } else {
-                prop_assert_eq!(unpacked(&packed.bytes, block.len()).expect("it is whole"), block);
+                prop_assert_eq!(unpack(&packed.bytes, block.len()).expect("it is whole"), block);
             }
         }
 
@@ -159,7 +146,7 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             // A bit of the header that means nothing may be lost without harm.
-            if let Ok(content) = unpacked(&bytes, block.len()) {
+            if let Ok(content) = unpack(&bytes, block.len()) {
                 prop_assert_eq!(content, block);
             }
         }
@@ -171,7 +158,7 @@ mod tests {
         let bytes = packed(&block).bytes;
         assert!(bytes.len() < 100, "it can be compressed");
         for (bytes, size) in [(&bytes[..bytes.len() - 1], 5000), (&bytes, 4999), (&bytes, 5001)] {
-            unpacked(bytes, size).expect_err("it is not the block");
+            unpack(bytes, size).expect_err("it is not the block");
         }
     }
 

@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 
 use super::{Block, Found, StoreError, packing};
+use crate::aside::Aside;
 
 /// How many blocks are fetched and unpacked at once where all are wanted: so
 /// neither the way to the backend nor one core is what readers wait for.
@@ -18,6 +19,25 @@ impl Found {
         let block = move |at: usize| {
             let found = found.clone();
             async move { found.block(&found.entry.blocks[at]).await }
+        };
+        stream::iter(0..self.entry.blocks.len()).map(block).buffered(READ_AHEAD)
+    }
+
+    /// The content block by block, in its order, after some work on each that
+    /// takes its time: where a block is unpacked, while it is at hand there.
+    /// Several blocks are at work at once.
+    pub(crate) fn stream_through<T, W>(
+        &self,
+        work: W,
+    ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: Fn(Bytes) -> T + Clone + Send + 'static,
+    {
+        let found = self.clone();
+        let block = move |at: usize| {
+            let (found, work) = (found.clone(), work.clone());
+            async move { found.block_through(&found.entry.blocks[at], work).await }
         };
         stream::iter(0..self.entry.blocks.len()).map(block).buffered(READ_AHEAD)
     }
@@ -65,13 +85,29 @@ impl Found {
         if !block.is_compressed() {
             return self.blob.range(block.stored + from..block.stored + to).await;
         }
-        let packed = self.blob.range(block.stored..block.stored_end()).await?;
-        let corrupt = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Corrupt {
-            uri: self.entry.uri.clone(),
-            source,
-        };
-        let index = |at: u64| usize::try_from(at).map_err(|error| corrupt(error.into()));
-        let content = packing::unpack(packed, index(block.len)?).await;
-        Ok(content.map_err(|error| corrupt(error.into()))?.slice(index(from)?..index(to)?))
+        let content = self.block_through(block, |content| content).await?;
+        Ok(content.slice(self.index(from)?..self.index(to)?))
+    }
+
+    async fn block_through<T: Send + 'static>(
+        &self,
+        block: &Block,
+        work: impl FnOnce(Bytes) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let kept = self.blob.range(block.stored..block.stored_end()).await?;
+        let (size, compressed) = (self.index(block.len)?, block.is_compressed());
+        let worked = Aside::run(size, move || {
+            let content = if compressed { packing::unpack(&kept, size)? } else { kept };
+            Ok::<_, std::io::Error>(work(content))
+        });
+        worked.done().await.map_err(|error| self.corrupt(error))
+    }
+
+    fn index(&self, at: u64) -> Result<usize, StoreError> {
+        usize::try_from(at).map_err(|error| self.corrupt(error))
+    }
+
+    fn corrupt(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+        StoreError::Corrupt { uri: self.entry.uri.clone(), source: source.into() }
     }
 }

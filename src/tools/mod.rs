@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod describe;
 mod list;
+mod pattern;
 mod rank;
 mod read;
 mod scan;

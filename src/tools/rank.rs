@@ -1,12 +1,15 @@
 //! Words, what of them a resource has, and which resource has most.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
 use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{Searcher, Sink, SinkMatch};
+use grep_regex::RegexMatcher;
 
-use super::scan::{escape, shown_of_line};
+use super::{
+    pattern::{escape, matcher},
+    scan::Report,
+    wording::shown_of_line,
+};
 use crate::registry::ToolError;
 
 /// How many words and phrases one query may have.
@@ -44,10 +47,7 @@ impl Query {
         }
         let patterns: Vec<_> = terms.iter().map(|term| escape(term)).collect();
         let build = |pattern: &str| {
-            let mut builder = RegexMatcherBuilder::new();
-            builder.case_insensitive(true).line_terminator(Some(b'\n'));
-            builder
-                .build(pattern)
+            matcher(pattern, true)
                 .map_err(|error| ToolError::new(format!("query cannot be searched for: {error}")))
         };
         let any = build(&patterns.join("|"))?;
@@ -121,26 +121,22 @@ impl Hits {
     }
 }
 
-impl Sink for Hits {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+impl Report for Hits {
+    fn matched(&mut self, line: u64, text: &[u8]) {
         self.lines += 1;
-        let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(found.bytes()) };
+        let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text) };
         for (at, count) in (0..).zip(&mut self.by_term) {
             *count += u64::from(terms >> at & 1);
         }
         let many = terms.count_ones();
         let is_better = self.best.last().is_none_or(|worst| many > worst.terms.count_ones());
         if self.best.len() < SNIPPETS || is_better {
-            let at = self.query.any.find(found.bytes()).ok().flatten().map_or(0, |m| m.start());
-            let text = shown_of_line(found.bytes(), at, SHOWN_OF_LINE);
-            let line = found.line_number().unwrap_or(0);
+            let at = self.query.any.find(text).ok().flatten().map_or(0, |m| m.start());
+            let text = shown_of_line(text, at, SHOWN_OF_LINE);
             let place = self.best.partition_point(|known| known.terms.count_ones() >= many);
             self.best.insert(place, Snippet { terms, line, text });
             self.best.truncate(SNIPPETS);
         }
-        Ok(true)
     }
 }
 
@@ -179,8 +175,6 @@ pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use grep_searcher::SearcherBuilder;
-
     use super::*;
 
     #[test]
@@ -202,8 +196,11 @@ mod tests {
 
     fn hits(query: &Arc<Query>, text: &str) -> Hits {
         let mut hits = Hits::new(Arc::clone(query));
-        let mut searcher = SearcherBuilder::new().line_number(true).build();
-        searcher.search_slice(query.matcher(), text.as_bytes(), &mut hits).unwrap();
+        for (line, text) in (1..).zip(text.split_inclusive('\n')) {
+            if query.matcher().is_match(text.as_bytes()).unwrap() {
+                hits.matched(line, text.as_bytes());
+            }
+        }
         hits
     }
 

@@ -1,18 +1,18 @@
 //! `search_resource`
 
-use std::{fmt::Write, io};
+use std::fmt::Write;
 
 use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use grep_regex::RegexMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{
     ToolOptions,
-    scan::{escape, scan, shown_of_line},
-    wording::{call_at, of_revision},
+    pattern::{escape, matcher},
+    scan::{Report, scan},
+    wording::{call_at, of_revision, shown_of_line},
 };
 use crate::{
     preview::words::{count, number},
@@ -67,10 +67,7 @@ async fn search<S>(
     args: SearchResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let matcher = RegexMatcherBuilder::new()
-        .line_terminator(Some(b'\n'))
-        .build(&args.query)
-        .map_err(|error| bad_query(&args.query, &error))?;
+    let matcher = matcher(&args.query, false).map_err(|error| bad_query(&args.query, &error))?;
     let found = ctx.read_any_at(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
@@ -132,38 +129,31 @@ impl Hits {
     }
 }
 
-impl Sink for Hits {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+impl Report for Hits {
+    fn matched(&mut self, line: u64, text: &[u8]) {
         self.total += 1;
         if self.total <= self.skip || self.full || self.shown == self.limit {
             self.full |= self.shown == self.limit;
-            return Ok(true);
+            return;
         }
-        let at = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |m| m.start());
-        let line = found.line_number().unwrap_or(0);
-        if self.show(line, ':', found.bytes(), at) {
+        let at = self.matcher.find(text).ok().flatten().map_or(0, |m| m.start());
+        if self.show(line, ':', text, at) {
             self.shown += 1;
             self.first_line.get_or_insert(line);
         }
-        Ok(true)
     }
 
-    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+    fn context(&mut self, line: u64, text: &[u8]) {
         let before_first = self.total < self.skip;
         if !self.full && !before_first {
-            let line = context.line_number().unwrap_or(0);
-            self.show(line, '-', context.bytes(), 0);
+            self.show(line, '-', text, 0);
         }
-        Ok(true)
     }
 
-    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+    fn gap(&mut self) {
         if !self.full && !self.text.is_empty() {
             self.text.push_str("--\n");
         }
-        Ok(true)
     }
 }
 

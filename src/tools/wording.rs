@@ -1,10 +1,10 @@
-//! How answers speak: sizes, times, next calls.
+//! How answers speak: sizes, times, lines, next calls.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
 use crate::{
-    preview::words::count,
+    preview::words::{count, number},
     store::{Entry, Kind},
 };
 
@@ -54,4 +54,29 @@ pub(super) fn stored(entry: &Entry, done: &str) -> CallToolResult {
         ContentBlock::text(words),
         entry.to_link(),
     ])
+}
+
+/// A line as it is shown: all of it, or so many bytes around what was found,
+/// with how much is left out.
+pub(super) fn shown_of_line(line: &[u8], around: usize, most: usize) -> String {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let (start, end) = if line.len() <= most {
+        (0, line.len())
+    } else {
+        let boundary = |mut at: usize| {
+            while at > 0 && at < line.len() && line[at] & 0b1100_0000 == 0b1000_0000 {
+                at -= 1;
+            }
+            at
+        };
+        let start = around.saturating_sub(most / 4).min(line.len() - most);
+        (boundary(start), boundary(start + most))
+    };
+    let part = String::from_utf8_lossy(&line[start..end]);
+    let left = |bytes: usize| format!("…[{} bytes]", number(bytes as u64));
+    let before = if start > 0 { left(start) + " " } else { String::new() };
+    let after =
+        if end < line.len() { format!(" {}", left(line.len() - end)) } else { String::new() };
+    format!("{before}{part}{after}")
 }

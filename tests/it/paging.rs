@@ -147,3 +147,23 @@ async fn a_search_finds_all_lines_page_by_page() {
     assert!(matching.len() > 200);
     assert_eq!(found, matching);
 }
+
+#[tokio::test]
+async fn a_pattern_stands_for_lines_wherever_they_lie() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    // Of many blocks, with lines that cross from one to the next.
+    let line = |n: usize| format!("{}{n}\n", if n % 50_000 == 7 { "ERROR " } else { "an ERROR " });
+    let text: String = (1..=100_000).map(line).collect();
+    client.create(json!({ "uri": "x:log", "text": text })).await;
+    let search = async |query: &str| {
+        let arguments = json!({ "uri": "x:log", "query": query, "context": 1 });
+        client.call("search_resource", arguments).await.text()
+    };
+    let said = search("^ERROR").await;
+    assert!(said.starts_with("2 matching lines"), "{said}");
+    let hits = "6- an ERROR 6\n7: ERROR 7\n8- an ERROR 8\n--\n50006- an ERROR 50006\n50007: ERROR 50007\n50008- an ERROR 50008\n";
+    assert!(said.ends_with(hits), "{said}");
+    let said = search(" 100000$").await;
+    assert!(said.ends_with("99999- an ERROR 99999\n100000: an ERROR 100000\n"), "{said}");
+}

@@ -127,7 +127,7 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     store.delete(&owner, &uri("x:0")).await.expect("it can be deleted");
     let before = blobs(&redis).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let pieces = stream::iter([Ok(noise(4 * BLOCK_BYTES).into())]);
+    let pieces = stream::iter([Ok(noise(8 * BLOCK_BYTES).into())]);
     let pieces = pieces.chain(stream::once(async {
         ended.await.map_err(std::io::Error::other)?;
         Ok(Bytes::new())
@@ -146,7 +146,7 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     server.resume();
     recovered(&store, &owner).await;
     // Redis has done meanwhile what it was asked for before.
-    assert_eq!(read(&store, &owner, "x:1").await.len(), 4 * BLOCK_BYTES);
+    assert_eq!(read(&store, &owner, "x:1").await.len(), 8 * BLOCK_BYTES);
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn content_whose_beginning_was_lost_is_refused_and_leaves_nothing() {
     let owner = Owner::new("alice");
     create(&store, &owner, "x:1").await.expect("it fits");
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let pieces = stream::iter([Ok(noise(5 * BLOCK_BYTES).into())]);
+    let pieces = stream::iter([Ok(noise(8 * BLOCK_BYTES).into())]);
     let pieces = pieces.chain(stream::once(async {
         ended.await.map_err(std::io::Error::other)?;
         Ok(noise(5 * BLOCK_BYTES).into())
