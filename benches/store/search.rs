@@ -1,0 +1,56 @@
+//! Searching 100 MB against `rg` on the same bytes in a file.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+use serde_json::json;
+
+use crate::{MB, Server, log, median, seconds};
+
+const ROUNDS: usize = 9;
+
+pub(crate) async fn measure() {
+    let log = log(100 * MB);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log");
+    fs::write(&file, &log).unwrap();
+    let rg = || {
+        let mut rg = Command::new("rg");
+        rg.args(["--line-number", "--ignore-case", "timeout|disk"]).arg(&file);
+        rg.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    if !rg() {
+        println!("search: rg is not installed, and nothing to compare with");
+        return;
+    }
+    println!("Search of 100 MB, as times of what rg takes over a file");
+    println!("             one of 100 MB   a thousand of 100 kB   all of them, ranked");
+    for place in ["memory", "files", "Redis"] {
+        let (one, many) = (Server::at(place).await, Server::at(place).await);
+        one.put("log://all", log.clone()).await;
+        let lines: Vec<_> = log.split_inclusive('\n').collect();
+        for (at, part) in lines.chunks(lines.len().div_ceil(1_000)).enumerate() {
+            many.put(&format!("log://{at:04}"), part.concat()).await;
+        }
+        let in_one = json!({ "uri": "log://all", "query": "(?i)timeout|disk" });
+        let in_all = json!({ "query": "timeout disk" });
+        let mut times: [Vec<f64>; 4] = Default::default();
+        for round in 0..=ROUNDS {
+            let took = [
+                seconds(async { assert!(rg()) }).await,
+                seconds(one.call("search_resource", in_one.clone())).await,
+                seconds(many.call("search_resources", in_all.clone())).await,
+                seconds(one.call("search_resources", in_all.clone())).await,
+            ];
+            if round > 0 {
+                times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
+            }
+        }
+        let said = many.call("search_resources", in_all).await;
+        assert!(said.contains("a Timeout of the disk") && said.contains("Complete."), "{said}");
+        let [rg, one, many, all] = times.map(median);
+        println!("{place:<10}{:>15.2}{:>20.2}{:>20.2}", one / rg, many / rg, all / rg);
+    }
+}

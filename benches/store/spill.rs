@@ -1,0 +1,41 @@
+//! A tool's result of 10 MB that is put by, against copying and compressing it.
+
+use std::{hint::black_box, sync::LazyLock};
+
+use serde_json::json;
+use zstd::bulk::Compressor;
+
+use crate::{MB, Server, log, median, seconds};
+
+const ROUNDS: usize = 41;
+
+pub(crate) static TEXT: LazyLock<String> = LazyLock::new(|| log(10 * MB));
+
+pub(crate) async fn measure() {
+    println!("A result of 10 MB that is put by, as times of one copy and the compression of it");
+    println!("             all of the call   without the handler's own copy");
+    for server in Server::everywhere().await {
+        let mut times: [Vec<f64>; 3] = Default::default();
+        for round in 0..=ROUNDS {
+            let copy = async { black_box(TEXT.clone()) };
+            let compressed = tokio::task::spawn_blocking(|| {
+                let mut zstd = Compressor::new(1).unwrap();
+                for block in TEXT.as_bytes().chunks(256 << 10) {
+                    black_box(zstd.compress(block).unwrap());
+                }
+            });
+            let took = [
+                seconds(copy).await,
+                seconds(compressed).await,
+                seconds(server.call("large", json!({}))).await,
+            ];
+            if round > 0 {
+                times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
+            }
+        }
+        let [copy, compression, call] = times.map(median);
+        let limit = copy + compression;
+        let (all, added) = (call / limit, (call - copy) / limit);
+        println!("{:<10}{all:>18.2}{added:>33.2}", server.place);
+    }
+}

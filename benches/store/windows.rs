@@ -1,0 +1,37 @@
+//! Fifty lines anywhere in 100 MB against fifty at its beginning.
+
+use serde_json::json;
+
+use crate::{MB, Server, log, median, seconds};
+
+const ROUNDS: usize = 201;
+
+pub(crate) async fn measure() {
+    let log = log(100 * MB);
+    let lines = log.lines().count();
+    println!("Fifty lines of 100 MB by read_resource, as times of the first fifty");
+    println!("             anywhere, median   the last ones");
+    for server in Server::everywhere().await {
+        server.put("log://all", log.clone()).await;
+        let read = async |offset: usize| {
+            let arguments = json!({ "uri": "log://all", "offset": offset, "limit": 50 });
+            let said = server.call("read_resource", arguments).await;
+            assert!(said.contains(&format!("request={offset} ")), "{said}");
+        };
+        let mut times: [Vec<f64>; 3] = Default::default();
+        for round in 0..=ROUNDS {
+            // Somewhere else each time.
+            let anywhere = round * 7_919_333 % (lines - 50);
+            let took = [
+                seconds(read(0)).await,
+                seconds(read(anywhere)).await,
+                seconds(read(lines - 50)).await,
+            ];
+            if round > 0 {
+                times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
+            }
+        }
+        let [first, anywhere, last] = times.map(median);
+        println!("{:<10}{:>19.2}{:>16.2}", server.place, anywhere / first, last / first);
+    }
+}
