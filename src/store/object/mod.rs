@@ -15,9 +15,9 @@ mod parts;
 mod place;
 mod record;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod upload;
 mod usage;
 

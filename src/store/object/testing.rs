@@ -75,12 +75,15 @@ impl S3Server {
         format!("s3://{BUCKET}/{prefix}")
     }
 
-    /// The names of all objects, past whatever is tested.
-    pub(crate) async fn keys(&self) -> Vec<String> {
-        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2", self.port);
+    /// The names of the objects below a prefix, without it, past whatever is
+    /// tested.
+    pub(crate) async fn keys(&self, prefix: &str) -> Vec<String> {
+        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={prefix}/", self.port);
         let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
+        assert!(listed.contains("<IsTruncated>false<"), "there are more than one page: {listed}");
         let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
-        keys.map(|(key, _)| key.to_owned()).collect()
+        let keys = keys.filter_map(|(key, _)| key.strip_prefix(prefix)?.strip_prefix('/'));
+        keys.map(str::to_owned).collect()
     }
 
     /// `kill -9`

@@ -92,7 +92,8 @@ async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup
     Store::new(Arc::new(backend), clock, setup.limits.clone())
 }
 
-async fn open(url: &str, s3: Option<&S3Server>) -> ObjectPlace {
+/// The place of that URL.
+pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectPlace {
     let environment = s3.into_iter().flat_map(S3Server::environment);
     let environment = environment.map(|(name, value)| (name.to_owned(), value));
     let place = ObjectPlace::open_in(url, environment, &Random::system()).await;

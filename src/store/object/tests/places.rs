@@ -79,9 +79,7 @@ impl Place {
             files.sort();
             return files;
         };
-        let prefix = format!("{}/", self.url.rsplit('/').next().expect("it has a prefix"));
-        let keys = s3.keys().await;
-        keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
+        s3.keys(self.url.rsplit('/').next().expect("it has a prefix")).await
     }
 }
 
