@@ -9,6 +9,7 @@ mod asking_by_rounds;
 mod asking_in_sessions;
 mod auth;
 mod bad_input;
+mod blobs;
 mod by_hand;
 mod calls;
 mod changes_legacy;

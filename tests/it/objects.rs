@@ -21,30 +21,30 @@ use crate::{
 };
 
 /// Answers by one message each, however long they take.
-const AT_ONCE: (&str, &str) = ("LARDER_SERVER__JSON_RESPONSE", "true");
+pub(crate) const AT_ONCE: (&str, &str) = ("LARDER_SERVER__JSON_RESPONSE", "true");
 
 /// A kind of place, by its URL and what has to be in the environment.
-struct Place {
-    url: String,
-    environment: Vec<(&'static str, String)>,
+pub(crate) struct Place {
+    pub(crate) url: String,
+    pub(crate) environment: Vec<(&'static str, String)>,
     _folder: tempfile::TempDir,
-    _s3: Option<Arc<S3Server>>,
+    pub(crate) s3: Option<Arc<S3Server>>,
 }
 
 impl Place {
-    async fn each() -> [Self; 2] {
+    pub(crate) async fn each() -> [Self; 2] {
         let folder = tempfile::tempdir().unwrap();
         let directory = format!("file://{}/not/yet", folder.path().display());
         let s3 = S3Server::shared().await;
         let own = tempfile::tempdir().unwrap();
         let prefix = own.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.');
         [
-            Self { url: directory, environment: Vec::new(), _folder: folder, _s3: None },
+            Self { url: directory, environment: Vec::new(), _folder: folder, s3: None },
             Self {
                 url: S3Server::url(prefix),
                 environment: s3.environment().into(),
                 _folder: own,
-                _s3: Some(s3),
+                s3: Some(s3),
             },
         ]
     }
@@ -78,9 +78,21 @@ async fn what_is_created_on_one_is_read_on_another_and_after_a_restart() {
 #[tokio::test]
 async fn killed_in_the_middle_of_writing_it_leaves_the_old_or_the_new() {
     let [place, _] = Place::each().await;
-    let text = |n: usize| format!("{n} {}", "0123456789abcdef".repeat(40_000 + n));
+    killed_in_the_middle(
+        |n| format!("{n} {}", "0123456789abcdef".repeat(40_000 + n)),
+        || place.serving(),
+    )
+    .await;
+}
+
+/// Whatever is written when a server is killed, the next one reads the old
+/// text or the new one, and goes on.
+pub(crate) async fn killed_in_the_middle(
+    text: impl Fn(usize) -> String,
+    serving: impl AsyncFn() -> (Child, Modern),
+) {
     for round in 0..5 {
-        let (mut child, client) = place.serving().await;
+        let (mut child, client) = serving().await;
         client.create(json!({ "uri": "x:1", "text": text(0) })).await;
         let mut written = 0;
         let writing = async {
@@ -106,7 +118,7 @@ async fn killed_in_the_middle_of_writing_it_leaves_the_old_or_the_new() {
             child.wait().await.unwrap();
         };
         patiently("the end", async { tokio::join!(writing, killing) }).await;
-        let (_child, client) = place.serving().await;
+        let (_child, client) = serving().await;
         let read = client.read("x:1").await["text"].as_str().unwrap().to_owned();
         let n: usize = read.split(' ').next().unwrap().parse().unwrap();
         assert!(read == text(n), "what is read is nobody's");

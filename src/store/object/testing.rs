@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::sync::Mutex;
 
 /// How long it may take to start.
@@ -84,6 +85,23 @@ impl S3Server {
         let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
         let keys = keys.filter_map(|(key, _)| key.strip_prefix(prefix)?.strip_prefix('/'));
         keys.map(str::to_owned).collect()
+    }
+
+    /// Gives an object another name, past whatever is tested.
+    pub(crate) async fn rename(&self, from: &str, to: &str) {
+        let object = async |method: &str, key: &str, content: Bytes| {
+            let url = format!("http://127.0.0.1:{}/{BUCKET}/{key}", self.port);
+            let method = method.parse().expect("it is a method");
+            let request = reqwest::Client::new().request(method, url).body(content);
+            // Who says who they are is believed.
+            let request = request.header("authorization", "AWS tests:signature");
+            let answer = request.send().await.expect("it answers");
+            let done = answer.error_for_status().expect("it is done");
+            done.bytes().await.expect("it is sent whole")
+        };
+        let content = object("GET", from, Bytes::new()).await;
+        object("PUT", to, content).await;
+        object("DELETE", from, Bytes::new()).await;
     }
 
     /// `kill -9`
