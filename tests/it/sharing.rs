@@ -1,26 +1,32 @@
 //! Resources that one caller shares with others, over HTTP.
 
-use larder::config::{AuthMode, TokenConfig};
+use larder::config::{AuthMode, Config, TokenConfig};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::support::{Modern, Server};
 
 /// Alice, who has things; and others, by scope and group.
-struct Callers {
-    server: Server,
-    alice: Modern,
+pub(crate) struct Callers {
+    pub(crate) server: Server,
+    pub(crate) alice: Modern,
     /// In the group, without the scope.
-    bob: Modern,
+    pub(crate) bob: Modern,
     /// With the scope, not in the group.
-    carol: Modern,
+    pub(crate) carol: Modern,
     /// With neither.
     dave: Modern,
 }
 
 impl Callers {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
+        Self::configured(|_| {}).await
+    }
+
+    /// The same of a server that is configured like that.
+    pub(crate) async fn configured(change: impl FnOnce(&mut Config)) -> Self {
         let server = Server::configured(|setup| {
+            change(&mut setup.config);
             setup.config.auth.mode = AuthMode::Static;
             let token = |name: &str, scopes: &[&str], groups: &[&str]| TokenConfig {
                 name: name.into(),
@@ -46,19 +52,24 @@ impl Callers {
     }
 
     /// The link that alice's sharing gives.
-    async fn shared(&self, uri: &str, with: &str, name: Option<&str>) -> String {
-        let mut arguments = json!({ "uri": uri, "with": with });
-        if let Some(name) = name {
-            arguments["name"] = name.into();
-        }
-        let said = self.alice.call("share_resource", arguments).await.text();
-        said.lines().next().unwrap().to_owned()
+    pub(crate) async fn shared(&self, uri: &str, with: &str, name: Option<&str>) -> String {
+        share(&self.alice, uri, with, name).await
     }
+}
+
+/// The link that somebody's sharing gives.
+pub(crate) async fn share(sharer: &Modern, uri: &str, with: &str, name: Option<&str>) -> String {
+    let mut arguments = json!({ "uri": uri, "with": with });
+    if let Some(name) = name {
+        arguments["name"] = name.into();
+    }
+    let said = sharer.call("share_resource", arguments).await.text();
+    said.lines().next().unwrap().to_owned()
 }
 
 /// Whether that client reads that there, by the host's way and the model's;
 /// if not, there is nothing, just as where nothing was shared.
-async fn reads(client: &Modern, link: &str, text: &str) -> bool {
+pub(crate) async fn reads(client: &Modern, link: &str, text: &str) -> bool {
     let answer = client.send("resources/read", json!({ "uri": link })).await;
     let read = client.call("read_resource", json!({ "uri": link })).await;
     if answer.json()["error"].is_null() {

@@ -15,6 +15,8 @@ import Provider from 'oidc-provider';
 
 const SECRET = 'a secret for tests only';
 const SCOPES = 'mcp:read mcp:write mcp:admin';
+// Whoever is named is in groups.
+const GROUPS = { bob: ['analysts', 'others'], carol: ['others'] };
 
 // The format and algorithm of a client's tokens follow its name.
 function format(client) {
@@ -70,6 +72,10 @@ function provider(issuer) {
     scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
     issueRefreshToken: async () => true,
     ttl: { AccessToken: 600, ClientCredentials: 600, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 600 },
+    extraTokenClaims: (_, token) => {
+      const groups = GROUPS[token.accountId];
+      return groups && { groups };
+    },
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
     features: {

@@ -5,6 +5,7 @@ mod audit;
 mod binding;
 mod challenges;
 mod cli;
+mod groups;
 mod https;
 mod issuer;
 mod keys;

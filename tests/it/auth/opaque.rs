@@ -18,12 +18,13 @@ fn introspect(config: &mut Config, secret: &tempfile::NamedTempFile) {
     });
 }
 
-async fn opaque() -> World {
+pub(super) async fn opaque() -> World {
     let secret = tempfile::NamedTempFile::new().unwrap();
     world_with(|config| introspect(config, &secret)).await
 }
 
-fn active(world: &World) -> Value {
+/// What is said of an honest token.
+pub(super) fn active(world: &World) -> Value {
     let claims = world.claims();
     json!({
         "active": true,
@@ -39,7 +40,7 @@ fn active(world: &World) -> Value {
 }
 
 impl World {
-    fn introspected(&self, said: Said) {
+    pub(super) fn introspected(&self, said: Said) {
         self.issuer.say("/introspect", said);
     }
 

@@ -10,7 +10,10 @@ use larder::{
 use serde_json::{Value, json};
 
 use super::{accept, assert_invalid, ping, provider::Provider};
-use crate::support::{Answer, Legacy, Modern, Server};
+use crate::{
+    sharing::{reads, share},
+    support::{Answer, Legacy, Modern, Server},
+};
 
 const KINDS: [&str; 5] = ["rs256", "es256", "eddsa", "ed25519", "opaque"];
 
@@ -82,6 +85,26 @@ async fn people_with_every_kind_of_token() {
         );
         assert_eq!(bob.call("create_resource", json!({ "text": "x" })).await.status, 403);
     }
+}
+
+#[tokio::test]
+async fn groups_that_the_provider_vouches_for_are_shared_with() {
+    let Together { provider, server } = together().await;
+    let client = async |kind: &str, user: &str, scope: &str| {
+        Modern::bearing(&server, &access(&provider.login(kind, user, scope).await))
+    };
+    let alice = client("rs256", "alice", "mcp:read mcp:write").await;
+    alice.create(json!({ "uri": "x:report", "text": "the report" })).await;
+    let link = share(&alice, "x:report", "group", Some("analysts")).await;
+    // The claim stands in the JWT, or in what introspection answers.
+    for kind in ["es256", "opaque"] {
+        for (user, is_shared) in [("bob", true), ("carol", false), ("dave", false)] {
+            let client = client(kind, user, "mcp:read").await;
+            assert_eq!(reads(&client, &link, "the report").await, is_shared, "{kind} {user}");
+        }
+    }
+    let machine = Modern::bearing(&server, &provider.machine("es256", "mcp:read").await);
+    assert!(!reads(&machine, &link, "the report").await);
 }
 
 #[tokio::test]
