@@ -175,7 +175,7 @@ impl Connection {
         let era = Era::of(&meta, None);
         let id = request.id.clone();
         let begun = match era {
-            Era::Modern => self.modern(&request, meta),
+            Era::Modern => self.modern(&request, meta).await,
             Era::Legacy => self.legacy(&request, meta).await,
         };
         if let Err(fault) = begun {
@@ -183,14 +183,15 @@ impl Connection {
         }
     }
 
-    fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+    async fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
         let stdio = &self.stdio;
         let call = stdio.modern.accept(request, meta, None, Identity::local())?;
         let (id, output) = (request.id.clone(), self.output.clone());
         if call.method == Method::Listen {
             let closing = stdio.closing.clone();
+            let (params, dispatcher) = (&call.params, &stdio.dispatcher);
             let listen =
-                Listen::new(id.clone(), &call.params, &call.identity, &stdio.dispatcher, closing)?;
+                Listen::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
             self.spawn(&self.streams, id, async move {
                 let mut messages = std::pin::pin!(listen.messages());
                 while let Some(message) = messages.next().await {
@@ -252,7 +253,8 @@ impl Connection {
 
     /// Carries what belongs to no call.
     async fn follow(&self, session: &Session) -> Result<(), Fault> {
-        let (_, mut deliveries) = self.stdio.legacy.connect(session, None).await?;
+        let (_, mut deliveries) =
+            self.stdio.legacy.connect(session, None, &Identity::local()).await?;
         let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
         self.streams.spawn(async move {
             let forward = async {

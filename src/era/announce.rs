@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast;
 
 use crate::{
@@ -9,6 +10,9 @@ use crate::{
     session::Sessions,
     store::{Change, ChangeKind, Changes},
 };
+
+/// How many of those with whom something is shared are told together.
+const TOLD_TOGETHER: usize = 16;
 
 /// What a change means to clients: the list changes when something comes or
 /// goes, and whoever watches a resource hears of all that happens to it.
@@ -60,6 +64,9 @@ pub async fn announce_changes(mut changes: Changes, sessions: Arc<dyn Sessions>)
                     let change_id = change.id.as_ref().map(|id| format!("{nth} {id}"));
                     sessions.announce(&change.owner, &announcement, change_id.as_deref()).await;
                 }
+                if change.kind == ChangeKind::Updated {
+                    announce_shared(&change, &sessions).await;
+                }
             }
             Ok(None) => return,
             Err(_) => {
@@ -69,4 +76,17 @@ pub async fn announce_changes(mut changes: Changes, sessions: Arc<dyn Sessions>)
             }
         }
     }
+}
+
+/// Carries an update to those who watch the resource by a link. Whether they
+/// may hear of it is seen when it reaches them.
+async fn announce_shared(change: &Change, sessions: &Arc<dyn Sessions>) {
+    // Why not has been logged.
+    let Ok(watches) = sessions.watches(&change.owner, change.uri.as_str()).await else { return };
+    let telling = stream::iter(watches).for_each_concurrent(TOLD_TOGETHER, |watch| async move {
+        let change_id = change.id.as_ref().map(|id| format!("{} {id}", watch.link));
+        let updated = Announcement::ResourceUpdated { uri: watch.link };
+        sessions.announce(&watch.reader, &updated, change_id.as_deref()).await;
+    });
+    telling.await;
 }

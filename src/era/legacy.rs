@@ -13,6 +13,7 @@ use super::{
     Dress, Encoded, Era, First,
     calls::{Attended, Calls},
     encode::{failure, success},
+    shared::audible,
 };
 use crate::{
     auth::{Identity, Principal},
@@ -22,8 +23,8 @@ use crate::{
         Request, RequestId, Trace,
     },
     registry::Asking,
-    session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter},
-    store::ResourceUri,
+    session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter, Watch},
+    store::{ResourceUri, Shared},
 };
 
 /// Serves legacy requests.
@@ -274,9 +275,16 @@ impl Legacy {
         match method {
             Method::Subscribe => {
                 let Subscribed { uri } = params.parse()?;
-                let checked = ResourceUri::parse(&uri);
-                checked.map_err(|e| Fault::invalid_params(e.to_string()))?;
+                let name = ResourceUri::parse(&uri);
+                let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
+                // A link that is not there will never be.
+                let shared = self.dispatcher.store().leads_to(identity, &name).await?;
                 self.sessions.subscribe(session, &uri).await?;
+                if let Some(Shared { owner, uri: resource, until }) = shared {
+                    let watch = Watch { reader: identity.owner().clone(), link: uri };
+                    let lasting = until.since(self.dispatcher.store().now());
+                    self.sessions.watch(&owner, resource.as_str(), watch, lasting).await?;
+                }
             }
             Method::Unsubscribe => {
                 let Subscribed { uri } = params.parse()?;
@@ -356,15 +364,18 @@ impl Legacy {
         &self,
         session: &Session,
         last_event_id: Option<&str>,
+        identity: &Identity,
     ) -> Result<(Option<EventId>, Deliveries), Fault> {
+        let store = self.dispatcher.store();
         let Some(text) = last_event_id else {
             let (start, deliveries) = self.sessions.standalone(session).await?;
             let primes = session.version >= ProtocolVersion::V2025_11_25;
-            return Ok((primes.then_some(start), deliveries));
+            return Ok((primes.then_some(start), audible(deliveries, identity, store)));
         };
         let unknown = || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
         let after = EventId::parse(text).ok_or_else(unknown)?;
-        Ok((None, self.sessions.follow(session, &after).await?))
+        let deliveries = self.sessions.follow(session, &after).await?;
+        Ok((None, audible(deliveries, identity, store)))
     }
 
     /// Writes a call's messages and its outcome to its stream.

@@ -9,7 +9,10 @@ use std::collections::{HashSet, VecDeque};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::announce::{announcements, every_list};
+use super::{
+    announce::{announcements, every_list},
+    shared::Links,
+};
 use crate::{
     auth::Identity,
     dispatch::Dispatcher,
@@ -26,6 +29,7 @@ pub struct Listen {
     lists: HashSet<Announcement>,
     watched: HashSet<String>,
     changes: Changes,
+    links: Links,
     edits: broadcast::Receiver<Announcement>,
     waiting: VecDeque<Bytes>,
     closing: CancellationToken,
@@ -37,8 +41,9 @@ impl Listen {
     /// `closing` is cancelled.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`], [`Fault::InsufficientScope`].
-    pub fn new(
+    /// [`Fault::InvalidParams`], [`Fault::InsufficientScope`]; and when it
+    /// cannot be found out what is shared with the caller.
+    pub async fn new(
         id: RequestId,
         params: &Params,
         identity: &Identity,
@@ -51,7 +56,7 @@ impl Listen {
         }
         dispatcher.authorize(Method::Listen, params, identity)?;
         let ListenParams { notifications: asked } = params.parse()?;
-        let watched: HashSet<String> =
+        let mut watched: HashSet<String> =
             asked.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
         if watched.len() > MOST_WATCHED {
             return Err(Fault::invalid_params(format!(
@@ -59,6 +64,9 @@ impl Listen {
                 watched.len()
             )));
         }
+        // What is not shared with the caller is watched no more than what is not there.
+        let (links, nowhere) = Links::among(&watched, identity, dispatcher.store()).await?;
+        watched.retain(|uri| !nowhere.contains(uri));
         // Listen before acknowledging, so that nothing falls in between.
         let changes = dispatcher.store().feed().listen(identity.owner());
         let edits = dispatcher.registry().listen();
@@ -68,6 +76,9 @@ impl Listen {
         honoured.tools_list_changed = honoured.tools_list_changed.filter(|_| catalog.has_tools());
         honoured.prompts_list_changed =
             honoured.prompts_list_changed.filter(|_| catalog.has_prompts());
+        if let Some(uris) = &mut honoured.resource_subscriptions {
+            uris.retain(|uri| !nowhere.contains(uri));
+        }
         let wanted = [
             (honoured.tools_list_changed, Announcement::ToolListChanged),
             (honoured.prompts_list_changed, Announcement::PromptListChanged),
@@ -81,7 +92,7 @@ impl Listen {
             "params": { "_meta": { SUBSCRIPTION_ID: id }, "notifications": honoured },
         });
         let waiting = VecDeque::from([acknowledged.to_string().into()]);
-        Ok(Self { id, lists, watched, changes, edits, waiting, closing, over: false })
+        Ok(Self { id, lists, watched, changes, links, edits, waiting, closing, over: false })
     }
 
     /// The messages: first the acknowledgement, then changes as they happen.
@@ -120,6 +131,12 @@ impl Listen {
                     continue;
                 }
                 change = self.changes.next() => change,
+                Some(heard) = self.links.next() => {
+                    for uri in self.links.audible(heard).await {
+                        self.push(&Announcement::ResourceUpdated { uri });
+                    }
+                    continue;
+                }
             };
             match change {
                 Ok(Some(change)) => {

@@ -18,6 +18,7 @@ mod first;
 mod legacy;
 mod listen;
 mod modern;
+mod shared;
 mod state;
 
 pub use announce::{announce_changes, announce_edits};

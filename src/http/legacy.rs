@@ -105,7 +105,7 @@ pub(super) async fn connect(
     let session = endpoint.legacy.session(session, identity.principal()).await?;
     let permit = endpoint.dispatcher.principals().stream(identity)?;
     let (prime, deliveries) =
-        endpoint.legacy.connect(&session, header(headers, LAST_EVENT)).await?;
+        endpoint.legacy.connect(&session, header(headers, LAST_EVENT), identity).await?;
     let retry = endpoint.options().retry;
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);

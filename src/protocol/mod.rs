@@ -17,7 +17,7 @@ pub use fault::Fault;
 pub use log_level::LogLevel;
 pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
 pub use method::Method;
-pub use outgoing::{Announcement, Outgoing};
+pub use outgoing::{Announcement, Outgoing, updated_resource};
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
 pub use size::{has_values_within, json_size};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{LogLevel, ProgressToken, RequestId, SUBSCRIPTION_ID};
@@ -116,10 +117,50 @@ impl Announcement {
     }
 }
 
+/// How [`Announcement::ResourceUpdated`] begins.
+const UPDATED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/resources/updated""#;
+
+/// Which resource a message says to be updated, if it was [encoded](Announcement::encode)
+/// to say that.
+pub fn updated_resource(message: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Updated {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        uri: String,
+    }
+    // Most messages are something else, and may be large.
+    let is_one = message.starts_with(UPDATED);
+    is_one.then(|| serde_json::from_slice(message).ok()).flatten().map(|u: Updated| u.params.uri)
+}
+
 fn notification(method: &str, params: &Value) -> Bytes {
     let mut message = json!({ "jsonrpc": "2.0", "method": method });
     if params.as_object().is_none_or(|p| !p.is_empty()) {
         message["params"] = params.clone();
     }
     message.to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_be_updated_is_read_back_and_nothing_else() {
+        let uri = "x:\"ä\"".to_owned();
+        let updated = Announcement::ResourceUpdated { uri: uri.clone() };
+        assert_eq!(updated_resource(&updated.encode(None)), Some(uri.clone()));
+        let id = RequestId::Number(1);
+        assert_eq!(updated_resource(&updated.encode(Some(&id))), Some(uri));
+        for other in [
+            Announcement::ResourceListChanged.encode(None),
+            Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{"uri":"x:1"}}"#),
+            Bytes::from_static(b""),
+        ] {
+            assert_eq!(updated_resource(&other), None);
+        }
+    }
 }

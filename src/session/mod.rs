@@ -64,6 +64,15 @@ pub enum Delivery {
     },
 }
 
+/// Who watches a resource of somebody else's, and under which name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Watch {
+    /// Whose sessions subscribe to it.
+    pub reader: Owner,
+    /// The name by which they know it.
+    pub link: String,
+}
+
 /// Where sessions and their streams are kept. Any error may be
 /// [`SessionError::Unavailable`] where that is another process.
 #[async_trait]
@@ -96,6 +105,19 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
 
     /// Takes that back.
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
+
+    /// Notes for so long that somebody else's sessions subscribe to a resource
+    /// of that owner's, under a name of its own.
+    async fn watch(
+        &self,
+        owner: &Owner,
+        uri: &str,
+        watch: Watch,
+        lasting: Duration,
+    ) -> Result<(), SessionError>;
+
+    /// Who does, in any order; they may have unsubscribed or gone since.
+    async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError>;
 
     /// Opens a stream for the messages of the call of that id. If the process
     /// that writes it dies, whoever follows it is told by an error of that id.

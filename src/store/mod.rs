@@ -28,7 +28,7 @@ mod uri;
 mod window;
 
 pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Placement, Upload, Usage};
-pub use changes::{Change, ChangeFeed, ChangeKind, Changes};
+pub use changes::{Change, ChangeFeed, ChangeKind, Changes, Missed};
 pub use content::{Content, ContentStream};
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
@@ -37,7 +37,7 @@ pub use memory::{MemoryBackend, MemoryLimits};
 pub use object::{ObjectBackend, ObjectLimits, ObjectPlace, PlaceError};
 pub use packing::Packed;
 pub use redis::{RedisBackend, RedisBlobs, RedisLimits};
-pub use sharing::Audience;
+pub use sharing::{Audience, Shared};
 pub use tally::Tally;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};

@@ -37,6 +37,17 @@ pub enum Audience {
     Group(String),
 }
 
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shared {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Its own name.
+    pub uri: ResourceUri,
+    /// When the link expires.
+    pub until: Timestamp,
+}
+
 /// What a link says.
 #[derive(Serialize, Deserialize)]
 struct Link {
@@ -135,7 +146,7 @@ impl Store {
         let Some(owner) = sharer(uri) else {
             return self.revision(reader.owner(), uri, revision).await;
         };
-        let shared = self.behind(reader, &owner, uri).await?;
+        let shared = self.behind(reader, &owner, uri).await?.uri;
         let found = self.revision(&owner, &shared, revision).await;
         found.map(|found| found.under(uri)).map_err(|error| renamed(error, uri))
     }
@@ -151,18 +162,43 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Vec<Found>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
-        let shared = self.behind(reader, &owner, uri).await?;
+        let shared = self.behind(reader, &owner, uri).await?.uri;
         let found = self.revisions(&owner, &shared).await.map_err(|error| renamed(error, uri))?;
         Ok(found.into_iter().map(|found| found.under(uri)).collect())
     }
 
-    /// What a link leads that reader to.
+    /// What a link leads that reader to; nothing where the name is none of a
+    /// link.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`]. A link that is not for them is not there.
+    pub async fn leads_to(
+        &self,
+        reader: &Identity,
+        uri: &ResourceUri,
+    ) -> Result<Option<Shared>, StoreError> {
+        match sharer(uri) {
+            Some(owner) => self.behind(reader, &owner, uri).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether that reader may be told what happens under a name: to their own
+    /// always, to others' as long as they may read it. Where that cannot be
+    /// found out, they may not.
+    pub async fn may_hear(&self, reader: &Identity, uri: &ResourceUri) -> bool {
+        match sharer(uri).filter(|owner| owner != reader.owner()) {
+            Some(owner) => self.behind(reader, &owner, uri).await.is_ok(),
+            None => true,
+        }
+    }
+
     async fn behind(
         &self,
         reader: &Identity,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<ResourceUri, StoreError> {
+    ) -> Result<Shared, StoreError> {
         let nothing = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
             // That there was one is between those whom it was for.
@@ -181,7 +217,7 @@ impl Store {
         if shared.entry.created != said.created {
             return Err(nothing());
         }
-        Ok(said.uri)
+        Ok(Shared { owner: owner.clone(), uri: said.uri, until: link.entry.expires })
     }
 }
 

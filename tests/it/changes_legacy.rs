@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Events, Legacy, Server};
 
-async fn subscribe(client: &Legacy, uri: &str) {
+pub(crate) async fn subscribe(client: &Legacy, uri: &str) {
     let subscribed = client.send("resources/subscribe", json!({ "uri": uri })).await.result();
     assert_eq!(subscribed, json!({}));
 }
 
 /// URIs of what was updated, `None` for a changed list, until the mark.
-async fn until_marked(client: &Legacy, events: &mut Events) -> Vec<Option<String>> {
+pub(crate) async fn until_marked(client: &Legacy, events: &mut Events) -> Vec<Option<String>> {
     subscribe(client, "x:mark").await;
     client.create(json!({ "uri": "x:mark", "text": "" })).await;
     client.call("update_resource", json!({ "uri": "x:mark", "text": "2" })).await.text();

@@ -46,6 +46,7 @@ mod resources;
 mod returns;
 mod sdk;
 mod search_all;
+mod shared_changes;
 mod sharing;
 mod shutdown;
 mod spill;

@@ -1,6 +1,6 @@
 //! A session's own stream.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::StreamExt;
 
@@ -8,7 +8,7 @@ use super::{Harness, Stage, begin, next, patiently};
 use crate::{
     auth::{Owner, Principal},
     protocol::Announcement,
-    session::{Deliveries, Delivery, EventId, SessionError, SessionLimits, Sessions},
+    session::{Deliveries, Delivery, EventId, SessionError, SessionLimits, Sessions, Watch},
 };
 
 /// Wanted by all, and so the proof that nothing else came before it.
@@ -141,4 +141,34 @@ pub async fn subscriptions_are_bounded(harness: &dyn Harness) {
     assert!(matches!(refused, Some(SessionError::TooMany(_))), "{refused:?}");
     one.unsubscribe(session, "a:1").await.expect("it can be taken back");
     other.subscribe(session, "a:2").await.expect("there is room again");
+}
+
+/// By owner and name, each for its own time.
+pub async fn who_watches_what_is_shared_is_known_to_all_until_then(harness: &dyn Harness) {
+    let [one, other] = harness.processes(SessionLimits::default()).await;
+    let (tick, alice) = (harness.tick(), Owner::new("alice"));
+    let by = |reader: &str, link: &str| Watch { reader: Owner::new(reader), link: link.into() };
+    let watches = async |owner: &Owner, uri: &str| {
+        let watches = other.watches(owner, uri).await.expect("they are told");
+        watches.into_iter().collect::<BTreeSet<_>>()
+    };
+    let noted = async |uri: &str, watch: Watch, ticks: u32| {
+        one.watch(&alice, uri, watch, tick * ticks).await.expect("it is noted");
+    };
+    noted("a:1", by("bob", "l:1"), 4).await;
+    noted("a:1", by("carol b", "l:1"), 1000).await;
+    noted("a:1", by("bob", "l:2"), 1000).await;
+    // Once more is no more.
+    noted("a:1", by("bob", "l:2"), 1000).await;
+    noted("a:2", by("bob", "l:3"), 4).await;
+    let [short, long] = [by("bob", "l:1"), by("bob", "l:2")];
+    let all = BTreeSet::from([short, long.clone(), by("carol b", "l:1")]);
+    assert_eq!(watches(&alice, "a:1").await, all);
+    assert_eq!(watches(&alice, "a:2").await, BTreeSet::from([by("bob", "l:3")]));
+    for (owner, uri) in [(&Owner::new("bob"), "a:1"), (&alice, "a:3"), (&alice, "l:1")] {
+        assert_eq!(watches(owner, uri).await, BTreeSet::new(), "{uri}");
+    }
+    harness.pass(tick * 5).await;
+    assert_eq!(watches(&alice, "a:1").await, BTreeSet::from([long, by("carol b", "l:1")]));
+    assert_eq!(watches(&alice, "a:2").await, BTreeSet::new());
 }

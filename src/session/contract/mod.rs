@@ -114,7 +114,8 @@ macro_rules! session_contract {
                 only_what_is_subscribed_to_is_announced,
                 a_change_is_announced_once_whoever_hears_of_it,
                 what_concerns_all_is_announced_to_all,
-                subscriptions_are_bounded;
+                subscriptions_are_bounded,
+                who_watches_what_is_shared_is_known_to_all_until_then;
         }
     };
     (@tests ($harness:expr) $($group:ident: $($check:ident),+;)+) => {

@@ -4,6 +4,7 @@ mod log;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watches;
 
 use std::{
     collections::HashSet,
@@ -19,10 +20,11 @@ use tokio::sync::Notify;
 use self::{
     log::Log,
     table::{Record, Table},
+    watches::Watches,
 };
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
-    StreamWriter,
+    StreamWriter, Watch,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -44,20 +46,25 @@ struct Inner {
     limits: SessionLimits,
     // A plain mutex: held for a few map operations and never across an await.
     table: Mutex<Table>,
+    watches: Mutex<Watches>,
     sooner: Notify,
 }
 
 impl MemorySessions {
     /// None yet.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
-        let (table, sooner) = (Mutex::default(), Notify::new());
-        Self { inner: Arc::new(Inner { clock, random, limits, table, sooner }) }
+        let (table, watches, sooner) = (Mutex::default(), Mutex::default(), Notify::new());
+        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, sooner }) }
     }
 }
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watches(&self) -> MutexGuard<'_, Watches> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn new_log(&self) -> Arc<Log> {
@@ -147,6 +154,24 @@ impl Sessions for MemorySessions {
                 subscriptions.remove(uri);
             }
         })
+    }
+
+    async fn watch(
+        &self,
+        owner: &Owner,
+        uri: &str,
+        watch: Watch,
+        lasting: Duration,
+    ) -> Result<(), SessionError> {
+        let now = self.inner.clock.now();
+        let (resource, until) = ((owner.clone(), uri.to_owned()), now.saturating_add(lasting));
+        self.inner.watches().add(resource, watch, until, now);
+        Ok(())
+    }
+
+    async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError> {
+        let now = self.inner.clock.now();
+        Ok(self.inner.watches().of(&(owner.clone(), uri.to_owned()), now))
     }
 
     async fn open(

@@ -17,6 +17,8 @@
 //! stream:<owner>:<session>:<stream> stream entries 0-<position>: m the message, t when it came (ms)
 //! sessions:<owner>                 zset    sessions by the time at which they expire
 //! announced:<owner>:<change>       string  how far a change has been announced; for a minute
+//! watched:<owner>:<uri>            zset    who watches that resource of the owner's from outside:
+//!                                          reader and link, by the time at which that is over
 //! owners                           zset    owners with sessions in this shard, by their last expiry
 //! living                           zset    sessions in this shard by the time at which they expire,
 //!                                          to be counted
@@ -50,7 +52,7 @@ use self::{
 };
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
-    StreamWriter,
+    StreamWriter, Watch,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -260,6 +262,27 @@ impl Sessions for RedisSessions {
         let inner = &self.inner;
         let call = inner.place(session).session(&inner.scripts.subscribe).arg(uri).arg(0);
         inner.call(call).await.map(drop)
+    }
+
+    async fn watch(
+        &self,
+        owner: &Owner,
+        uri: &str,
+        watch: Watch,
+        lasting: Duration,
+    ) -> Result<(), SessionError> {
+        let inner = &self.inner;
+        let place = Place::new(inner.redis.keys(), owner, "".into());
+        let call = place.all(&inner.scripts.watch).arg(uri);
+        let call = call.arg(record::watch(&watch)).arg(millis(lasting));
+        inner.call(call).await.map(drop)
+    }
+
+    async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError> {
+        let inner = &self.inner;
+        let place = Place::new(inner.redis.keys(), owner, "".into());
+        let watches = inner.call(place.all(&inner.scripts.watches).arg(uri)).await?;
+        Ok(watches.iter().filter_map(|watch| record::read_watch(watch)).collect())
     }
 
     async fn open(

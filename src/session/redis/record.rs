@@ -1,13 +1,14 @@
-//! A session as it is written down.
+//! A session as it is written down, and who watches what.
 
 use serde::{Deserialize, Serialize};
 
 use rmcp::model::{ClientCapabilities, Implementation};
 
 use crate::{
-    auth::Principal,
+    auth::{Owner, Principal},
     protocol::{ClientFacts, LogLevel, ProtocolVersion},
-    session::Session,
+    redis::{escape, unescape},
+    session::{Session, Watch},
 };
 
 #[derive(Serialize, Deserialize)]
@@ -40,4 +41,14 @@ pub(super) fn session(id: &str, principal: &Principal, record: &[String]) -> Opt
         client: ClientFacts { info, capabilities }.into(),
         log_level: serde_json::from_str(level).ok()?,
     })
+}
+
+pub(super) fn watch(watch: &Watch) -> String {
+    format!("{} {}", escape(watch.reader.as_str()), watch.link)
+}
+
+/// As [`watch`] wrote it.
+pub(super) fn read_watch(written: &str) -> Option<Watch> {
+    let (reader, link) = written.split_once(' ')?;
+    Some(Watch { reader: Owner::new(unescape(reader)?), link: link.to_owned() })
 }

@@ -25,6 +25,8 @@ pub(super) struct Scripts {
     pub(super) open: Script,
     pub(super) seen: Script,
     pub(super) subscribe: Script,
+    pub(super) watch: Script,
+    pub(super) watches: Script,
 }
 
 impl Scripts {
@@ -46,6 +48,8 @@ impl Scripts {
             open: script(include_str!("open.lua")),
             seen: script(include_str!("seen.lua")),
             subscribe: script(include_str!("subscribe.lua")),
+            watch: script(include_str!("watch.lua")),
+            watches: script(include_str!("watches.lua")),
         }
     }
 }

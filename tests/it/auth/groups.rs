@@ -10,8 +10,9 @@ use super::{
     world, world_with,
 };
 use crate::{
+    changes_legacy::{subscribe, until_marked},
     sharing::{reads, share},
-    support::Modern,
+    support::{Legacy, Modern},
 };
 
 impl World {
@@ -104,4 +105,31 @@ async fn another_issuers_group_of_that_name_is_another() {
     assert!(reads(&world.member("bob", groups.clone()), &link, "the report").await);
     let theirs = World { issuer: other, ..world };
     assert!(!reads(&theirs.member("bob", groups), &link, "the report").await);
+}
+
+#[tokio::test]
+async fn who_has_left_the_group_hears_no_more_in_the_same_session() {
+    let world = world().await;
+    let (alice, link) = world.shared().await;
+    let update = async |text: &str| {
+        alice.call("update_resource", json!({ "uri": "x:report", "text": text })).await.text();
+    };
+    let token = |groups: Value| {
+        world.token(|claims| {
+            claims["sub"] = json!("bob");
+            claims["groups"] = groups;
+        })
+    };
+    let (member, leaver) = (token(json!(["analysts"])), token(json!([])));
+    let session = Legacy::bearing(&world.server, &member).await;
+    subscribe(&session, &link).await;
+    let mut updates = Vec::new();
+    for (text, token) in [("two", &member), ("three", &leaver), ("four", &member)] {
+        update(text).await;
+        let session = session.with_token(token);
+        let mut own = session.listen().await;
+        let heard = until_marked(&session, &mut own).await;
+        updates.push(heard.iter().flatten().filter(|uri| **uri == link).count());
+    }
+    assert_eq!(updates, [1, 0, 1]);
 }
