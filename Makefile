@@ -39,7 +39,7 @@ fmt-check: ## Check formatting alone
 	cargo fmt --all --check
 
 clippy: ## Check lints alone
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 doc: ## Check documentation alone
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

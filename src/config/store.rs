@@ -16,11 +16,12 @@ const MOST_HELD: usize = 16 << 20;
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
     /// `memory:`; Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url);
-    /// `file:///directory`, or `s3://bucket/prefix`.
+    /// `file:///directory`, or `s3://bucket/prefix`; `gs://bucket/prefix` and
+    /// `az://container/prefix` where they are built in.
     pub url: String,
     /// Where content of more than [`blob_bytes`](Self::blob_bytes) lies when the
-    /// rest lies in Redis: `file:///directory` or `s3://bucket/prefix`, of this
-    /// installation alone. In Redis as well by default.
+    /// rest lies in Redis: one of the latter, of this installation alone. In
+    /// Redis as well by default.
     pub blobs: Option<String>,
     /// In bytes as they are kept; so much of each upload is held in memory.
     pub blob_bytes: usize,

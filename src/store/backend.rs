@@ -13,7 +13,7 @@ use crate::{auth::Owner, clock::Timestamp};
 /// says on its feed, once each, what changed.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// As in `store.url` and in errors: `memory`, `redis`, `file`, `s3`.
+    /// As in `store.url` and in errors: `memory`, `redis`, `file`, `s3`, `gs`, `az`.
     fn name(&self) -> &'static str;
 
     /// The place, where other processes may keep things in it, too: the same

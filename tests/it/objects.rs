@@ -149,6 +149,25 @@ async fn a_place_that_cannot_be_used_names_the_setting() {
     }
 }
 
+#[cfg(not(any(feature = "gcs", feature = "azure")))]
+#[tokio::test]
+async fn a_place_that_is_not_built_in_names_its_feature() {
+    for (url, feature) in [("gs://bucket/prefix", "gcs"), ("az://container/prefix", "azure")] {
+        let beside = [("LARDER_STORE__BLOBS", url)];
+        for (setting, store, environment) in
+            [("store.url", url, &[][..]), ("store.blobs", "redis://127.0.0.1:9", &beside)]
+        {
+            let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", store];
+            let (code, said) = refused(&arguments, environment).await;
+            assert_eq!(code, Some(2), "{said}");
+            assert!(
+                said.contains(setting) && said.contains(&format!("--features {feature}")),
+                "{said}"
+            );
+        }
+    }
+}
+
 /// Where the process that is measured finds its place.
 const MEASURED: &str = "LARDER_TEST_PLACE";
 

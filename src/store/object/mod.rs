@@ -5,6 +5,7 @@
 //! own is [`ledger`]; where things lie is [`layout`]; what has expired is
 //! found by [`expiry`].
 
+mod bucket;
 mod change;
 mod expiry;
 mod layout;

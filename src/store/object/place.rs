@@ -2,24 +2,19 @@
 
 use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
-use object_store::{
-    ObjectStore, RetryConfig, aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
-    prefix::PrefixStore,
-};
+use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
-use super::{layout, objects::Objects};
+use super::{bucket::Keeper, layout, objects::Objects};
 use crate::{random::Random, store::StoreError};
 
 const FILE: &str = "file://";
-const S3: &str = "s3://";
-
-/// How long a request is tried again before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How old a file must be that an upload has left half-written.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-/// A place for objects, by its URL: `file:///directory` or `s3://bucket/prefix`.
+/// A place for objects, by its URL: `file:///directory` or `s3://bucket/prefix`;
+/// with the crate's feature `gcs` also `gs://bucket/prefix`, with `azure` also
+/// `az://container/prefix`.
 #[derive(Debug, Clone)]
 pub struct ObjectPlace {
     pub(super) objects: Objects,
@@ -49,9 +44,9 @@ impl ObjectPlace {
         self.objects.clone()
     }
 
-    /// Whether that URL is for such a place.
+    /// Whether that URL is for such a place, be it built in or not.
     pub fn is_for(url: &str) -> bool {
-        url.starts_with(FILE) || url.starts_with(S3)
+        url.starts_with(FILE) || Keeper::of(url).is_some()
     }
 
     /// What is wrong with a URL, as far as that can be told from it alone.
@@ -59,17 +54,21 @@ impl ObjectPlace {
     /// # Errors
     /// [`PlaceError::Setting`].
     pub fn check(url: &str) -> Result<(), PlaceError> {
-        let setting = |problem: &str| Err(PlaceError::Setting(problem.into()));
+        let setting = |problem: &str| Err(PlaceError::Setting(problem.to_owned()));
         if let Some(directory) = url.strip_prefix(FILE) {
             if !directory.starts_with('/') {
                 return setting("it is not file:///an/absolute/directory");
             }
-        } else if let Some(rest) = url.strip_prefix(S3) {
+        } else if let Some((keeper, rest)) = Keeper::of(url) {
+            if let Some(feature) = keeper.missing_feature() {
+                let scheme = keeper.scheme();
+                return setting(&format!(
+                    "this server is built without {scheme}://; build it with cargo's --features {feature}"
+                ));
+            }
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
-                return setting(
-                    "it is not s3://bucket/prefix; keys, region and endpoint are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL",
-                );
+                return setting(&format!("it is not {}", keeper.usage()));
             }
             if Path::parse(prefix.trim_end_matches('/')).is_err() {
                 return setting("the prefix after the bucket has an empty part, or dots for one");
@@ -78,13 +77,15 @@ impl ObjectPlace {
                 return setting("the prefix after the bucket is longer than 128 bytes");
             }
         } else {
-            return setting("it is neither file:///directory nor s3://bucket/prefix");
+            return setting(
+                "it is none of file:///directory, s3://bucket/prefix, gs://bucket/prefix and az://container/prefix",
+            );
         }
         Ok(())
     }
 
-    /// Makes the directory, or finds the bucket (keys, region and endpoint are
-    /// in the environment, under the names that AWS has for them), and sees that it works as it
+    /// Makes the directory, or finds the bucket (what opens it is in the
+    /// environment, under the names that its keeper has for that), and sees that it works as it
     /// must: whatever is created there once is not created a second time.
     ///
     /// # Errors
@@ -106,8 +107,9 @@ impl ObjectPlace {
     ) -> Result<Self, PlaceError> {
         Self::check(url)?;
         let unusable = |problem: String| PlaceError::Unusable { place: url.to_owned(), problem };
-        let place = match url.strip_prefix(FILE) {
-            Some(directory) => {
+        let place = match Keeper::of(url) {
+            None => {
+                let directory = url.strip_prefix(FILE).unwrap_or(url);
                 let directory = PathBuf::from(directory);
                 let opened = tokio::task::spawn_blocking(move || {
                     fs::create_dir_all(&directory)?;
@@ -117,10 +119,10 @@ impl ObjectPlace {
                 let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
                 let files = opened.map_err(|error| unusable(error.to_string()))?;
                 let store = Arc::new(files.with_automatic_cleanup(true));
-                let objects = Objects { store, name: "file", in_order: false };
+                let objects = Objects { store, name: "file", in_order: false, drops_dots: false };
                 Self { objects, url: url.to_owned() }
             }
-            None => Self::bucket(url, environment)?,
+            Some((keeper, rest)) => Self::bucket(url, keeper, rest, environment)?,
         };
         place.probe(&random.id()).await.map_err(unusable)?;
         Ok(place)
@@ -128,34 +130,21 @@ impl ObjectPlace {
 
     fn bucket(
         url: &str,
+        keeper: Keeper,
+        rest: &str,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, PlaceError> {
-        let rest = url.strip_prefix(S3).unwrap_or(url);
+        let setting = |error: &dyn Error| PlaceError::Setting(error.to_string());
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let retry =
-            RetryConfig { retry_timeout: PATIENCE, max_retries: 3, ..RetryConfig::default() };
-        let mut builder = AmazonS3Builder::new();
-        for (name, value) in environment.filter(|(name, _)| name.starts_with("AWS_")) {
-            // Other programs have variables of their own.
-            if let Ok(key) = name.to_ascii_lowercase().parse() {
-                builder = builder.with_config(key, value);
-            }
-        }
-        builder = builder.with_bucket_name(bucket).with_retry(retry);
-        let endpoint = object_store::aws::AmazonS3ConfigKey::Endpoint;
-        // Who writes http:// means it.
-        if builder.get_config_value(&endpoint).is_some_and(|url| url.starts_with("http://")) {
-            builder = builder.with_allow_http(true);
-        }
-        let bucket = builder.build().map_err(|error| PlaceError::Setting(error.to_string()))?;
-        let prefix = Path::parse(prefix.trim_end_matches('/'))
-            .map_err(|error| PlaceError::Setting(error.to_string()))?;
+        let bucket = keeper.open(bucket, environment).map_err(|error| setting(&error))?;
+        let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;
         let store: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
-            Arc::new(bucket)
+            bucket
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        let objects = Objects { store, name: "s3", in_order: true };
+        let (in_order, drops_dots) = (keeper.in_order(), keeper.drops_dots());
+        let objects = Objects { store, name: keeper.scheme(), in_order, drops_dots };
         Ok(Self { objects, url: url.to_owned() })
     }
 
@@ -171,7 +160,7 @@ impl ObjectPlace {
         };
         first.map_err(reason)?;
         if second.map_err(reason)? {
-            return Err("it ignores conditions (If-None-Match), so that servers would overwrite each other's changes".into());
+            return Err("it ignores conditions (to create only what is not there), so that servers would overwrite each other's changes".into());
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::{TryStreamExt, future::join_all};
+use object_store::{ObjectStore, memory::InMemory};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{on, open, url};
@@ -14,9 +15,10 @@ use crate::{
     clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Details, ObjectPlace, ResourceUri, Store, StoreError, StoreLimits,
+        ChangeKind, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store,
+        StoreError, StoreLimits,
         contract::Setup,
-        object::{change::GRACE, testing::S3Server},
+        object::{change::GRACE, objects::Objects, testing::S3Server},
     },
 };
 
@@ -172,6 +174,41 @@ async fn no_name_leads_out_of_the_directory() {
         }
     }
     assert_eq!(below(place.folder.path()).len(), place.files().await.len());
+}
+
+#[tokio::test]
+async fn where_dots_at_the_end_are_dropped_names_that_end_in_them_stay_apart() {
+    let kept = Arc::new(InMemory::new());
+    let objects = Objects { store: kept.clone(), name: "az", in_order: false, drops_dots: true };
+    let place = ObjectPlace { objects, url: "az://container".into() };
+    let clock = Arc::new(ManualClock::new());
+    let limits = ObjectLimits::default();
+    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), limits);
+    let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
+    let long = format!("x:{}", ".".repeat(450));
+    let mut names =
+        ["x:", "x:.", "x:./.", "x:a", "x:a.", "x:a..", "x:a./b", "x:a/b", "x.:a", &long];
+    names.sort_unstable();
+    let alice = Owner::new("alice.");
+    for uri in names {
+        let created = store.create(&alice, name(uri), uri.into(), Details::default()).await;
+        created.expect("it fits");
+    }
+    for uri in names {
+        assert_eq!(read(&store, &alice, uri).await, uri);
+    }
+    let mut listed = Vec::new();
+    for _ in names {
+        let after = listed.last().map(String::as_str);
+        let page = store.list(&alice, "", after, 1).await.expect("it can be listed");
+        listed.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
+    }
+    assert_eq!(listed, names);
+    let kept: Vec<_> = kept.list(None).try_collect().await.expect("it can be listed");
+    for file in kept {
+        let parts = file.location.as_ref().split('/');
+        assert!(parts.into_iter().all(|part| !part.ends_with('.')), "{}", file.location);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
