@@ -70,16 +70,20 @@ pub(super) async fn read(
     Ok(Encoded::Pieces(stream::iter(begin).chain(windows.stream()).chain(end).boxed()))
 }
 
-/// The result of a tool, where it has text of more than a window.
-pub(super) fn tool_result(id: &RequestId, mut result: CallToolResult) -> Result<Encoded, Fault> {
+/// The result of a tool: in pieces where it has text of more than a window.
+/// `frame` writes the response with the result that it is given.
+pub(super) fn tool_result(
+    mut result: CallToolResult,
+    frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
+) -> Result<Encoded, Fault> {
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > WINDOW);
     if !result.content.iter().any(is_large) {
-        return encode::frame(id, result).map(Encoded::Whole);
+        return frame(&result).map(Encoded::Whole);
     }
     let blocks = std::mem::take(&mut result.content);
-    // What comes before the content is the id and the result's type: in neither
-    // can an unescaped quote stand.
-    let (head, tail) = within(encode::frame(id, result)?, br#""content":["#)?;
+    // What comes before the content is the id, the result's type and who the server is: nowhere
+    // there is a member of that name.
+    let (head, tail) = within(frame(&result)?, br#""content":["#)?;
     let mut parts = vec![Part::Json(head)];
     for (at, mut block) in blocks.into_iter().enumerate() {
         if at > 0 {

@@ -1,6 +1,6 @@
 //! Replies as JSON-RPC messages, each era in its own dress.
 
-use std::{io, pin::Pin};
+use std::{io, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
@@ -49,6 +49,9 @@ pub struct Dress {
     era: Era,
     versions: Vec<&'static str>,
     server: Value,
+    /// What stands in a complete result that has no metadata of its own, as
+    /// JSON: written once, because it is the same in every one.
+    complete: Arc<str>,
 }
 
 impl Dress {
@@ -57,7 +60,15 @@ impl Dress {
     pub fn new(era: Era, server: &rmcp::model::Implementation, max: ProtocolVersion) -> Self {
         // A struct of strings always serializes.
         let server = serde_json::to_value(server).unwrap_or_default();
-        Self { era, versions: ProtocolVersion::names_up_to(max), server }
+        let complete = match era {
+            Era::Legacy => String::new(),
+            Era::Modern => {
+                let meta = json!({ SERVER_INFO: server });
+                format!(r#""resultType":"complete","_meta":{meta}"#)
+            }
+        };
+        let versions = ProtocolVersion::names_up_to(max);
+        Self { era, versions, server, complete: complete.into() }
     }
 
     /// Whose dress it is.
@@ -91,6 +102,33 @@ impl Dress {
     }
 }
 
+/// A response whose result is an object with neither a type nor metadata yet.
+pub(super) fn dressed(
+    id: &RequestId,
+    result: &impl Serialize,
+    dress: &Dress,
+) -> Result<Bytes, Fault> {
+    let mut json = Vec::with_capacity(SMALL);
+    json.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    write_json(&mut json, id)?;
+    json.extend_from_slice(br#","result":"#);
+    if dress.complete.is_empty() {
+        write_json(&mut json, result)?;
+    } else {
+        json.push(b'{');
+        json.extend_from_slice(dress.complete.as_bytes());
+        let opening = json.len();
+        write_json(&mut json, result)?;
+        // Its own members go on where it would begin.
+        match json.get(opening + 1) {
+            Some(b'}') => drop(json.remove(opening)),
+            _ => json[opening] = b',',
+        }
+    }
+    json.push(b'}');
+    Ok(json.into())
+}
+
 #[derive(Serialize)]
 struct Frame<'a, T> {
     jsonrpc: &'static str,
@@ -98,12 +136,21 @@ struct Frame<'a, T> {
     result: T,
 }
 
+/// What most responses fit in.
+const SMALL: usize = 512;
+
 pub(super) fn frame(id: &RequestId, result: impl Serialize) -> Result<Bytes, Fault> {
     json_of(&Frame { jsonrpc: "2.0", id, result })
 }
 
 pub(super) fn json_of(value: &impl Serialize) -> Result<Bytes, Fault> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
+    let mut json = Vec::with_capacity(SMALL);
+    write_json(&mut json, value)?;
+    Ok(json.into())
+}
+
+fn write_json(json: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
+    serde_json::to_writer(json, value).map_err(|error| {
         tracing::error!(%error, "a result does not serialize");
         Fault::Internal("The result could not be written as JSON.".into())
     })
@@ -151,9 +198,13 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
             frame(id, result)
         }
         Reply::CallTool(mut result) => {
-            result.result_type = dress.result_type();
-            dress.meta(&mut result.meta);
-            return content::tool_result(id, result);
+            if result.meta.is_some() {
+                result.result_type = dress.result_type();
+                dress.meta(&mut result.meta);
+                return content::tool_result(result, |result| frame(id, result));
+            }
+            result.result_type = None;
+            return content::tool_result(result, |result| dressed(id, result, dress));
         }
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", dress)),
         Reply::Task(task) => frame(id, task_result(&task, "complete", dress)),
