@@ -3,6 +3,10 @@
 use larder::registry::{Context, Registry, Resource, Tool};
 use larder_bench::large;
 
+/// As the `larder` binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Says back what it is told.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
