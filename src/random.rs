@@ -42,11 +42,21 @@ impl Random {
                 // much of what else there is to do.
                 #[allow(clippy::disallowed_methods, reason = "the one place that asks")]
                 let bits: u128 = rand::random();
-                format!("{bits:032x}")
+                hex(bits)
             }
-            Source::Counting(next) => format!("{:032x}", next.fetch_add(1, Ordering::Relaxed)),
+            Source::Counting(next) => hex(next.fetch_add(1, Ordering::Relaxed).into()),
         }
     }
+}
+
+/// What `{bits:032x}` gives, in a tenth of the time.
+fn hex(bits: u128) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 32];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bits.to_be_bytes()) {
+        pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+    }
+    str::from_utf8(&digits).expect("digits are ASCII").to_owned()
 }
 
 impl fmt::Debug for Random {

@@ -172,7 +172,7 @@ impl Connection {
             Ok(meta) => meta,
             Err(fault) => return self.refuse(Some(&request.id), &fault, Era::Legacy).await,
         };
-        let era = Era::of(&meta, None);
+        let era = Era::of(meta.protocol_version.as_deref(), None);
         let id = request.id.clone();
         let begun = match era {
             Era::Modern => self.modern(&request, meta).await,

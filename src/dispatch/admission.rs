@@ -1,6 +1,6 @@
 //! Who may do what, decided before anything of an answer goes out.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use rmcp::model::Reference;
 
@@ -85,15 +85,15 @@ impl From<Limited> for Fault {
 
 /// What a request is about: a tool's or prompt's name, or a URI. What cannot
 /// be read is the method's own to complain of.
-fn target(method: Method, params: &Params) -> Option<String> {
-    let text = |member| params.read::<String>(member).ok().flatten();
+fn target(method: Method, params: &Params) -> Option<Cow<'_, str>> {
+    let text = |member| params.text(member).ok().flatten();
     match method {
         Method::CallTool | Method::GetPrompt => text(Member::Name),
         Method::ReadResource | Method::Subscribe => text(Member::Uri),
         Method::Complete => {
             let reference: Reference = params.read(Member::Ref).ok()??;
             let name = reference.as_prompt_name().or(reference.as_resource_uri());
-            name.map(ToString::to_string)
+            name.map(|name| name.to_string().into())
         }
         _ => None,
     }

@@ -251,7 +251,7 @@ impl Dispatcher {
     }
 
     async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
-        let name: String = params.required(Member::Name)?;
+        let name = params.required_text(Member::Name)?;
         let arguments = match params.member(Member::Arguments) {
             None => None,
             Some(raw) => {

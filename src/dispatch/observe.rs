@@ -1,6 +1,6 @@
 //! What an operator sees of a call: a span in logs and traces, and numbers.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -41,7 +41,7 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
 
 /// The tool that is called, by the caller's word.
 pub(super) fn tool(method: Method, params: &Params) -> Option<String> {
-    let name = || params.read::<String>(Member::Name).ok().flatten();
+    let name = || params.text(Member::Name).ok().flatten().map(Cow::into_owned);
     (method == Method::CallTool).then(name).flatten()
 }
 

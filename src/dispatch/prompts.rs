@@ -23,7 +23,7 @@ impl Dispatcher {
     }
 
     pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
-        let name: String = params.required(Member::Name)?;
+        let name = params.required_text(Member::Name)?;
         let arguments: JsonObject = params.read(Member::Arguments)?.unwrap_or_default();
         Ok(Reply::GetPrompt(self.registry.get_prompt(&name, arguments, scope).await?))
     }

@@ -78,7 +78,7 @@ impl Dispatcher {
         params: &Params,
         scope: Scope,
     ) -> Result<Reply, Fault> {
-        let text: String = params.required(Member::Uri)?;
+        let text = params.required_text(Member::Uri)?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
         let missing = match self.store.read(&scope.identity, &uri).await {
             Ok(found) => return self.read_dynamic(&found),
@@ -89,7 +89,7 @@ impl Dispatcher {
             let (content, mime_type) = read?;
             let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
             let (kind, pieces) = content.into_parts();
-            let reply = ReadReply { uri: text, mime_type, kind, pieces };
+            let reply = ReadReply { uri: text.into_owned(), mime_type, kind, pieces };
             return Ok(Reply::Read(reply, CacheHint::OWN));
         }
         Err(missing.into())

@@ -13,7 +13,7 @@ pub struct Running {
     /// Gone once the outcome is known.
     future: Option<BoxFuture<'static, Result<Reply, Fault>>>,
     outcome: Option<Result<Reply, Fault>>,
-    messages: mpsc::Receiver<Outgoing>,
+    messages: mpsc::Receiver<Box<Outgoing>>,
     /// Tells what the handler has handed to others.
     cancel_on_drop: Option<DropGuard>,
 }
@@ -30,7 +30,7 @@ pub enum Step {
 impl Running {
     pub(super) fn new(
         future: BoxFuture<'static, Result<Reply, Fault>>,
-        messages: mpsc::Receiver<Outgoing>,
+        messages: mpsc::Receiver<Box<Outgoing>>,
         cancellation: CancellationToken,
     ) -> Self {
         let cancel = cancellation.drop_guard();
@@ -52,11 +52,11 @@ impl Running {
                     }
                     self.outcome = Some(outcome);
                 }
-                Some(message) = self.messages.recv() => return Some(Step::Message(message)),
+                Some(message) = self.messages.recv() => return Some(Step::Message(*message)),
             }
         }
         match self.messages.try_recv() {
-            Ok(message) => Some(Step::Message(message)),
+            Ok(message) => Some(Step::Message(*message)),
             Err(_) => self.outcome.take().map(Step::Outcome),
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     dispatch::{Call, Dispatcher, Reply, Running, Step},
     protocol::{
         ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
-        Request, RequestId, Trace,
+        Request, RequestId,
     },
     registry::Asking,
     session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter, Watch},
@@ -151,15 +151,21 @@ impl Legacy {
                 request.method
             )));
         }
-        let client = ClientFacts { info: meta.client_info, ..ClientFacts::default() };
+        // It cannot be asked, whatever it says it can do.
+        let info = meta.client.info.clone();
+        let client = if meta.declares_capabilities {
+            Arc::new(ClientFacts { info, ..ClientFacts::default() })
+        } else {
+            meta.client
+        };
         let params = request.params.clone();
         let call = Call {
             method,
             params,
             progress_token: meta.progress_token,
-            trace: Trace::of(meta.traceparent, meta.tracestate),
+            trace: meta.trace,
             identity,
-            client: Arc::new(client),
+            client,
             session: None,
             log_level: None,
             asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
@@ -243,7 +249,7 @@ impl Legacy {
             method,
             params: request.params.clone(),
             progress_token: meta.progress_token,
-            trace: Trace::of(meta.traceparent, meta.tracestate),
+            trace: meta.trace,
             identity,
             client: Arc::clone(&session.client),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),

@@ -30,7 +30,7 @@ pub use listen::Listen;
 pub use modern::{Mirror, Modern};
 pub use state::StateSealer;
 
-use crate::protocol::{Meta, ProtocolVersion};
+use crate::protocol::ProtocolVersion;
 
 /// Which rules a request goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub enum Era {
 }
 
 impl Era {
-    /// Decides by what the request declares: a version in its `_meta`, or
+    /// Decides by the version that the request declares: in its `_meta`, or
     /// else in the header. What names a legacy version is legacy; what names
     /// any other, even one that does not exist, is modern and will be told so;
     /// what names none is legacy (2026-07-28, versioning: Backward
     /// Compatibility).
-    pub fn of(meta: &Meta, header: Option<&str>) -> Self {
-        let declared = meta.protocol_version.as_deref().or(header);
+    pub fn of(meta: Option<&str>, header: Option<&str>) -> Self {
+        let declared = meta.or(header);
         match declared.map(ProtocolVersion::parse) {
             Some(None) => Self::Modern,
             Some(Some(version)) if version.is_modern() => Self::Modern,
@@ -70,8 +70,6 @@ mod tests {
 
     #[test]
     fn the_era_follows_what_a_request_declares() {
-        let declared =
-            |v: Option<&str>| Meta { protocol_version: v.map(str::to_owned), ..Meta::default() };
         for (meta, header, era) in [
             (None, None, Era::Legacy),
             (None, Some("2025-11-25"), Era::Legacy),
@@ -83,7 +81,7 @@ mod tests {
             (Some("2025-11-25"), Some("2026-07-28"), Era::Modern),
             (Some("v999.0.0"), Some("2026-07-28"), Era::Modern),
         ] {
-            assert_eq!(Era::of(&declared(meta), header), era, "{meta:?} {header:?}");
+            assert_eq!(Era::of(meta, header), era, "{meta:?} {header:?}");
         }
     }
 }

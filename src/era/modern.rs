@@ -9,7 +9,7 @@ use super::{Dress, Era, StateSealer};
 use crate::{
     auth::Identity,
     dispatch::{Call, Dispatcher},
-    protocol::{ClientFacts, Fault, Member, Meta, Method, ProtocolVersion, Request, Trace},
+    protocol::{Fault, Member, Meta, Method, ProtocolVersion, Request},
     registry::Asking,
 };
 
@@ -48,7 +48,9 @@ impl Modern {
         identity: Identity,
     ) -> Result<Call, Fault> {
         let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
-        let capabilities = meta.client_capabilities.ok_or_else(|| missing("clientCapabilities"))?;
+        if !meta.declares_capabilities {
+            return Err(missing("clientCapabilities"));
+        }
         if let Some(Mirror(header)) = mirror {
             same("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
@@ -71,15 +73,14 @@ impl Modern {
             }
             _ => Asking::No("This request cannot ask for input."),
         };
-        let client = ClientFacts { info: meta.client_info, capabilities };
         Ok(Call {
             method,
             params: request.params.clone(),
             progress_token: meta.progress_token,
-            trace: Trace::of(meta.traceparent, meta.tracestate),
+            trace: meta.trace,
             log_level: meta.log_level,
             identity,
-            client: Arc::new(client),
+            client: meta.client,
             session: None,
             asking,
         })
@@ -94,7 +95,7 @@ impl Modern {
     ) -> Result<(), Fault> {
         let Some(member) = method.named_by() else { return Ok(()) };
         // What is not there, or is no string, is the method's own to complain of.
-        let Ok(Some(name)) = request.params.read::<String>(member) else { return Ok(()) };
+        let Ok(Some(name)) = request.params.text(member) else { return Ok(()) };
         let named = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
         same("Mcp-Name", named.as_deref(), &name)?;
         if method != Method::CallTool {

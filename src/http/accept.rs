@@ -11,6 +11,10 @@ pub(super) fn takes(headers: &HeaderMap) -> Takes {
     let mut said_anything = false;
     for value in headers.get_all(ACCEPT) {
         said_anything = true;
+        // As the official clients have it.
+        if value == "application/json, text/event-stream" {
+            return Takes { message: true, stream: true };
+        }
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();

@@ -4,7 +4,7 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header::AsHeaderName};
 
 use super::{Endpoint, accept, body, legacy, modern, refusal, refusal::Refusal};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     protocol::{Fault, Message, Meta, ProtocolVersion, Request, parse},
 };
 
-const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// A request, with all that its era needs to answer it.
 pub(super) struct Received<'a> {
@@ -45,8 +45,8 @@ pub(super) async fn post(
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    let version = header(headers, VERSION);
-    let by_header = Era::of(&Meta::default(), version);
+    let version = header(headers, &VERSION);
+    let by_header = Era::of(None, version);
     let message = match parse(&body) {
         Ok(message) => message,
         Err((fault, id)) => return refusal::fault(id.as_ref(), &fault, by_header),
@@ -61,7 +61,8 @@ pub(super) async fn post(
                     return refusal::fault(Some(&request.id), &fault, by_header);
                 }
             };
-            let (id, era) = (request.id.clone(), Era::of(&meta, version));
+            let (id, era) =
+                (request.id.clone(), Era::of(meta.protocol_version.as_deref(), version));
             let received = Received { headers, request, meta, identity, takes };
             let answered = match era {
                 Era::Modern => modern::answer(endpoint, received).await,
@@ -124,8 +125,8 @@ pub(super) fn other_path(endpoint: &Endpoint) -> Response {
 /// GET and DELETE are not of the modern era (Streamable HTTP: Earlier
 /// Streamable HTTP Revisions).
 fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
-    let version = header(headers, VERSION)?;
-    if Era::of(&Meta::default(), Some(version)) != Era::Modern {
+    let version = header(headers, &VERSION)?;
+    if Era::of(None, Some(version)) != Era::Modern {
         return None;
     }
     let refusal = Refusal::Method(method.to_string(), "This version has POST only.");
@@ -135,7 +136,7 @@ fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
 /// A header's value, when it is there. What is no text, or was given more than
 /// once, must not count as left out: it is given as something that is equal to
 /// nothing.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     const NONSENSE: &str = "\u{fffd}";
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().unwrap_or(NONSENSE);
@@ -156,7 +157,7 @@ fn refused(fault: Fault) -> Response {
 /// A legacy version header must name a version that is spoken here
 /// (2025-11-25, transports: Protocol Version Header).
 pub(super) fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
-    match header(headers, VERSION) {
+    match header(headers, &VERSION) {
         Some(version) if ProtocolVersion::parse(version).is_none() => {
             Err(Fault::unsupported_version(version, ProtocolVersion::LATEST))
         }

@@ -16,13 +16,13 @@ use crate::{
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT: &str = "last-event-id";
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Answers a request, in a session or by itself.
 pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
     let Received { headers, request, meta, identity, takes } = received;
     let legacy = &endpoint.legacy;
-    let Some(session) = header(headers, SESSION.as_str()) else {
+    let Some(session) = header(headers, &SESSION) else {
         if Method::parse(&request.method) == Some(Method::Initialize) {
             let (session, encoded) = legacy.initialize(&request, &identity).await?;
             let mut response = one(encoded, takes, endpoint, &identity);
@@ -72,7 +72,7 @@ pub(super) async fn notification(
     check_version(headers)?;
     endpoint.dispatcher.authorize_other(method, identity)?;
     // Without a session there is nothing that it could concern.
-    if let Some(id) = header(headers, SESSION.as_str()) {
+    if let Some(id) = header(headers, &SESSION) {
         let session = endpoint.legacy.session(id, identity.principal()).await?;
         endpoint.legacy.notified(&session, method, params).await?;
     }
@@ -105,7 +105,7 @@ pub(super) async fn connect(
     let session = endpoint.legacy.session(session, identity.principal()).await?;
     let permit = endpoint.dispatcher.principals().stream(identity)?;
     let (prime, deliveries) =
-        endpoint.legacy.connect(&session, header(headers, LAST_EVENT), identity).await?;
+        endpoint.legacy.connect(&session, header(headers, &LAST_EVENT), identity).await?;
     let retry = endpoint.options().retry;
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
@@ -125,7 +125,7 @@ pub(super) async fn end(
 }
 
 fn session_of(headers: &HeaderMap) -> Result<&str, Fault> {
-    header(headers, SESSION.as_str()).ok_or_else(|| {
+    header(headers, &SESSION).ok_or_else(|| {
         Fault::InvalidRequest(
             "The Mcp-Session-Id header is missing; initialize answers with it.".into(),
         )

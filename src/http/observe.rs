@@ -27,7 +27,7 @@ pub(super) async fn request(
     };
     let id = given.filter(is_fit).map_or_else(|| endpoint.random.id(), str::to_owned);
     let mut measured = Measured::new(request.method());
-    let span = tracing::error_span!("request", request = %id);
+    let span = tracing::error_span!("request", request = &*id);
     let mut response = serve(request).instrument(span).await;
     measured.status = response.status().as_u16();
     if let Ok(id) = HeaderValue::try_from(id) {

@@ -1,10 +1,11 @@
 //! The `_meta` member of a request's parameters (2026-07-28, basic: `_meta`).
 
-use rmcp::model::{ClientCapabilities, Implementation};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use std::sync::Arc;
 
-use super::{Fault, LogLevel, Member, Params, ProgressToken};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, value::RawValue};
+
+use super::{ClientFacts, Fault, LogLevel, Member, Params, ProgressToken, params::describe};
 
 /// The key under which results name the server.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -12,29 +13,38 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What we read of `_meta`; other members are left alone.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Opts the request into progress notifications.
-    #[serde(rename = "progressToken")]
     pub progress_token: Option<ProgressToken>,
     /// Declares the modern era.
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     pub protocol_version: Option<String>,
-    /// Who calls, by its own word.
-    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
-    pub client_info: Option<Implementation>,
-    /// What the caller can do; required in the modern era.
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
-    pub client_capabilities: Option<ClientCapabilities>,
+    /// Who calls, and what it can do, by its own word.
+    pub client: Arc<ClientFacts>,
+    /// Whether it said what it can do, as it has to in the modern era.
+    pub declares_capabilities: bool,
     /// Which log messages the caller wants of this request.
-    #[serde(rename = "io.modelcontextprotocol/logLevel")]
     pub log_level: Option<LogLevel>,
     /// The caller's trace, which goes on here (W3C Trace Context).
+    pub trace: Option<Trace>,
+}
+
+#[derive(Default, Deserialize)]
+struct Wire<'a> {
+    #[serde(rename = "progressToken")]
+    progress_token: Option<ProgressToken>,
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    protocol_version: Option<String>,
+    #[serde(rename = "io.modelcontextprotocol/clientInfo", borrow)]
+    client_info: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
+    client_capabilities: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<LogLevel>,
     #[serde(default, deserialize_with = "text")]
-    pub traceparent: Option<String>,
-    /// What vendors add to it.
+    traceparent: Option<String>,
     #[serde(default, deserialize_with = "text")]
-    pub tracestate: Option<String>,
+    tracestate: Option<String>,
 }
 
 /// A trace that a caller has begun (W3C Trace Context).
@@ -44,12 +54,6 @@ pub struct Trace {
     pub parent: String,
     /// What vendors add to it.
     pub state: Option<String>,
-}
-
-impl Trace {
-    pub(crate) fn of(parent: Option<String>, state: Option<String>) -> Option<Self> {
-        parent.map(|parent| Self { parent, state })
-    }
 }
 
 /// Text; anything else counts as nothing, because a trace is never a reason to
@@ -67,24 +71,19 @@ impl Meta {
     /// # Errors
     /// [`Fault::InvalidParams`] when a member has the wrong type.
     pub fn of(params: &Params) -> Result<Self, Fault> {
-        Ok(params.read(Member::Meta)?.unwrap_or_default())
-    }
-}
-
-/// Who the client says it is and what it can do: from `initialize` in the
-/// legacy era, from each request in the modern one. Never verified.
-#[derive(Debug, Clone, Default)]
-pub struct ClientFacts {
-    /// Name and version.
-    pub info: Option<Implementation>,
-    /// Declared capabilities.
-    pub capabilities: ClientCapabilities,
-}
-
-impl ClientFacts {
-    /// Whether the client declares that extension of the protocol.
-    pub fn has_extension(&self, name: &str) -> bool {
-        let declared = serde_json::to_value(&self.capabilities).unwrap_or_default();
-        declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
+        let Some(wire) = params.read::<Wire<'_>>(Member::Meta)? else { return Ok(Self::default()) };
+        let client = ClientFacts::read(wire.client_info, wire.client_capabilities);
+        let client = client.map_err(|error| {
+            Fault::invalid_params(format!("{}: {}", Member::Meta.name(), describe(&error)))
+        })?;
+        let state = wire.tracestate;
+        Ok(Self {
+            progress_token: wire.progress_token,
+            protocol_version: wire.protocol_version,
+            client,
+            declares_capabilities: wire.client_capabilities.is_some(),
+            log_level: wire.log_level,
+            trace: wire.traceparent.map(|parent| Trace { parent, state }),
+        })
     }
 }

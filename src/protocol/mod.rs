@@ -2,9 +2,11 @@
 //! notifications. No I/O and nothing else of ours, so that every other floor
 //! can speak of messages without knowing how they travel.
 
+mod client;
 mod envelope;
 mod fault;
 mod log_level;
+mod members;
 mod meta;
 mod method;
 mod outgoing;
@@ -12,10 +14,11 @@ mod params;
 mod size;
 mod version;
 
+pub use client::ClientFacts;
 pub use envelope::{Message, Request, parse};
 pub use fault::Fault;
 pub use log_level::LogLevel;
-pub use meta::{ClientFacts, Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
+pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing, updated_resource};
 pub use params::{Member, Params};

@@ -1,10 +1,11 @@
 //! A message's parameters: a slice of the body that they came in.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::Fault;
+use super::{Fault, members};
 
 /// The `params` member. Nothing of it is copied; the members that several
 /// floors look at are found in one pass, and parsed by who needs them.
@@ -46,6 +47,20 @@ struct Place {
 
 impl Member {
     const COUNT: usize = 8;
+    const ALL: [Self; Self::COUNT] = [
+        Self::Meta,
+        Self::Name,
+        Self::Uri,
+        Self::TaskId,
+        Self::Arguments,
+        Self::InputResponses,
+        Self::RequestState,
+        Self::Ref,
+    ];
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|member| member.name() == name)
+    }
 
     /// As it is called in the parameters.
     pub fn name(self) -> &'static str {
@@ -63,56 +78,30 @@ impl Member {
 }
 
 impl Params {
-    /// Takes the JSON of an object apart.
+    /// Takes an object apart that is known to be JSON.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] when one of its members is there twice;
+    /// [`Fault::InvalidParams`] when one of the members is there twice;
     /// [`Fault::InvalidRequest`] for four gigabytes and more.
     pub(super) fn new(raw: Bytes) -> Result<Self, Fault> {
-        #[derive(Deserialize)]
-        struct Members<'a> {
-            #[serde(rename = "_meta", default, borrow)]
-            meta: Option<&'a RawValue>,
-            #[serde(default, borrow)]
-            name: Option<&'a RawValue>,
-            #[serde(default, borrow)]
-            uri: Option<&'a RawValue>,
-            #[serde(rename = "taskId", default, borrow)]
-            task_id: Option<&'a RawValue>,
-            #[serde(default, borrow)]
-            arguments: Option<&'a RawValue>,
-            #[serde(rename = "inputResponses", default, borrow)]
-            input_responses: Option<&'a RawValue>,
-            #[serde(rename = "requestState", default, borrow)]
-            request_state: Option<&'a RawValue>,
-            #[serde(default, borrow)]
-            r#ref: Option<&'a RawValue>,
-        }
         if u32::try_from(raw.len()).is_err() {
             return Err(Fault::InvalidRequest("The parameters are too long.".into()));
         }
-        let members: Members<'_> =
-            serde_json::from_slice(&raw).map_err(|e| Fault::invalid_params(describe(&e)))?;
-        let begin = raw.as_ptr() as usize;
-        let found = [
-            members.meta,
-            members.name,
-            members.uri,
-            members.task_id,
-            members.arguments,
-            members.input_responses,
-            members.request_state,
-            members.r#ref,
-        ];
-        let found = found.map(|value| {
-            let value = value.map_or("", RawValue::get);
-            let at = (value.as_ptr() as usize).saturating_sub(begin);
-            // Both are within what has fewer than 2^32 bytes; what is not there has none.
-            let place = |offset| u32::try_from(offset).unwrap_or(0);
-            match value.len() {
-                0 => Place::default(),
-                length => Place { begin: place(at), end: place(at + length) },
+        let mut found = [None; Member::COUNT];
+        for (name, value) in members::of(&raw) {
+            let Some(member) = Member::of(&name) else { continue };
+            if found[member as usize].replace(value).is_some() {
+                let problem = format!("The member {:?} is there twice.", member.name());
+                return Err(Fault::invalid_params(problem));
             }
+        }
+        let found = found.map(|value| match value {
+            Some((begin, end)) if &raw[begin..end] != b"null" => {
+                // Both are within what has fewer than 2^32 bytes.
+                let place = |offset| u32::try_from(offset).unwrap_or(0);
+                Place { begin: place(begin), end: place(end) }
+            }
+            _ => Place::default(),
         });
         Ok(Self { raw, found })
     }
@@ -142,20 +131,45 @@ impl Params {
         })
     }
 
+    /// A member that is text, without a copy unless something in it is escaped;
+    /// nothing where it is absent or null.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] that names the member.
+    pub fn text(&self, member: Member) -> Result<Option<Cow<'_, str>>, Fault> {
+        if let Some([b'"', text @ .., b'"']) = self.member(member)
+            && !text.contains(&b'\\')
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            return Ok(Some(text.into()));
+        }
+        Ok(self.read::<String>(member)?.map(Cow::Owned))
+    }
+
     /// Parses one member that has to be there.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] that names the member.
     pub fn required<'a, T: Deserialize<'a>>(&'a self, member: Member) -> Result<T, Fault> {
-        self.read(member)?.ok_or_else(|| {
-            Fault::invalid_params(format!("The member {:?} is missing.", member.name()))
-        })
+        self.read(member)?.ok_or_else(|| missing(member))
+    }
+
+    /// A member that is text and has to be there.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] that names the member.
+    pub fn required_text(&self, member: Member) -> Result<Cow<'_, str>, Fault> {
+        self.text(member)?.ok_or_else(|| missing(member))
     }
 
     /// The raw JSON, `{}` when absent.
     pub fn as_bytes(&self) -> &[u8] {
         if self.raw.is_empty() { b"{}" } else { &self.raw }
     }
+}
+
+fn missing(member: Member) -> Fault {
+    Fault::invalid_params(format!("The member {:?} is missing.", member.name()))
 }
 
 /// Says what `serde_json` found without its position, which counts from the
@@ -183,6 +197,9 @@ mod tests {
         assert_eq!(params.read(Member::Name), Ok(Some("ab".to_owned())));
         assert_eq!(params.member(Member::Arguments), Some(&br#"{"uri":2}"#[..]));
         assert_eq!(params.member(Member::Uri), None);
+        assert_eq!(params.text(Member::Name), Ok(Some("ab".into())));
+        assert_eq!(params.required_text(Member::Name), Ok("ab".into()));
+        assert!(params.text(Member::Arguments).is_err());
         assert_eq!(params.member(Member::Meta), None);
         assert_eq!(Params::default().as_bytes(), b"{}");
     }
@@ -195,7 +212,9 @@ mod tests {
         assert!(fault.as_ref().is_err_and(|said| said.contains("name: ")), "{fault:?}");
         let fault = numbered.required::<String>(Member::Uri).map_err(said);
         assert!(fault.as_ref().is_err_and(|said| said.contains("\"uri\"")), "{fault:?}");
-        let twice = Params::new(Bytes::from_static(br#"{"name":"a","name":"b"}"#));
-        assert!(matches!(twice, Err(Fault::InvalidParams { .. })));
+        for twice in [&br#"{"name":"a","name":"b"}"#[..], br#"{"name":null,"na\u006de":"b"}"#] {
+            let twice = Params::new(Bytes::from_static(twice));
+            assert!(matches!(twice, Err(Fault::InvalidParams { .. })));
+        }
     }
 }

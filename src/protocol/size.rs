@@ -4,6 +4,8 @@ use std::io;
 
 use serde::Serialize;
 
+use super::members::end_of_string;
+
 /// The length of a value's JSON in bytes. What cannot be written counts as far
 /// as it could be.
 pub fn json_size(value: &impl Serialize) -> usize {
@@ -35,7 +37,7 @@ pub fn has_values_within(json: &[u8], most: usize) -> bool {
     while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{')) {
         let after = &rest[at + 1..];
         rest = match rest[at] {
-            b'"' => &after[end_of_string(after)..],
+            b'"' => &rest[end_of_string(rest, at)..],
             b',' => {
                 values += 1;
                 after
@@ -52,18 +54,6 @@ pub fn has_values_within(json: &[u8], most: usize) -> bool {
         }
     }
     values <= most
-}
-
-/// Where what follows a string begins.
-fn end_of_string(text: &[u8]) -> usize {
-    let mut from = 0;
-    while let Some(at) = memchr::memchr2(b'"', b'\\', &text[from..]) {
-        match text[from + at] {
-            b'"' => return from + at + 1,
-            _ => from = (from + at + 2).min(text.len()),
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

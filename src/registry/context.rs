@@ -46,8 +46,9 @@ pub struct Scope {
     pub control: Arc<Control>,
     /// The most that `resources/read` gives at once, in bytes.
     pub read_bytes: u64,
-    /// Where messages about this call go.
-    pub outbox: mpsc::Sender<Outgoing>,
+    /// Where messages about this call go. Boxed, so that a channel takes little
+    /// where there are none.
+    pub outbox: mpsc::Sender<Box<Outgoing>>,
     /// Cancelled when the call is.
     pub cancellation: CancellationToken,
 }
@@ -175,7 +176,7 @@ impl<S> Context<S> {
 
     pub(super) async fn send(&self, message: Outgoing) {
         // Nobody listening any more is no failure of the handler's.
-        let _ = self.call.scope.outbox.send(message).await;
+        let _ = self.call.scope.outbox.send(Box::new(message)).await;
     }
 
     /// Puts a large result by. Await it as it is, or say more of it first.
