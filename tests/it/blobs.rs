@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::{process::Child, time::sleep};
 
 use crate::{
+    directories::walk,
     objects::{AT_ONCE, Place, killed_in_the_middle},
     process::serving_in,
     support::{Modern, RedisServer, S3Server, patiently},
@@ -110,16 +111,6 @@ async fn serving(
     let environment: Vec<_> = environment.chain(settings).collect();
     let (child, url) = serving_in(&["--store", &redis.url(), "--migrate"], &environment).await;
     (child, Modern::at(&url))
-}
-
-fn walk(folder: &std::path::Path) -> Vec<PathBuf> {
-    // Folders go while they are looked at.
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let below = entries.flatten().flat_map(|entry| {
-        let path = entry.path();
-        if path.is_dir() { walk(&path) } else { vec![path] }
-    });
-    below.collect()
 }
 
 /// Numbered lines that no compression makes small.

@@ -16,6 +16,7 @@ mod changes_legacy;
 mod changes_modern;
 mod completions;
 mod curl;
+mod directories;
 mod edits;
 mod eras;
 mod example_servers;

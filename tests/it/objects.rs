@@ -260,6 +260,8 @@ async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
     let stored = async || client.call("generate_pdf", json!({})).await;
     let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
     assert!(client.read(&uri).await["blob"].is_string());
+    let keys = s3.all_keys("").await;
+    assert!(!keys.is_empty() && keys.iter().all(|key| key.starts_with("prefix/")), "{keys:?}");
     s3.kill();
     let failure = stored().await.failure();
     assert!(failure.contains("The s3 store") && failure.contains("try again"), "{failure}");

@@ -79,12 +79,18 @@ impl S3Server {
     /// The names of the objects below a prefix, without it, past whatever is
     /// tested.
     pub(crate) async fn keys(&self, prefix: &str) -> Vec<String> {
-        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={prefix}/", self.port);
+        let keys = self.all_keys(&format!("{prefix}/")).await;
+        let keys = keys.iter().filter_map(|key| key.strip_prefix(prefix)?.strip_prefix('/'));
+        keys.map(str::to_owned).collect()
+    }
+
+    /// All names that begin like that.
+    pub(crate) async fn all_keys(&self, beginning: &str) -> Vec<String> {
+        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={beginning}", self.port);
         let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
         assert!(listed.contains("<IsTruncated>false<"), "there are more than one page: {listed}");
         let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
-        let keys = keys.filter_map(|(key, _)| key.strip_prefix(prefix)?.strip_prefix('/'));
-        keys.map(str::to_owned).collect()
+        keys.map(|(key, _)| key.to_owned()).collect()
     }
 
     /// Gives an object another name, past whatever is tested.

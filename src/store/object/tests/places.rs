@@ -17,7 +17,7 @@ use crate::{
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store,
         StoreError, StoreLimits,
-        contract::Setup,
+        contract::{Setup, noise},
         object::{change::GRACE, objects::Objects, testing::S3Server},
     },
 };
@@ -148,6 +148,33 @@ async fn what_lies_there_is_found_by_a_person_and_by_the_next_server() {
         let found = store.get(&alice, &name("results://search/42")).await.expect("it is there");
         assert_eq!(found.entry, entry);
         assert_eq!(found.bytes().await.expect("it can be read"), "text");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than_it_has() {
+    const BYTES: usize = 10_000_000;
+    let lines =
+        (0..).map(|n| format!("2026-07-28T12:00:00Z INFO request {n} took {} ms\n", n % 977));
+    let mut log = String::new();
+    lines
+        .take_while(|line| {
+            log += line;
+            log.len() < BYTES
+        })
+        .for_each(drop);
+    for (content, most) in [(log.into_bytes(), BYTES * 3 / 10), (noise(BYTES), BYTES * 101 / 100)] {
+        let [place, _] = Place::each().await;
+        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+        let created = store.create(&alice, name("x:a"), content.clone().into(), Details::default());
+        created.await.expect("it fits");
+        assert!(read(&store, &alice, "x:a").await == content, "the content is another");
+        let sizes = below(place.folder.path()).into_iter().map(|file| {
+            let file = std::fs::metadata(place.folder.path().join(file));
+            file.expect("it is there").len()
+        });
+        let taken: u64 = sizes.sum();
+        assert!(taken < most as u64, "it takes {taken} bytes");
     }
 }
 
