@@ -87,8 +87,16 @@ pub trait Upload: Send {
 /// where the backend can promise it (memory), or until the resource goes.
 #[async_trait]
 pub trait Blob: Send + Sync {
-    /// The bytes that are kept in that range, which never crosses the end of a block.
+    /// The bytes that are kept in that range. It crosses the end of a block
+    /// only where all that it touches is wanted, in no more than
+    /// [`at_once`](Self::at_once) says.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError>;
+
+    /// How many bytes are fetched at once where all are wanted, a block at
+    /// least: the more, the dearer the way there is. None by default.
+    fn at_once(&self) -> u64 {
+        0
+    }
 }
 
 /// What a look-up finds.

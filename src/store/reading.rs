@@ -1,26 +1,27 @@
 //! What is kept, turned back into content.
 
-use std::ops::Range;
+use std::{io, ops::Range, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future::Either, stream};
 
 use super::{Block, Found, StoreError, packing};
 use crate::aside::Aside;
 
-/// How many blocks are fetched and unpacked at once where all are wanted: so
-/// neither the way to the backend nor one core is what readers wait for.
-const READ_AHEAD: usize = 4;
+/// How many blocks are unpacked at once where all are wanted.
+const UNPACKED_AHEAD: usize = 4;
+
+/// How many times something is fetched at once: so the way to the backend is
+/// not what readers wait for.
+const FETCHED_AHEAD: usize = 4;
 
 impl Found {
     /// The content as a stream of blocks; in text, each is UTF-8 by itself.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
-        let found = self.clone();
-        let block = move |at: usize| {
-            let found = found.clone();
-            async move { found.block(&found.entry.blocks[at]).await }
-        };
-        stream::iter(0..self.entry.blocks.len()).map(block).buffered(READ_AHEAD)
+        self.stream_by(|kept| match kept {
+            plain @ Kept { compressed: false, .. } => Aside::Done(Ok(plain.bytes)),
+            packed => Aside::run(packed.size, move || packed.content()),
+        })
     }
 
     /// The content block by block, in its order, after some work on each that
@@ -34,12 +35,68 @@ impl Found {
         T: Send + 'static,
         W: Fn(Bytes) -> T + Clone + Send + 'static,
     {
+        self.stream_by(move |kept| {
+            let work = work.clone();
+            Aside::run(kept.size, move || kept.content().map(work))
+        })
+    }
+
+    fn stream_by<T, W>(
+        &self,
+        work: W,
+    ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: Fn(Kept) -> Aside<io::Result<T>> + Send + 'static,
+    {
         let found = self.clone();
-        let block = move |at: usize| {
-            let (found, work) = (found.clone(), work.clone());
-            async move { found.block_through(&found.entry.blocks[at], work).await }
+        let fetched = stream::iter(self.batches()).map(move |blocks| {
+            let found = found.clone();
+            async move { found.fetch(blocks).await }
+        });
+        let blocks = fetched.buffered(FETCHED_AHEAD).flat_map(|batch| match batch {
+            Ok(batch) => Either::Left(stream::iter(batch.into_iter().map(Ok))),
+            Err(error) => Either::Right(stream::iter([Err(error)])),
+        });
+        let found = self.clone();
+        let worked = blocks.map(move |kept| {
+            let (found, working) = (found.clone(), kept.map(&work));
+            async move { working?.done().await.map_err(|error| found.corrupt(error)) }
+        });
+        worked.buffered(UNPACKED_AHEAD)
+    }
+
+    /// Which blocks are fetched together. The first one comes by itself, or
+    /// whoever waits for it would wait for the next ones, too.
+    fn batches(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
+        let (entry, most) = (Arc::clone(&self.entry), self.blob.at_once());
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let blocks = &entry.blocks;
+            let first = blocks.get(next)?;
+            let fits = |block: &&Block| next > 0 && block.stored_end() - first.stored <= most;
+            let more = blocks[next + 1..].iter().take_while(fits).count();
+            let batch = next..next + 1 + more;
+            next = batch.end;
+            Some(batch)
+        })
+    }
+
+    async fn fetch(&self, blocks: Range<usize>) -> Result<Vec<Kept>, StoreError> {
+        let blocks = &self.entry.blocks[blocks];
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
+            return Ok(Vec::new());
         };
-        stream::iter(0..self.entry.blocks.len()).map(block).buffered(READ_AHEAD)
+        let bytes = self.blob.range(first.stored..last.stored_end()).await?;
+        let kept = blocks.iter().map(|block| {
+            let (from, to) = (block.stored - first.stored, block.stored_end() - first.stored);
+            Ok(Kept {
+                bytes: bytes.slice(self.index(from)?..self.index(to)?),
+                size: self.index(block.len)?,
+                compressed: block.is_compressed(),
+            })
+        });
+        kept.collect()
     }
 
     /// The whole content in one piece; without a copy where it is one block.
@@ -85,22 +142,14 @@ impl Found {
         if !block.is_compressed() {
             return self.blob.range(block.stored + from..block.stored + to).await;
         }
-        let content = self.block_through(block, |content| content).await?;
+        let kept = Kept {
+            bytes: self.blob.range(block.stored..block.stored_end()).await?,
+            size: self.index(block.len)?,
+            compressed: true,
+        };
+        let unpacked = Aside::run(kept.size, move || kept.content()).done().await;
+        let content = unpacked.map_err(|error| self.corrupt(error))?;
         Ok(content.slice(self.index(from)?..self.index(to)?))
-    }
-
-    async fn block_through<T: Send + 'static>(
-        &self,
-        block: &Block,
-        work: impl FnOnce(Bytes) -> T + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let kept = self.blob.range(block.stored..block.stored_end()).await?;
-        let (size, compressed) = (self.index(block.len)?, block.is_compressed());
-        let worked = Aside::run(size, move || {
-            let content = if compressed { packing::unpack(&kept, size)? } else { kept };
-            Ok::<_, std::io::Error>(work(content))
-        });
-        worked.done().await.map_err(|error| self.corrupt(error))
     }
 
     fn index(&self, at: u64) -> Result<usize, StoreError> {
@@ -109,5 +158,90 @@ impl Found {
 
     fn corrupt(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
         StoreError::Corrupt { uri: self.entry.uri.clone(), source: source.into() }
+    }
+}
+
+/// A block as it is kept.
+struct Kept {
+    bytes: Bytes,
+    /// Of its content.
+    size: usize,
+    compressed: bool,
+}
+
+impl Kept {
+    fn content(self) -> io::Result<Bytes> {
+        if self.compressed { packing::unpack(&self.bytes, self.size) } else { Ok(self.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use futures_util::{FutureExt, TryStreamExt};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::{
+        Blob, Kind,
+        blocks::tests::{any_text, stored},
+    };
+
+    /// Content in one piece, as far away as it says, and what was asked of it.
+    struct Away {
+        whole: Bytes,
+        at_once: u64,
+        asked: Mutex<Vec<Range<u64>>>,
+    }
+
+    #[async_trait]
+    impl Blob for Away {
+        async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+            self.asked.lock().expect("nobody panicked").push(range.clone());
+            let at = |at| usize::try_from(at).expect("small");
+            Ok(self.whole.slice(at(range.start)..at(range.end)))
+        }
+
+        fn at_once(&self) -> u64 {
+            self.at_once
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_far_is_fetched_in_few_steps_and_gives_the_same_blocks(
+            text in any_text(),
+            block_bytes in 4_usize..40,
+            at_once in 0_u64..100,
+        ) {
+            let near = stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text");
+            let away = Arc::new(Away {
+                whole: text.clone().into(),
+                at_once,
+                asked: Mutex::default(),
+            });
+            let far = Found { blob: Arc::<Away>::clone(&away), ..near.clone() };
+            let all = |found: &Found| {
+                let blocks = found.stream().try_collect::<Vec<_>>();
+                blocks.now_or_never().expect("nobody waits").expect("it is there")
+            };
+            prop_assert_eq!(all(&far), all(&near));
+            let asked = away.asked.lock().expect("nobody panicked");
+            let blocks = &far.entry.blocks;
+            let mut end = 0;
+            for (at, range) in asked.iter().enumerate() {
+                prop_assert_eq!(range.start, end, "each byte once, in their order");
+                end = range.end;
+                let within = |b: &&Block| range.start <= b.offset && b.end() <= range.end;
+                let many = blocks.iter().filter(within).count();
+                prop_assert!(many == 1 || at > 0 && range.end - range.start <= at_once);
+                // Another block would have been too much.
+                let next = blocks.iter().find(|block| block.offset == end);
+                prop_assert!(at == 0 || next.is_none_or(|b| b.end() - range.start > at_once));
+            }
+            prop_assert_eq!(end, far.entry.size);
+        }
     }
 }

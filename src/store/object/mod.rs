@@ -42,6 +42,9 @@ use super::{
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
+/// How much content is asked for at once: a request to S3 takes as long as this to come.
+const AT_ONCE: u64 = 1 << 20;
+
 /// How much one owner may keep, counted before compression.
 #[derive(Debug, Clone)]
 pub struct ObjectLimits {
@@ -237,5 +240,9 @@ impl Blob for ObjectBlob {
             // Its time was over, or it was replaced a while ago.
             None => Err(StoreError::NotFound { uri: self.uri.clone() }),
         }
+    }
+
+    fn at_once(&self) -> u64 {
+        AT_ONCE
     }
 }

@@ -27,7 +27,7 @@ pub use self::beside::RedisBlobs;
 use self::{agenda::Agenda, beside::BesideUpload, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
-    Usage, expired::Expired, object::ObjectBlob,
+    Usage, blocks, expired::Expired, object::ObjectBlob,
 };
 use crate::{
     auth::Owner,
@@ -38,6 +38,9 @@ use crate::{
 
 /// How many names are looked up at once while listing.
 const PAGE: usize = 256;
+
+/// How much content is asked for at once: what a block has that is not compressed.
+const AT_ONCE: u64 = blocks::BLOCK_BYTES as u64;
 
 /// How much one owner may keep.
 #[derive(Debug, Clone)]
@@ -371,6 +374,10 @@ impl Blob for RedisBlob {
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         }
         Ok(bytes.into())
+    }
+
+    fn at_once(&self) -> u64 {
+        AT_ONCE
     }
 }
 
