@@ -1,7 +1,6 @@
-"""A proxy before several servers: each request goes to the next of them, and streams are cut off."""
+"""A proxy before several servers: each request goes to the next that is there, and streams are cut off."""
 
 import asyncio
-import itertools
 import random
 import threading
 from collections import Counter
@@ -10,15 +9,21 @@ from collections import Counter
 # that the client can always come back.
 CUT_SHARE = 0.7
 MOST_EVENTS = 4
+# Where a client asks for the trouble of its tour.
+TROUBLE = "/trouble"
 
 
 class Balancer:
-    """Serves in a thread of its own while it is entered."""
+    """Serves in a thread of its own while it is entered.
 
-    def __init__(self, urls, seed):
+    Whoever posts to `/trouble` is answered when `trouble` was done.
+    """
+
+    def __init__(self, urls, seed, trouble=None):
         self.ports = [int(url.split(":")[2].split("/")[0]) for url in urls]
-        self.next = itertools.cycle(self.ports)
+        self.turn = 0
         self.dice = random.Random(seed)
+        self.trouble, self.troubled = trouble, False
         self.served, self.cuts = Counter(), 0
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -32,6 +37,8 @@ class Balancer:
     def __exit__(self, *_):
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
+        # What the trouble has started is ended by others, and has to be there by then.
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
 
     async def start(self):
         server = await asyncio.start_server(self.accept, "127.0.0.1", 0)
@@ -50,9 +57,11 @@ class Balancer:
         line, *fields = head.rstrip().split("\r\n")
         named = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
         body = await reader.readexactly(int(named.get("content-length", 0)))
-        port = next(self.next)
-        self.served[port] += 1
-        behind, to = await asyncio.open_connection("127.0.0.1", port)
+        if line.split()[1] == TROUBLE:
+            await self.loop.run_in_executor(None, self.trouble)
+            self.troubled = True
+            return await refuse(writer, "204 No Content")
+        behind, to = await self.connect()
         # In HTTP/1.0 the body of the answer comes as it is and ends with the connection.
         kept = [f for f in fields if not f.lower().startswith("connection:")]
         request = [line.replace("HTTP/1.1", "HTTP/1.0"), *kept]
@@ -67,8 +76,26 @@ class Balancer:
             leaving.cancel()
             to.close()
 
+    async def connect(self):
+        """To the next server, past those that are gone."""
+        self.turn += 1
+        turn = self.turn
+        for offset in range(len(self.ports)):
+            port = self.ports[(turn + offset) % len(self.ports)]
+            try:
+                connection = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                continue
+            self.served[port] += 1
+            return connection
+        raise ConnectionRefusedError("no server is there")
+
     async def answer(self, behind, writer, resumed):
-        head = (await behind.readuntil(b"\r\n\r\n")).decode("latin-1")
+        try:
+            head = (await behind.readuntil(b"\r\n\r\n")).decode("latin-1")
+        except (OSError, asyncio.IncompleteReadError):
+            # It was killed before it said anything.
+            return await refuse(writer, "502 Bad Gateway")
         line, *fields = head.rstrip().split("\r\n")
         dropped = ("connection:", "transfer-encoding:")
         fields = [f for f in fields if not f.lower().startswith(dropped)]
@@ -79,7 +106,7 @@ class Balancer:
         stream = "text/event-stream" in head.lower()
         cut = stream and self.dice.random() < CUT_SHARE
         left = self.dice.randint(1, MOST_EVENTS) if cut else None
-        while piece := await behind.read(65536):
+        while piece := await some(behind):
             if left is not None:
                 piece, left = until(piece, left)
             writer.write(piece if sized else b"%x\r\n%s\r\n" % (len(piece), piece))
@@ -97,6 +124,20 @@ class Balancer:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
         writer.close()
+
+
+async def some(behind):
+    """What comes next, or nothing at the end; the end of a killed server is one, too."""
+    try:
+        return await behind.read(65536)
+    except OSError:
+        return b""
+
+
+async def refuse(writer, status):
+    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+    await writer.drain()
+    writer.close()
 
 
 def until(piece, events):

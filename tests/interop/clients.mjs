@@ -54,7 +54,7 @@ export async function take(steps) {
             await step();
             console.log(`ok    ${name}`);
         } catch (error) {
-            console.log(`WRONG ${name}: ${error.stack ?? error}`);
+            console.log(`WRONG ${name}:`, error);
             process.exit(1);
         }
     }
