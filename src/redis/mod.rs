@@ -18,8 +18,6 @@ mod subscriptions;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
-pub(crate) mod testing_cluster;
-#[cfg(test)]
 pub(crate) mod testing_installations;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,
 };
 
@@ -21,6 +21,12 @@ const CONFIG: &str = "redis.conf";
 
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(20);
+
+/// How often another port is tried; a server that takes no port does not take its options.
+const ATTEMPTS: usize = 10;
+
+/// How long a cluster may take until all its nodes know each other.
+const AGREE: Duration = Duration::from_secs(60);
 
 pub(crate) struct RedisServer {
     child: Child,
@@ -40,40 +46,71 @@ impl RedisServer {
         Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
     }
 
-    /// One that takes part in a cluster, once it is told in which.
-    pub(crate) async fn of_cluster() -> Self {
-        // By default the second port is so much higher that it may not exist.
-        let bus = free_port().to_string();
-        Self::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus]).await
+    /// Three nodes that know each other and share the slots, with options for each.
+    pub(crate) async fn cluster(options: impl Fn() -> Vec<String>) -> Vec<Self> {
+        let mut nodes = Vec::new();
+        for (first, last) in [("0", "5460"), ("5461", "10922"), ("10923", "16383")] {
+            // By default the second port is so much higher that it may not exist.
+            let bus = free_port().to_string();
+            let own = ["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus];
+            let node = Self::start_also_with(&own, &options()).await;
+            node.command(&["CLUSTER", "ADDSLOTSRANGE", first, last]).await;
+            let epoch = (nodes.len() + 1).to_string();
+            node.command(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
+            nodes.push(node);
+        }
+        for node in &nodes[1..] {
+            let bus = node.option("--cluster-port").expect("it has one");
+            nodes[0].command(&["CLUSTER", "MEET", "127.0.0.1", &node.usual_port(), bus]).await;
+        }
+        for node in &nodes {
+            let agreed = async {
+                loop {
+                    let info = node.command(&["CLUSTER", "INFO"]).await;
+                    if info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3") {
+                        return;
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            tokio::time::timeout(AGREE, agreed).await.expect("they agree");
+        }
+        nodes
     }
 
     /// One that follows another, and can take over from it.
-    pub(crate) async fn following(primary: &Self) -> Self {
-        let port = primary.port.to_string();
-        let follow = ["--replicaof", "127.0.0.1", &port, "--repl-diskless-sync-delay", "0"];
-        Self::start_with(&[&["--save", ""], &follow[..]].concat()).await
+    pub(crate) async fn following(primary: &Self, options: &[String]) -> Self {
+        let port = primary.usual_port();
+        let follow = ["--save", "", "--replicaof", "127.0.0.1", &port];
+        let soon = ["--repl-diskless-sync-delay", "0"];
+        Self::start_also_with(&[&follow[..], &soon].concat(), options).await
     }
 
     /// A Sentinel that looks after a primary, knows it by that name, and by
     /// itself decides after a second that it is gone.
-    pub(crate) async fn sentinel(name: &str, primary: &Self) -> Self {
-        let port = primary.port;
+    pub(crate) async fn sentinel(name: &str, primary: &Self, options: &[String]) -> Self {
+        let port = primary.usual_port();
         let config = format!(
             "sentinel monitor {name} 127.0.0.1 {port} 1
 sentinel down-after-milliseconds {name} 1000
 sentinel failover-timeout {name} 3000
 "
         );
-        Self::start_configured(&config, &["--sentinel"]).await
+        let options = [&["--sentinel".to_owned()], options].concat();
+        Self::start_configured(&config, options).await
     }
 
     pub(crate) async fn start_with(options: &[&str]) -> Self {
-        Self::start_configured("", options).await
+        Self::start_also_with(options, &[]).await
     }
 
-    async fn start_configured(config: &str, options: &[&str]) -> Self {
+    pub(crate) async fn start_also_with(options: &[&str], more: &[String]) -> Self {
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
-        loop {
+        Self::start_configured("", [&options, more].concat()).await
+    }
+
+    async fn start_configured(config: &str, options: Vec<String>) -> Self {
+        for _ in 0..ATTEMPTS {
             let folder = tempfile::tempdir().expect("there is room for a folder");
             std::fs::write(folder.path().join(CONFIG), config).expect("it can be written");
             let port = free_port();
@@ -84,10 +121,16 @@ sentinel failover-timeout {name} 3000
                 return server;
             }
         }
+        panic!("a server with {options:?} ends at once");
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// By which its like reach it: with TLS, if it has that.
+    fn usual_port(&self) -> String {
+        self.option("--tls-port").map_or_else(|| self.port.to_string(), str::to_owned)
     }
 
     /// Of the options that it was started with.
@@ -100,16 +143,21 @@ sentinel failover-timeout {name} 3000
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Tells it something, past whatever is tested.
-    pub(crate) async fn command(&self, words: &[&str]) {
+    /// Tells it something, past whatever is tested; gives its answer, where that is a text.
+    pub(crate) async fn command(&self, words: &[&str]) -> String {
         let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulk: Vec<String> = words.iter().map(word).collect();
         let command = format!("*{}\r\n{}", words.len(), bulk.concat());
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        let mut stream = BufReader::new(stream);
         stream.write_all(command.as_bytes()).await.expect("it takes commands");
-        let mut answer = [0; 1];
-        stream.read_exact(&mut answer).await.expect("it answers");
-        assert_ne!(answer, *b"-", "{words:?} is refused");
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.expect("it answers");
+        assert!(!answer.starts_with('-'), "{words:?} is refused: {answer}");
+        let Some(length) = answer.strip_prefix('$') else { return answer };
+        let mut text = vec![0; length.trim_end().parse().expect("a length")];
+        stream.read_exact(&mut text).await.expect("it answers");
+        String::from_utf8(text).expect("a text")
     }
 
     /// `kill -9`

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Redis, RedisSettings, Replica, testing::RedisServer, testing_cluster::cluster};
+use super::{Redis, RedisSettings, Replica, testing::RedisServer};
 use crate::random::Random;
 
 pub(crate) struct Installations {
@@ -20,7 +20,7 @@ impl Installations {
     }
 
     pub(crate) async fn in_a_cluster() -> Self {
-        let servers = cluster().await;
+        let servers = RedisServer::cluster(Vec::new).await;
         let hosts: Vec<_> = servers.iter().map(|n| format!("127.0.0.1:{}", n.port())).collect();
         let url = format!("redis+cluster://{}", hosts.join(","));
         Self { url, servers, next: AtomicU32::new(0) }

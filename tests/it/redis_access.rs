@@ -1,35 +1,11 @@
-//! A Redis that is reached by TLS, and one that knows its users.
-
-use std::path::Path;
+//! Redis that is reached by TLS, and that knows its users: one server, and a cluster.
 
 use serde_json::json;
 
 use crate::{
     process::{refused, serving_in},
-    support::{Certificates, Legacy, RedisServer, TRUSTED, free_port},
+    support::{Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted},
 };
-
-/// A Redis with TLS, and where that is.
-async fn encrypted(certificates: &Certificates) -> (RedisServer, String) {
-    let port = free_port();
-    let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let server = RedisServer::start_with(&[
-        "--save",
-        "",
-        "--tls-port",
-        &port.to_string(),
-        "--tls-cert-file",
-        &path(&certificates.certificate()),
-        "--tls-key-file",
-        &path(&certificates.key()),
-        "--tls-ca-cert-file",
-        &path(&certificates.authority()),
-        "--tls-auth-clients",
-        "no",
-    ])
-    .await;
-    (server, format!("rediss://127.0.0.1:{port}"))
-}
 
 /// A session, a resource and its announcement: all that goes over Redis.
 async fn works(url: &str) {
@@ -45,7 +21,8 @@ async fn works(url: &str) {
 #[tokio::test]
 async fn a_redis_with_tls_is_used_where_its_certificate_is_trusted() {
     let certificates = Certificates::new();
-    let (_redis, url) = encrypted(&certificates).await;
+    let redis = RedisServer::start_also_with(&["--save", ""], &encrypted(&certificates)).await;
+    let url = format!("rediss://127.0.0.1:{}", redis.option("--tls-port").unwrap());
     let authority = certificates.authority();
     let trusted = [(TRUSTED, authority.to_str().unwrap())];
     let (_child, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
@@ -57,12 +34,26 @@ async fn a_redis_with_tls_is_used_where_its_certificate_is_trusted() {
     assert!(said.contains("store.url") && said.contains("certificate"), "{said}");
 }
 
-/// A Redis that lets nobody in but this user, who may do what the README says.
+#[tokio::test]
+async fn a_cluster_with_tls_is_used_by_a_user_who_may_do_little() {
+    let certificates = Certificates::new();
+    let nodes = RedisServer::cluster(|| encrypted(&certificates)).await;
+    let mut hosts = Vec::new();
+    for node in &nodes {
+        admit(node).await;
+        hosts.push(format!("127.0.0.1:{}", node.option("--tls-port").unwrap()));
+    }
+    let authority = certificates.authority();
+    let trusted = [(TRUSTED, authority.to_str().unwrap())];
+    let url = format!("rediss+cluster://{LOGIN}{}", hosts.join(","));
+    let (_child, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
+    works(&served).await;
+}
+
+/// A Redis that lets nobody else in.
 async fn guarded() -> RedisServer {
     let redis = RedisServer::start().await;
-    let rules = ["on", ">s/cret", "resetkeys", "~larder:*", "resetchannels", "&larder:*"];
-    let commands = ["-@all", "+@all", "-@admin", "-@dangerous", "+info"];
-    redis.command(&[&["ACL", "SETUSER", "larder"], &rules[..], &commands].concat()).await;
+    admit(&redis).await;
     redis.command(&["ACL", "SETUSER", "default", "off"]).await;
     redis
 }
@@ -70,7 +61,7 @@ async fn guarded() -> RedisServer {
 #[tokio::test]
 async fn a_user_who_may_do_little_is_enough() {
     let redis = guarded().await;
-    let url = redis.url().replace("redis://", "redis://larder:s%2Fcret@");
+    let url = redis.url().replace("redis://", &format!("redis://{LOGIN}"));
     let (_child, served) = serving_in(&["--migrate", "--store", &url], &[]).await;
     works(&served).await;
 }

@@ -17,7 +17,10 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Replica, counting, session};
-use crate::support::{Legacy, RedisServer, free_port, messages, patiently};
+use crate::support::{
+    Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted, free_port, messages,
+    patiently,
+};
 
 async fn try_ask<T: ::redis::FromRedisValue>(
     redis: &RedisServer,
@@ -95,18 +98,19 @@ impl Writing {
     }
 }
 
-/// Two replicas at that URL live through the failover: a session that began
+/// Two replicas at that URL, in that environment, live through the failover: a session that began
 /// before it is used after it, a call that was under way goes on without a gap
 /// or says that it has to be sent again, and each resource that was
 /// acknowledged, and had reached the follower, is there.
 async fn nothing_is_lost(
     url: &str,
+    environment: &[(&str, &str)],
     mut primary: RedisServer,
     failover: impl AsyncFnOnce(&mut RedisServer),
 ) {
     const TO: u32 = 400;
-    let a = Replica::start_at(url, &[]).await;
-    let b = Replica::start_at(url, &[]).await;
+    let a = Replica::start_at(url, environment).await;
+    let b = Replica::start_at(url, environment).await;
     let on_a = session(&a).await;
     let on_b = on_a.at(&b.url);
     let writing = Writing::by(&on_a);
@@ -145,8 +149,13 @@ async fn nothing_is_lost(
 
 /// A Redis and one that follows it.
 async fn pair() -> (RedisServer, RedisServer) {
-    let primary = RedisServer::start().await;
-    let follower = RedisServer::following(&primary).await;
+    pair_with(Vec::new).await
+}
+
+/// The same with options for each.
+async fn pair_with(options: impl Fn() -> Vec<String>) -> (RedisServer, RedisServer) {
+    let primary = RedisServer::start_also_with(&["--save", ""], &options()).await;
+    let follower = RedisServer::following(&primary, &options()).await;
     says(&follower, &["INFO", "replication"], "master_link_status:up").await;
     (primary, follower)
 }
@@ -154,12 +163,35 @@ async fn pair() -> (RedisServer, RedisServer) {
 #[tokio::test(flavor = "multi_thread")]
 async fn sentinels_promote_a_follower_and_nothing_that_reached_it_is_lost() {
     let (primary, follower) = pair().await;
-    let sentinel = RedisServer::sentinel("main", &primary).await;
+    let sentinel = RedisServer::sentinel("main", &primary, &[]).await;
     says(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
     // One of the Sentinels is gone for good.
     let (gone, there) = (free_port(), sentinel.port());
     let url = format!("redis+sentinel://127.0.0.1:{gone},127.0.0.1:{there}/main");
-    nothing_is_lost(&url, primary, async |primary| {
+    nothing_is_lost(&url, &[], primary, async |primary| {
+        primary.kill();
+        says(&follower, &["INFO", "replication"], "role:master").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sentinels_and_servers_with_tls_and_users_are_no_different() {
+    let certificates = Certificates::new();
+    let (primary, follower) = pair_with(|| encrypted(&certificates)).await;
+    let sentinel = RedisServer::sentinel("main", &primary, &encrypted(&certificates)).await;
+    says(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
+    for server in [&primary, &follower] {
+        admit(server).await;
+    }
+    tell(&sentinel, &["ACL", "SETUSER", "watch", "on", ">s/cret", "+@all"]).await;
+    tell(&sentinel, &["ACL", "SETUSER", "default", "off"]).await;
+    let port = sentinel.option("--tls-port").unwrap();
+    let watch = "sentinel_username=watch&sentinel_password=s%2Fcret";
+    let url = format!("rediss+sentinel://{LOGIN}127.0.0.1:{port}/main?{watch}");
+    let authority = certificates.authority();
+    let trusted = [(TRUSTED, authority.to_str().unwrap())];
+    nothing_is_lost(&url, &trusted, primary, async |primary| {
         primary.kill();
         says(&follower, &["INFO", "replication"], "role:master").await;
     })
@@ -207,7 +239,7 @@ impl Address {
 async fn a_url_that_leads_to_the_promoted_follower_is_followed() {
     let (primary, follower) = pair().await;
     let address = Address::of(&primary).await;
-    nothing_is_lost(&address.url(), primary, async |primary| {
+    nothing_is_lost(&address.url(), &[], primary, async |primary| {
         primary.kill();
         tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
         address.move_to(&follower);
@@ -219,7 +251,7 @@ async fn a_url_that_leads_to_the_promoted_follower_is_followed() {
 async fn a_primary_that_becomes_a_follower_is_left_for_the_new_one() {
     let (primary, follower) = pair().await;
     let address = Address::of(&primary).await;
-    nothing_is_lost(&address.url(), primary, async |primary| {
+    nothing_is_lost(&address.url(), &[], primary, async |primary| {
         address.move_to(&follower);
         tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
         // As Sentinels do it: whoever is connected has to look again.

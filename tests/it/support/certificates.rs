@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// Where operators name the authorities that their machines trust.
 pub(crate) const TRUSTED: &str = "SSL_CERT_FILE";
@@ -20,6 +20,8 @@ impl Certificates {
     pub(crate) fn new() -> Self {
         let mut authority = CertificateParams::new([]).unwrap();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // What bears the name of its issuer is its own issuer to OpenSSL, which Redis uses.
+        authority.distinguished_name.push(DnType::CommonName, "authority");
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap());
         let authority = authority.unwrap();
         let key = KeyPair::generate().unwrap();

@@ -8,6 +8,7 @@ mod modern;
 mod raw;
 #[path = "../../../src/redis/testing.rs"]
 mod redis;
+mod redis_access;
 #[path = "../../../src/store/object/testing.rs"]
 mod s3;
 mod server;
@@ -23,6 +24,7 @@ pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis::{RedisServer, free_port};
+pub(crate) use redis_access::{LOGIN, admit, encrypted};
 pub(crate) use s3::S3Server;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::{heard, lasting, maintained, read, replica, uri};
 use crate::{
     auth::Owner,
-    redis::{Redis, RedisSettings, cmd, testing_cluster::cluster},
+    redis::{Redis, RedisSettings, cmd, testing::RedisServer},
     store::{ChangeKind, Content, Details, StoreError, blocks::BLOCK_BYTES, contract::Setup},
 };
 
 #[tokio::test]
 async fn resources_and_their_changes_go_through_a_cluster() {
-    let nodes = cluster().await;
+    let nodes = RedisServer::cluster(Vec::new).await;
     let url =
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
