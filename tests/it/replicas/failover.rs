@@ -16,20 +16,11 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Replica, counting, session};
+use super::{Replica, counting, session, try_ask};
 use crate::support::{
     Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted, free_port, messages,
     patiently,
 };
-
-async fn try_ask<T: ::redis::FromRedisValue>(
-    redis: &RedisServer,
-    words: &[&str],
-) -> ::redis::RedisResult<T> {
-    let client = ::redis::Client::open(redis.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await?;
-    ::redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await
-}
 
 async fn tell(redis: &RedisServer, words: &[&str]) {
     try_ask::<()>(redis, words).await.unwrap();

@@ -4,6 +4,7 @@
 mod failover;
 mod failure;
 mod random;
+mod resources;
 mod signals;
 mod streams;
 mod tasks;
@@ -116,4 +117,14 @@ fn assert_counted(
     assert_eq!(response["id"], id.into(), "{response}");
     let text = &response["result"]["content"][0]["text"];
     assert_eq!(text, &format!("counted to {to}"), "{response}");
+}
+
+/// Asks a Redis something, past whatever is tested.
+async fn try_ask<T: ::redis::FromRedisValue>(
+    redis: &RedisServer,
+    words: &[&str],
+) -> ::redis::RedisResult<T> {
+    let client = ::redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await?;
+    ::redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await
 }
