@@ -16,6 +16,9 @@ use tokio::{
     net::TcpStream,
 };
 
+/// Names another program than `redis-server` that takes its options, such as `valkey-server`.
+const PROGRAM: &str = "TEST_REDIS_SERVER";
+
 /// Its configuration, in its folder. A Sentinel keeps there what it finds out.
 const CONFIG: &str = "redis.conf";
 
@@ -226,7 +229,8 @@ async fn pong(port: u16) -> std::io::Result<bool> {
 }
 
 fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {
-    Command::new("redis-server")
+    let program = std::env::var(PROGRAM).unwrap_or_else(|_| "redis-server".to_owned());
+    Command::new(program)
         .arg(folder.join(CONFIG))
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--loglevel", "warning"])
         .arg("--dir")
@@ -236,5 +240,5 @@ fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("redis-server is installed (make redis-server)")
+        .expect("redis-server is installed (make redis-server), or TEST_REDIS_SERVER is")
 }
