@@ -12,7 +12,6 @@ pub(crate) async fn measure() {
     println!("                             put      get");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("raw");
-    let uri = ResourceUri::parse("bench://it").unwrap();
     for server in Server::everywhere().await {
         for (size, len, rounds) in [
             ("1 kB", 1_000, 501),
@@ -24,6 +23,9 @@ pub(crate) async fn measure() {
                 let mut times: [Vec<f64>; 4] = Default::default();
                 for round in 0..=rounds {
                     let content = Content::from(bytes.clone());
+                    // One that was not there: what is replaced is kept for a while.
+                    let uri = format!("bench://{kind}/{len}/{round}");
+                    let uri = ResourceUri::parse(&uri).unwrap();
                     let took = [
                         seconds(async { fs::write(&file, &bytes).unwrap() }).await,
                         seconds(async { black_box(fs::read(&file).unwrap()) }).await,
@@ -37,6 +39,7 @@ pub(crate) async fn measure() {
                     if round > 0 {
                         times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
                     }
+                    server.app.store().delete(&owner(), &uri).await.unwrap();
                 }
                 let [write, read, put, get] = times.map(median);
                 let place = server.place;
