@@ -74,8 +74,46 @@ pub(super) fn is_unknown_script(error: &::redis::RedisError) -> bool {
 fn says(error: &::redis::RedisError, words: &[&str]) -> bool {
     let said = |code: &str| words.contains(&code);
     error.code().is_some_and(said)
-        || error
-            .clone()
-            .into_server_errors()
-            .is_some_and(|errors| errors.iter().any(|(_, error)| said(error.code())))
+        || error.clone().into_server_errors().is_some_and(|errors| {
+            errors.iter().any(|(_, error)| {
+                said(error.code()) || error.details().and_then(within_script).is_some_and(said)
+            })
+        })
+}
+
+/// The first word of what a script failed with: before Redis 7 it stands within the text of
+/// another error.
+fn within_script(text: &str) -> Option<&str> {
+    let (_, failure) = text.strip_prefix("Error running script")?.split_once(": -")?;
+    failure.split(' ').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(line: &str) -> ::redis::RedisError {
+        let answer = ::redis::parse_redis_value(format!("-{line}\r\n").as_bytes());
+        answer.and_then(::redis::Value::extract_error).expect_err("it is an error")
+    }
+
+    #[test]
+    fn what_a_script_fails_with_is_known_in_every_version_of_redis() {
+        let seven = |said: &str| answered(&format!("{said} script: f1ff, on @user_script:211."));
+        let six = |said: &str| {
+            let place = "@user_script:211: @user_script: 211";
+            answered(&format!("ERR Error running script (call to f_1ff): {place}: -{said}"))
+        };
+        for script in [seven, six] {
+            let full = script("OOM command not allowed when used memory > 'maxmemory'.");
+            assert!(matches!(RedisError::of(full, Duration::ZERO), RedisError::Full(_)));
+            let read_only = script("READONLY You can't write against a read only replica.");
+            assert!(is_read_only(&read_only) && ends_connection(&read_only));
+            let wrong = script("WRONGTYPE Operation against a key holding the wrong kind of value");
+            assert!(!is_read_only(&wrong));
+            assert!(matches!(RedisError::of(wrong, Duration::ZERO), RedisError::Refused(_)));
+        }
+        let quoted = answered("ERR unknown command 'x', with args beginning with: -OOM");
+        assert!(matches!(RedisError::of(quoted, Duration::ZERO), RedisError::Refused(_)));
+    }
 }
