@@ -25,6 +25,9 @@ const CONFIG: &str = "redis.conf";
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(20);
 
+/// How long one who listens there may take to say that it is a Redis.
+const REPLY: Duration = Duration::from_secs(1);
+
 /// How often another port is tried; a server that takes no port does not take its options.
 const ATTEMPTS: usize = 10;
 
@@ -194,7 +197,7 @@ sentinel failover-timeout {name} 3000
     /// Whether it answers before it ends.
     async fn answers(&mut self) -> bool {
         let answered = async {
-            while !pong(self.port).await.unwrap_or(false) {
+            while !matches!(tokio::time::timeout(REPLY, pong(self.port)).await, Ok(Ok(true))) {
                 if self.child.try_wait().expect("it is our child").is_some() {
                     return false;
                 }
