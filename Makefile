@@ -10,8 +10,14 @@ BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
 
+# A program, and the package that it comes in if it is missing.
+debian-package = @command -v $(1) >/dev/null || { \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends $(2); \
+	}
+
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server s3-server lint fmt-check clippy doc deny demo conformance interop container bench help
+.PHONY: build test redis-server s3-server lint fmt-check clippy doc deny demo conformance interop container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -20,10 +26,7 @@ test: redis-server s3-server $(OIDC)/node_modules/.package-lock.json ## Run ever
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
-	@command -v redis-server >/dev/null || { \
-		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-		$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends redis-server; \
-	}
+	$(call debian-package,redis-server,redis-server)
 
 s3-server: $(S3_VENV)/requirements.txt ## Install the S3-compatible server (moto) that tests start
 
@@ -88,6 +91,13 @@ container: ## Build the image and run it as it would run elsewhere (as root; tak
 bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/requirements.txt ## Measure Larder beside its peers
 	cd $(BENCH) && CARGO_TARGET_DIR=$(BENCH_TARGET) cargo build --release --locked
 	taskset --cpu-list 1 $(BENCH_TARGET)/release/larder-bench --python $(abspath $(BENCH_VENV))/bin/python --plots $(BENCH) $(ARGS)
+	$(if $(ARGS),,$(MAKE) bench-store)
+
+bench-store: redis-server ripgrep ## Measure the store alone, by where resources lie
+	cargo bench --locked --bench store --bench redis --bench workflow
+
+ripgrep: ## Install ripgrep if it is missing: searches are measured against it
+	$(call debian-package,rg,ripgrep)
 
 $(BENCH)/peers/typescript/node_modules/.package-lock.json: $(BENCH)/peers/typescript/package.json $(BENCH)/peers/typescript/package-lock.json
 	cd $(BENCH)/peers/typescript && npm ci

@@ -6,25 +6,26 @@
 //! What is compared runs in turns, and medians are shown, so that whatever
 //! else the machine does meets both sides.
 //!
-//! What is aimed at, and what came of it on two cores, shared by the server,
-//! Redis and whatever else was being built meanwhile:
+//! What is aimed at, and what came of it on two virtual cores, which the server
+//! and Redis share:
 //!
 //! - **`put` and `get` at 0.8 of `SET` and `GET` from 1 MB on,** for content
-//!   that no compression makes less. `get`: 1.0 at 1 MB and 1.8 above, since
-//!   blocks are asked for ahead. `put` misses it: 0.4 at 1 MB, 0.3 to 0.6 at
-//!   10 MB, 0.5 to 0.8 at 100 MB. Before it goes out, a `put` reads content for
+//!   that no compression makes less. `get`: 0.9 at 1 MB and 1.7 above, since
+//!   blocks are asked for ahead. `put`: 0.8 at 100 MB, and misses it below: 0.4
+//!   at 1 MB, 0.5 at 10 MB. Before it goes out, a `put` reads content for
 //!   its SHA-256, its lines and UTF-8, and tries whether compression pays: the
 //!   column `local` is that work alone, a `put` into memory, which at 1 MB
 //!   takes longer than the whole `SET`. And Redis grows a string by a MiB at a
-//!   time, and may copy it then, where a `SET` says at once how long it is.
-//! - **Above 1 where compression pays.** `get` 0.8 at 1 MB and more than 1.3
-//!   above; `put` 0.3 to 0.8, as compressing costs more than a Redis on the
-//!   same machine saves. Compression is the store's own doing, in its blocks,
-//!   for every backend; over a network it is the network that it spares.
-//! - **Ten of 100 MB at once in less than 64 MB of memory:** 52 MB.
+//!   time, and may copy it then, where a `SET` says at once how long it is:
+//!   content in keys of a MiB each would spare that.
+//! - **Above 1 where compression pays.** `get` 0.7 at 1 MB and 1.5 above; `put`
+//!   1.0 at 100 MB and 0.3 to 0.6 below, as compressing costs more than a Redis
+//!   on the same machine saves. Compression is the store's own doing, in its
+//!   blocks, for every backend; over a network it is the network that it spares.
+//! - **Ten of 100 MB at once in less than 64 MB of memory:** 42 MB.
 //! - **1,000,000 resources at most 1.5 times as dear as 1,000:** creating 0.9,
 //!   listing 1.1.
-//! - **Replay of 10,000 events at half the speed of `XRANGE`:** 0.8.
+//! - **Replay of 10,000 events at half the speed of `XRANGE`:** 0.7.
 //! - **10,000 idle sessions in less than 1 MB of the server's memory:** none to
 //!   be seen, or half a MB.
 
