@@ -3,6 +3,7 @@
 
 mod failover;
 mod failure;
+mod places;
 mod random;
 mod resources;
 mod signals;

@@ -21,7 +21,8 @@ async fn served<const N: usize>(redis: &RedisServer) -> [(Child, String); N] {
     served.try_into().ok().unwrap()
 }
 
-async fn session(url: &str) -> Legacy {
+/// A session with whatever answers there.
+pub(super) async fn session(url: &str) -> Legacy {
     Legacy::begin(url, &Legacy::initialize("2025-11-25")).await
 }
 
