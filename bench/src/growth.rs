@@ -57,7 +57,7 @@ async fn connections(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error
         // Those that say nothing: eight others do the calls at each size.
         while idle.len() < size {
             let mut connection = Connection::open(contenders[0].peer.address).await?;
-            let request = contenders[0].work.request(None);
+            let request = contenders[0].work.request(None, 1);
             connection.exchange(&request, |_| {}).await?;
             idle.push(connection);
         }

@@ -59,8 +59,8 @@ impl Work {
         }
     }
 
-    /// A request, in that session if there is one.
-    pub fn request(&self, session: Option<&str>) -> Prepared {
+    /// A request of that id, in that session if there is one.
+    pub fn request(&self, session: Option<&str>, id: usize) -> Prepared {
         let mut params = self.params.clone();
         let mut headers = Vec::new();
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
@@ -82,7 +82,7 @@ impl Work {
                 headers.extend(session.map(|session| ("mcp-session-id", session)));
             }
         }
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": self.method, "params": params });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": self.method, "params": params });
         Prepared::post(&body.to_string(), &headers)
     }
 
@@ -101,7 +101,7 @@ impl Work {
             ..self.clone()
         };
         let mut connection = Connection::open(address).await?;
-        let (head, _) = connection.exchange(&initialize.request(None), |_| {}).await?;
+        let (head, _) = connection.exchange(&initialize.request(None, 1), |_| {}).await?;
         let session = head
             .session
             .clone()
@@ -125,36 +125,40 @@ impl Work {
         connections: usize,
         time: Duration,
     ) -> io::Result<f64> {
-        let requests = match self.speech {
+        let sessions = match self.speech {
             Speech::Sessions(many) => {
-                let sessions = try_join_all((0..many).map(|_| self.session(address))).await?;
-                sessions.iter().map(|session| self.request(Some(session))).collect()
+                try_join_all((0..many).map(|_| self.session(address))).await?
             }
-            _ => vec![self.request(None)],
+            _ => Vec::new(),
         };
         let mut open = Vec::with_capacity(connections);
         for at in 0..connections {
+            // In a session that others use as well, ids tell requests apart.
+            let requests = match sessions.len() {
+                0 => vec![self.request(None, 1)],
+                many => (at % many..many)
+                    .step_by(connections)
+                    .map(|session| self.request(Some(&sessions[session]), at + 1))
+                    .collect(),
+            };
             let mut connection = Connection::open(address).await?;
             // The first answer is looked at closely, and not counted.
-            self.check(&mut connection, &requests[at % requests.len()]).await?;
-            open.push(connection);
+            self.check(&mut connection, &requests[0]).await?;
+            open.push((connection, requests));
         }
         let begun = Instant::now();
         let end = begun + time;
-        let counts = try_join_all(open.into_iter().enumerate().map(|(at, mut connection)| {
-            let requests = &requests;
-            async move {
-                let mut count = 0_usize;
-                while Instant::now() < end {
-                    let request = &requests[(at + count) % requests.len()];
-                    let (head, length) = connection.exchange(request, |_| {}).await?;
-                    if head.status != 200 || length < self.at_least {
-                        return Err(io::Error::other(format!("{head:?} with {length} bytes")));
-                    }
-                    count += 1;
+        let counts = try_join_all(open.into_iter().map(|(mut connection, requests)| async move {
+            let mut count = 0_usize;
+            while Instant::now() < end {
+                let request = &requests[count % requests.len()];
+                let (head, length) = connection.exchange(request, |_| {}).await?;
+                if head.status != 200 || length < self.at_least {
+                    return Err(io::Error::other(format!("{head:?} with {length} bytes")));
                 }
-                Ok(count)
+                count += 1;
             }
+            Ok(count)
         }))
         .await?;
         #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::serve::ListenerExt;
 use larder_bench::large;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -55,5 +56,11 @@ async fn main() -> std::io::Result<()> {
     let service =
         StreamableHttpService::new(|| Ok(Peer), Arc::new(LocalSessionManager::default()), config);
     let listener = larder_bench::listen("rmcp").await?;
+    // Its streams come in small pieces, each of which would wait for the one before.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            eprintln!("{error}");
+        }
+    });
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await
 }
