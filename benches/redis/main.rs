@@ -29,6 +29,8 @@
 //! - **10,000 idle sessions in less than 1 MB of the server's memory:** none to
 //!   be seen, or half a MB.
 
+#[path = "../measure/mod.rs"]
+mod measure;
 #[path = "../../src/redis/testing.rs"]
 mod redis_server;
 
@@ -40,15 +42,14 @@ mod throughput;
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use larder::{
     clock::SystemClock,
     random::Random,
     redis::{Redis, RedisSettings, layout::Layout},
     store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits},
 };
+use measure::{median, noise, seconds};
 use redis_server::RedisServer;
-use tokio::time::Instant;
 
 const MIB: usize = 1 << 20;
 
@@ -98,30 +99,6 @@ async fn raw(server: &RedisServer) -> ::redis::aio::MultiplexedConnection {
 
 fn uri(n: usize) -> ResourceUri {
     ResourceUri::parse(&format!("bench://{n:08}")).expect("it is a URI")
-}
-
-/// Bytes that no compression makes less.
-fn noise(len: usize) -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let words = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.flatten().take(len).collect()
-}
-
-/// Seconds that it takes.
-async fn seconds(work: impl Future<Output = ()>) -> f64 {
-    let begin = Instant::now();
-    work.await;
-    begin.elapsed().as_secs_f64()
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// A field of `/proc/PID/status`, in kB.

@@ -16,7 +16,7 @@ pub(crate) async fn measure() {
     let server = RedisServer::start().await;
     let (store, owner) = (store_on(&server).await, Owner::new("bench"));
     // More than a block, or compression would find it again.
-    let (noise, piece) = (noise(MIB), 64 * 1024);
+    let (noise, piece) = (Bytes::from(noise(MIB)), 64 * 1024);
     let pieces: Vec<Bytes> =
         (0..MIB / piece).map(|n| noise.slice(n * piece..(n + 1) * piece)).collect();
     std::fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");

@@ -19,7 +19,7 @@ pub(crate) async fn measure() {
         ("10 MB", 10 * MIB, 41),
         ("100 MB", 100 * MIB, 7),
     ] {
-        for (kind, bytes) in [("noise", noise(len)), ("log", log(len))] {
+        for (kind, bytes) in [("noise", noise(len).into()), ("log", log(len))] {
             let [set, put, local, get, read] = compare(&bytes, rounds).await;
             #[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
             let rate = |seconds: f64| len as f64 / seconds / 1e6;

@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 #![allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
 
+#[path = "../measure/mod.rs"]
+mod measure;
 #[path = "../../src/redis/testing.rs"]
 mod redis_server;
 
@@ -16,7 +18,7 @@ mod search;
 mod spill;
 mod windows;
 
-use std::{fmt::Write, time::Instant};
+use std::fmt::Write;
 
 use axum::{
     Router,
@@ -31,6 +33,7 @@ use larder::{
     store::{Content, Details, ResourceUri},
     tools::{self, ToolOptions},
 };
+use measure::{median, noise, seconds};
 use redis_server::RedisServer;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -149,27 +152,4 @@ fn log(bytes: usize) -> String {
         n += 1;
     }
     log
-}
-
-/// Bytes that no compression makes less.
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let words = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.flatten().take(len).collect()
-}
-
-async fn seconds(work: impl Future) -> f64 {
-    let begin = Instant::now();
-    work.await;
-    begin.elapsed().as_secs_f64()
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
