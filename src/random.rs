@@ -49,7 +49,7 @@ impl Random {
     }
 }
 
-/// What `{bits:032x}` gives, in a tenth of the time.
+/// What `{bits:032x}` gives; made for each request, so without what formatting takes.
 fn hex(bits: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 32];

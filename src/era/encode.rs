@@ -88,13 +88,8 @@ impl Dress {
         if self.era != Era::Modern {
             return String::new();
         }
-        let mut meta = None;
-        self.meta(&mut meta);
         let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
-        format!(
-            r#""resultType":"complete","ttlMs":{ttl},"cacheScope":{scope},"_meta":{},"#,
-            json!(meta)
-        )
+        format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete)
     }
 
     fn result_type(&self) -> Option<ResultType> {
