@@ -13,75 +13,87 @@ use tracing_subscriber::{
 pub(super) struct Fields;
 
 impl<'writer> FormatFields<'writer> for Fields {
-    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
-        let mut line = Line { writer, first: true, written: Ok(()) };
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut line = Line { text: String::with_capacity(USUAL), written: Ok(()) };
         fields.record(&mut line);
-        line.written
+        line.written?;
+        // At once, because what a span's fields are kept in grows with each write.
+        writer.write_str(&line.text)
     }
 }
 
-struct Line<'writer> {
-    writer: Writer<'writer>,
-    first: bool,
+/// Bytes that the fields of a span seldom exceed.
+const USUAL: usize = 128;
+
+struct Line {
+    text: String,
     written: fmt::Result,
 }
 
-impl Line<'_> {
-    fn field(&mut self, field: &Field, write: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
+impl Line {
+    fn field(&mut self, field: &Field, write: impl FnOnce(&mut String) -> fmt::Result) {
         let name = field.name();
         if self.written.is_err() || name.starts_with("otel.") || name.starts_with("log.") {
             return;
         }
-        self.written = self.begin(name).and_then(|()| write(&mut self.writer));
-    }
-
-    fn begin(&mut self, name: &str) -> fmt::Result {
-        if !std::mem::take(&mut self.first) {
-            self.writer.write_char(' ')?;
+        if !self.text.is_empty() {
+            self.text.push(' ');
         }
-        if name == "message" {
-            return Ok(());
+        if name != "message" {
+            // `type` cannot be a field's name by itself.
+            self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
+            self.text.push('=');
         }
-        // `type` cannot be a field's name by itself.
-        self.writer.write_str(name.strip_prefix("r#").unwrap_or(name))?;
-        self.writer.write_char('=')
+        self.written = write(&mut self.text);
     }
 }
 
-impl Visit for Line<'_> {
+impl Visit for Line {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             return self.record_debug(field, &format_args!("{value}"));
         }
-        let is_plain = value.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\');
-        self.field(field, |writer| {
-            if !is_plain {
-                return write!(writer, "{value:?}");
+        self.field(field, |text| {
+            if !is_plain(value) {
+                return write!(text, "{value:?}");
             }
-            writer.write_char('"')?;
-            writer.write_str(value)?;
-            writer.write_char('"')
+            text.push('"');
+            text.push_str(value);
+            text.push('"');
+            Ok(())
         });
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.field(field, |writer| write!(OneLine(writer), "{value:?}"));
+        self.field(field, |text| write!(OneLine(text), "{value:?}"));
     }
 }
 
-/// Escapes what could end the line, or change how a terminal shows it.
-struct OneLine<'a, 'writer>(&'a mut Writer<'writer>);
+/// Whether it can stand between quotes as it is. Looks at all of it, several
+/// bytes at once, rather than stop at the first that cannot.
+fn is_plain(value: &str) -> bool {
+    let can = |b| matches!(b, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+    value.bytes().fold(true, |all, b| all & can(b))
+}
 
-impl Write for OneLine<'_, '_> {
+/// Escapes what could end the line, or change how a terminal shows it.
+struct OneLine<'a>(&'a mut String);
+
+impl Write for OneLine<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some(at) = rest.find(char::is_control) {
-            self.0.write_str(&rest[..at])?;
+            self.0.push_str(&rest[..at]);
             let mut after = rest[at..].chars();
-            after.next().into_iter().try_for_each(|c| write!(self.0, "{}", c.escape_debug()))?;
+            self.0.extend(after.next().into_iter().flat_map(char::escape_debug));
             rest = after.as_str();
         }
-        self.0.write_str(rest)
+        self.0.push_str(rest);
+        Ok(())
     }
 }
 

@@ -8,9 +8,10 @@ mod traces;
 
 use std::sync::OnceLock;
 
+use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::Targets, layer::SubscriberExt, reload,
-    util::SubscriberInitExt,
+    EnvFilter, Layer, Registry, filter::Targets, layer::SubscriberExt, registry::LookupSpan,
+    reload, util::SubscriberInitExt,
 };
 
 pub use self::{
@@ -44,30 +45,42 @@ impl Default for Options {
 pub fn init(options: &Options) {
     let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter(&options.level));
     let (level, handle) = reload::Layer::new(level);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let lines = if options.json {
-        lines.json().flatten_event(true).with_filter(level).boxed()
-    } else {
-        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        lines.fmt_fields(fields::Fields).with_ansi(is_terminal).with_filter(level).boxed()
-    };
     let tracer = options.traces.as_ref().map(Traces::tracer).transpose();
     let (tracer, problem) = match tracer {
         Ok(tracer) => (tracer, None),
         Err(problem) => (None, Some(problem)),
     };
-    let traces = tracer.map(|tracer| {
-        // What we say of calls, not what libraries say of connections.
-        let calls = Targets::new().with_target("larder", tracing::Level::INFO);
-        tracing_opentelemetry::layer().with_tracer(tracer).with_filter(calls)
-    });
+    let begun = match tracer {
+        // A filter of all costs each span less than one of each layer.
+        None => tracing_subscriber::registry().with(level).with(lines(options.json)).try_init(),
+        Some(tracer) => {
+            // What we say of calls, not what libraries say of connections.
+            let calls = Targets::new().with_target("larder", tracing::Level::INFO);
+            let traces = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(calls);
+            let lines = lines(options.json).with_filter(level);
+            tracing_subscriber::registry().with(lines).with(traces).try_init()
+        }
+    };
     // Somebody else's subscriber stays.
-    if tracing_subscriber::registry().with(lines).with(traces).try_init().is_ok() {
+    if begun.is_ok() {
         let _ = LEVEL.set(handle);
     }
     if let Some(problem) = problem {
         tracing::error!(problem, "traces.endpoint: traces cannot be sent");
     }
+}
+
+/// What writes the log.
+fn lines<S>(json: bool) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    if json {
+        return lines.json().flatten_event(true).boxed();
+    }
+    let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    lines.fmt_fields(fields::Fields).with_ansi(is_terminal).boxed()
 }
 
 /// Logs that from now on, unless `RUST_LOG` says something else.
