@@ -152,7 +152,7 @@ impl Dispatcher {
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
         let owner = call.identity.owner().clone();
-        let scope = Scope {
+        let scope = Arc::new(Scope {
             request_id,
             identity: call.identity,
             client: call.client,
@@ -167,7 +167,7 @@ impl Dispatcher {
             read_bytes: self.limits.load().read_bytes,
             outbox,
             cancellation: cancellation.clone(),
-        };
+        });
         let this = Arc::clone(self);
         let (method, params) = (call.method, call.params);
         let asking = call.asking;
@@ -203,7 +203,7 @@ impl Dispatcher {
         &'a self,
         method: Method,
         params: &'a Params,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> BoxFuture<'a, Result<Reply, Fault>> {
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
@@ -228,7 +228,7 @@ impl Dispatcher {
         }
     }
 
-    async fn list_tools(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    async fn list_tools(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
@@ -238,7 +238,7 @@ impl Dispatcher {
         Ok(Reply::Tools(result, self.listed(self.registry.tools_by_hand())))
     }
 
-    async fn list_templates(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    async fn list_templates(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let page = self.registry.templates_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -250,7 +250,7 @@ impl Dispatcher {
         if by_hand { CacheHint::OWN } else { self.definition() }
     }
 
-    async fn call_tool(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let name = params.required_text(Member::Name)?;
         let arguments = match params.member(Member::Arguments) {
             None => None,

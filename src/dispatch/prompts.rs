@@ -1,6 +1,6 @@
 //! `prompts/list`, `prompts/get` and `completion/complete`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rmcp::model::{CompleteResult, JsonObject, ListPromptsResult, Reference};
 use serde::Deserialize;
@@ -12,7 +12,11 @@ use crate::{
 };
 
 impl Dispatcher {
-    pub(super) async fn list_prompts(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn list_prompts(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         if !self.registry.has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
@@ -22,13 +26,21 @@ impl Dispatcher {
         Ok(Reply::Prompts(result, self.listed(self.registry.prompts_by_hand())))
     }
 
-    pub(super) async fn get_prompt(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn get_prompt(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         let name = params.required_text(Member::Name)?;
         let arguments: JsonObject = params.read(Member::Arguments)?.unwrap_or_default();
         Ok(Reply::GetPrompt(self.registry.get_prompt(&name, arguments, scope).await?))
     }
 
-    pub(super) async fn complete(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn complete(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         #[derive(Deserialize)]
         struct Argument {
             name: String,

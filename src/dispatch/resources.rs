@@ -1,6 +1,8 @@
 //! `resources/list` and `resources/read`: dynamic resources first, then those
 //! of the server's definition.
 
+use std::sync::Arc;
+
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
 use serde_json::json;
@@ -20,7 +22,7 @@ impl Dispatcher {
     pub(super) async fn list_resources(
         &self,
         params: &Params,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Reply, Fault> {
         let identity = scope.identity.clone();
         let owner = identity.owner();
@@ -76,7 +78,7 @@ impl Dispatcher {
     pub(super) async fn read_resource(
         &self,
         params: &Params,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Reply, Fault> {
         let text = params.required_text(Member::Uri)?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;

@@ -26,19 +26,31 @@ struct TaskParams {
 }
 
 impl Dispatcher {
-    pub(super) async fn get_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn get_task(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
         let task = self.tasks.get(scope.identity.owner(), &task_id).await?;
         Ok(Reply::Task(task.ok_or_else(|| unknown(&task_id))?))
     }
 
-    pub(super) async fn update_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn update_task(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         let TaskParams { task_id, input_responses } = task_params(params, &scope.client)?;
         let known = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await?;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
     }
 
-    pub(super) async fn cancel_task(&self, params: &Params, scope: Scope) -> Result<Reply, Fault> {
+    pub(super) async fn cancel_task(
+        &self,
+        params: &Params,
+        scope: Arc<Scope>,
+    ) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
         let known = self.tasks.cancel(scope.identity.owner(), &task_id).await?;
         if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }

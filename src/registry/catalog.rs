@@ -226,7 +226,7 @@ impl Registry {
         &self,
         name: &str,
         arguments: Option<Value>,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<model::CallToolResult, Fault> {
         if self.definition.by_hand.tools.is_there() {
             return self.definition.by_hand.tools.call(name, arguments, scope).await;
@@ -246,7 +246,7 @@ impl Registry {
         &self,
         name: &str,
         arguments: model::JsonObject,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<model::GetPromptResult, Fault> {
         if self.definition.by_hand.prompts.is_there() {
             return self.definition.by_hand.prompts.get(name, arguments, scope).await;
@@ -267,7 +267,7 @@ impl Registry {
         reference: &model::Reference,
         argument: &str,
         completing: Completing,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<model::CompletionInfo, Fault> {
         let no_argument =
             |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
@@ -318,7 +318,7 @@ impl Registry {
     pub async fn read(
         &self,
         uri: &str,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Option<Result<(Content, Option<String>), Fault>> {
         let catalog = self.catalog();
         if let Err(refused) = self.admit(&scope.identity, || self.uri_needs(uri)) {

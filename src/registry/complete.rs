@@ -81,7 +81,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
 }
 
 type RegisteredSuggest =
-    Box<dyn Fn(Scope, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+    Box<dyn Fn(Arc<Scope>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 /// Completers with their state.
 pub(super) struct Registered {
@@ -101,7 +101,7 @@ impl Registered {
         &self,
         argument: &str,
         completing: Completing,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Option<Vec<String>>, Fault> {
         let Some(suggest) = self.by_argument.get(argument) else { return Ok(None) };
         let request_id = Arc::clone(&scope.request_id);

@@ -60,7 +60,7 @@ pub struct Context<S = ()> {
 }
 
 struct Running {
-    scope: Scope,
+    scope: Arc<Scope>,
     /// The last progress told; it must rise (2026-07-28, patterns: Progress).
     progress: Mutex<f64>,
 }
@@ -72,7 +72,7 @@ impl<S> Clone for Context<S> {
 }
 
 impl<S> Context<S> {
-    pub(super) fn new(scope: Scope, state: Arc<S>) -> Self {
+    pub(super) fn new(scope: Arc<Scope>, state: Arc<S>) -> Self {
         let progress = Mutex::new(f64::NEG_INFINITY);
         Self { call: Arc::new(Running { scope, progress }), state }
     }
@@ -170,7 +170,7 @@ impl<S> Context<S> {
         &self.state
     }
 
-    pub(super) fn scope(&self) -> &Scope {
+    pub(super) fn scope(&self) -> &Arc<Scope> {
         &self.call.scope
     }
 

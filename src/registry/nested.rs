@@ -24,12 +24,12 @@ impl<S> Context<S> {
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
         let control = Arc::new(self.scope().control.nested()?);
         let asking = Asking::No("A step of another call cannot ask the client.");
-        let scope = Scope {
+        let scope = Arc::new(Scope {
             progress_token: None,
             asking: asking.clone(),
             control: Arc::clone(&control),
-            ..self.scope().clone()
-        };
+            ..Scope::clone(self.scope())
+        });
         // On the heap, since calls may lie within each other.
         let mut call = Box::pin(self.registry().call_tool(name, Some(arguments), scope));
         match control.run(&asking, call.as_mut()).await? {

@@ -156,14 +156,14 @@ pub(super) struct Body {
     pub(super) completers: super::complete::Registered,
     /// Missing only in a definition that does not build.
     validator: Option<Validator>,
-    run: Box<dyn Fn(Scope, Value) -> Begun + Send + Sync>,
+    run: Box<dyn Fn(Arc<Scope>, Value) -> Begun + Send + Sync>,
 }
 
 impl Registered {
     pub(super) async fn get(
         &self,
         arguments: JsonObject,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<GetPromptResult, Fault> {
         let (name, body) = (&self.listed.name, &self.body);
         let mut arguments = Value::Object(arguments);

@@ -142,7 +142,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
 pub(super) type Registered = Item<model::Resource, Body>;
 
 pub(super) struct Body {
-    read: Box<dyn Fn(Scope) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+    read: Box<dyn Fn(Arc<Scope>) -> BoxFuture<'static, ReadResult> + Send + Sync>,
     stat: Option<Stat>,
 }
 
@@ -151,7 +151,7 @@ impl Registered {
     pub(super) async fn read(
         &self,
         uri: &str,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<(Content, Option<String>), Fault> {
         let content = guarded(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
         let given = content.given_mime_type().map(str::to_owned);

@@ -170,7 +170,7 @@ pub(super) type Registered = Item<model::ResourceTemplate, Body>;
 pub(super) struct Body {
     pub(super) template: UriTemplate,
     pub(super) completers: super::complete::Registered,
-    read: Box<dyn Fn(Scope, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+    read: Box<dyn Fn(Arc<Scope>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
 }
 
 impl Registered {
@@ -178,7 +178,7 @@ impl Registered {
         &self,
         uri: &str,
         variables: Variables,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<(Content, Option<String>), Fault> {
         let content = resource::guarded(uri, &scope.request_id.clone(), || {
             (self.body.read)(scope, variables)

@@ -176,11 +176,11 @@ pub(super) struct Body {
     pub(super) spill: Spill,
     /// The output schema, for where results may be put by.
     pub(super) admits_spilled: Option<Arc<JsonObject>>,
-    run: Box<dyn Fn(Scope, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
+    run: Box<dyn Fn(Arc<Scope>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
 }
 
 impl Registered {
-    pub(super) async fn call(&self, arguments: Option<Value>, scope: Scope) -> CallToolResult {
+    pub(super) async fn call(&self, arguments: Option<Value>, scope: Arc<Scope>) -> CallToolResult {
         let (name, body) = (&self.listed.name, &self.body);
         let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
         if let Some(validator) = &body.validator

@@ -15,7 +15,7 @@ type Suggesting = BoxFuture<'static, Result<Vec<String>, Fault>>;
 
 /// A handler that suggests values.
 pub(in crate::registry) struct Complete(
-    Box<dyn Fn(Scope, Reference, String, Completing) -> Suggesting + Send + Sync>,
+    Box<dyn Fn(Arc<Scope>, Reference, String, Completing) -> Suggesting + Send + Sync>,
 );
 
 impl<S: Send + Sync + 'static> Builder<S> {
@@ -44,7 +44,7 @@ impl Complete {
         reference: &Reference,
         argument: &str,
         completing: Completing,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Vec<String>, Fault> {
         let request_id = Arc::clone(&scope.request_id);
         let run = || (self.0)(scope, reference.clone(), argument.to_owned(), completing);

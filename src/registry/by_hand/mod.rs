@@ -33,7 +33,8 @@ impl ByHand {
 }
 
 /// Makes a list.
-type Listing<L> = Box<dyn Fn(Scope) -> BoxFuture<'static, Result<Vec<L>, Fault>> + Send + Sync>;
+type Listing<L> =
+    Box<dyn Fn(Arc<Scope>) -> BoxFuture<'static, Result<Vec<L>, Fault>> + Send + Sync>;
 
 fn listing<S, F, Fut, L>(state: &Arc<S>, list: F) -> Listing<L>
 where
@@ -46,7 +47,11 @@ where
 }
 
 /// What the handler lists; nothing where there is none.
-async fn listed<L>(list: Option<&Listing<L>>, method: &str, scope: Scope) -> Result<Vec<L>, Fault> {
+async fn listed<L>(
+    list: Option<&Listing<L>>,
+    method: &str,
+    scope: Arc<Scope>,
+) -> Result<Vec<L>, Fault> {
     match list {
         Some(list) => guarded(method, &scope.request_id.clone(), || list(scope)).await,
         None => Ok(Vec::new()),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 type Getting = BoxFuture<'static, Result<GetPromptResult, Fault>>;
-type Get = Box<dyn Fn(Scope, String, JsonObject) -> Getting + Send + Sync>;
+type Get = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> Getting + Send + Sync>;
 
 /// Handlers in the place of registered prompts.
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl Prompts {
         &self,
         cursor: Option<&str>,
         size: usize,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<PageOf<model::Prompt>, Fault> {
         let prompts = listed(self.list.as_ref(), "prompts/list", scope).await?;
         paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, size)
@@ -98,7 +98,7 @@ impl Prompts {
         &self,
         name: &str,
         arguments: JsonObject,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<GetPromptResult, Fault> {
         let prompts = listed(self.list.as_ref(), "prompts/list", scope.clone()).await?;
         let prompt = prompts.into_iter().find(|prompt| prompt.name == name);

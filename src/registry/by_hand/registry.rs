@@ -1,5 +1,7 @@
 //! What there is for a caller, whether registered or listed by hand.
 
+use std::sync::Arc;
+
 use rmcp::model;
 
 use crate::{
@@ -45,7 +47,7 @@ impl Registry {
     pub async fn tools_of(
         &self,
         cursor: Option<&str>,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<PageOf<model::Tool>, Fault> {
         if self.tools_by_hand() {
             return self.definition.by_hand.tools.page(cursor, self.page_size(), scope).await;
@@ -60,7 +62,7 @@ impl Registry {
     pub async fn prompts_of(
         &self,
         cursor: Option<&str>,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<PageOf<model::Prompt>, Fault> {
         if self.prompts_by_hand() {
             return self.definition.by_hand.prompts.page(cursor, self.page_size(), scope).await;
@@ -75,7 +77,7 @@ impl Registry {
     pub async fn templates_of(
         &self,
         cursor: Option<&str>,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<PageOf<model::ResourceTemplate>, Fault> {
         if self.has_resources_by_hand() {
             let templates = self.templates_by_hand(scope).await?;
@@ -89,7 +91,10 @@ impl Registry {
     ///
     /// # Errors
     /// What the handler says.
-    pub async fn resources_by_hand(&self, scope: Scope) -> Result<Vec<model::Resource>, Fault> {
+    pub async fn resources_by_hand(
+        &self,
+        scope: Arc<Scope>,
+    ) -> Result<Vec<model::Resource>, Fault> {
         self.definition.by_hand.resources.list(scope).await
     }
 
@@ -99,7 +104,7 @@ impl Registry {
     /// What the handler says.
     pub async fn templates_by_hand(
         &self,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Vec<model::ResourceTemplate>, Fault> {
         self.definition.by_hand.resources.templates(scope).await
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 type Reading = BoxFuture<'static, Result<Content, ResourceError>>;
-type Read = Box<dyn Fn(Scope, String) -> Reading + Send + Sync>;
+type Read = Box<dyn Fn(Arc<Scope>, String) -> Reading + Send + Sync>;
 
 /// Handlers beside registered resources and templates.
 #[derive(Default)]
@@ -120,14 +120,14 @@ impl Resources {
 
     pub(in crate::registry) async fn list(
         &self,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Vec<model::Resource>, Fault> {
         listed(self.list.as_ref(), "resources/list", scope).await
     }
 
     pub(in crate::registry) async fn templates(
         &self,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<Vec<model::ResourceTemplate>, Fault> {
         listed(self.templates.as_ref(), "resources/templates/list", scope).await
     }
@@ -136,7 +136,7 @@ impl Resources {
     pub(in crate::registry) async fn read(
         &self,
         uri: &str,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Option<Result<(Content, Option<String>), Fault>> {
         let read = self.read.as_ref()?;
         let request_id = Arc::clone(&scope.request_id);

@@ -16,7 +16,7 @@ use crate::{
 };
 
 type Calling = BoxFuture<'static, Result<CallToolResult, Fault>>;
-type Call = Box<dyn Fn(Scope, String, JsonObject) -> Calling + Send + Sync>;
+type Call = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> Calling + Send + Sync>;
 
 /// Handlers in the place of registered tools.
 #[derive(Default)]
@@ -99,13 +99,13 @@ impl Tools {
         &self,
         cursor: Option<&str>,
         size: usize,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<PageOf<model::Tool>, Fault> {
         let tools = self.listed(scope).await?;
         paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, size)
     }
 
-    async fn listed(&self, scope: Scope) -> Result<Vec<model::Tool>, Fault> {
+    async fn listed(&self, scope: Arc<Scope>) -> Result<Vec<model::Tool>, Fault> {
         let tools = listed(self.list.as_ref(), "tools/list", scope).await?;
         if let Some(tool) = tools.iter().find(|tool| !is_name(&tool.name)) {
             tracing::error!(tool = %tool.name, "a tool is listed under a name that is none");
@@ -118,7 +118,7 @@ impl Tools {
         &self,
         name: &str,
         arguments: Option<Value>,
-        scope: Scope,
+        scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
         let tools = self.listed(scope.clone()).await?;
         let tool = tools.into_iter().find(|tool| tool.name == name);

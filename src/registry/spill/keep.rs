@@ -54,7 +54,7 @@ pub(super) async fn keep(
             Err(error) => {
                 for Kept { entry, .. } in kept {
                     // What cannot be removed either expires by itself.
-                    let _ = to.store.delete(to.identity.owner(), &entry.uri).await;
+                    let _ = to.scope.store.delete(to.scope.identity.owner(), &entry.uri).await;
                 }
                 return Err(Refused::Store(error));
             }
@@ -97,13 +97,13 @@ async fn one(
         name: Some(name),
         description: preview.facts.first().cloned(),
         mime_type: Some(mime_type),
-        session: to.session.clone(),
+        session: to.scope.session.clone(),
         ..Details::default()
     };
     let pieces = stream::iter(pieces.into_iter().map(Ok));
     let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
-    let uri = ResourceUri::of_result(tool, &to.random.id())?;
-    let entry = to.store.create(to.identity.owner(), uri, content, details).await?;
+    let uri = ResourceUri::of_result(tool, &to.scope.random.id())?;
+    let entry = to.scope.store.create(to.scope.identity.owner(), uri, content, details).await?;
     Ok(Kept { entry, preview })
 }
 

@@ -26,23 +26,15 @@ use keep::Kept;
 use parts::Parts;
 
 use super::{IntoToolResult, Registry, Scope, ToolError};
-use crate::{
-    auth::{Grant, Identity},
-    random::Random,
-    store::Store,
-};
+use crate::auth::Grant;
 
 /// The tool that reads what was put by. Where a caller has no such tool, a
 /// model could not come at it, so nothing is put by of its own accord.
 const READING: &str = "read_resource";
 
-/// Where a call's result goes if it is too large; taken before the call has
-/// used up its scope.
+/// Where a call's result goes if it is too large.
 pub struct Spilling {
-    store: Store,
-    identity: Identity,
-    session: Option<Arc<str>>,
-    random: Random,
+    scope: Arc<Scope>,
     /// How much text one answer may have.
     output_bytes: usize,
     /// How much of pictures and sounds, as they are sent.
@@ -53,13 +45,10 @@ pub struct Spilling {
 
 impl Spilling {
     /// For a call of that scope.
-    pub fn of(scope: &Scope) -> Self {
+    pub fn of(scope: &Arc<Scope>) -> Self {
         let registry = &scope.registry;
         Self {
-            store: scope.store.clone(),
-            identity: scope.identity.clone(),
-            session: scope.session.clone(),
-            random: scope.random.clone(),
+            scope: Arc::clone(scope),
             output_bytes: registry.output_bytes(&scope.client),
             media_bytes: registry.output.load().media_bytes,
             unread: false,
@@ -88,7 +77,7 @@ impl Registry {
             Spill::Never => false,
             Spill::Auto => {
                 parts::is_over(&result, to.output_bytes, to.media_bytes)
-                    && (to.unread || self.offers(to.identity.grant(), READING))
+                    && (to.unread || self.offers(to.scope.identity.grant(), READING))
             }
             Spill::Always => true,
         };
@@ -115,7 +104,7 @@ impl Registry {
         let structured = parts.structured;
         match keep::keep(tool, parts.large, to).await {
             Ok(kept) => {
-                let offers = |tool| self.offers(to.identity.grant(), tool);
+                let offers = |tool| self.offers(to.scope.identity.grant(), tool);
                 let said = answer::Answer {
                     tool,
                     reads: offers(READING),
