@@ -3,7 +3,6 @@
 use std::{cell::RefCell, sync::Arc};
 
 use rmcp::model::{ClientCapabilities, Implementation};
-use serde_json::value::RawValue;
 
 /// Who the client says it is and what it can do: from `initialize` in the
 /// legacy era, from each request in the modern one. Never verified.
@@ -25,19 +24,19 @@ impl ClientFacts {
     /// Reads both. Modern clients say the same with each request: so what was
     /// read last is at hand.
     pub(super) fn read(
-        info: Option<&RawValue>,
-        capabilities: Option<&RawValue>,
+        info: Option<&[u8]>,
+        capabilities: Option<&[u8]>,
     ) -> serde_json::Result<Arc<Self>> {
-        let said = [info, capabilities].map(|said| said.map_or("", RawValue::get));
+        let said = [info, capabilities].map(Option::unwrap_or_default);
         RECENT.with_borrow_mut(|recent| {
             if let Some(known) =
                 recent.iter().find(|known| *known.said[0] == *said[0] && *known.said[1] == *said[1])
             {
                 return Ok(Arc::clone(&known.facts));
             }
-            let info = info.map(|info| serde_json::from_str(info.get())).transpose()?;
-            let read = |said: &RawValue| serde_json::from_str(said.get());
-            let capabilities = capabilities.map(read).transpose()?.unwrap_or_default();
+            let info = info.map(serde_json::from_slice).transpose()?;
+            let capabilities = capabilities.map(serde_json::from_slice).transpose()?;
+            let capabilities = capabilities.unwrap_or_default();
             let facts = Arc::new(Self { info, capabilities });
             if said.iter().map(|said| said.len()).sum::<usize>() <= MOST_BYTES {
                 recent.truncate(MOST - 1);
@@ -55,7 +54,7 @@ const MOST: usize = 8;
 const MOST_BYTES: usize = 4 << 10;
 
 struct Known {
-    said: [Box<str>; 2],
+    said: [Box<[u8]>; 2],
     facts: Arc<ClientFacts>,
 }
 
@@ -70,8 +69,7 @@ mod tests {
     use super::*;
 
     fn read(info: &str, capabilities: &str) -> serde_json::Result<Arc<ClientFacts>> {
-        let raw = |json: &str| RawValue::from_string(json.into()).unwrap();
-        ClientFacts::read(Some(&raw(info)), Some(&raw(capabilities)))
+        ClientFacts::read(Some(info.as_bytes()), Some(capabilities.as_bytes()))
     }
 
     #[test]

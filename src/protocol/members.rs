@@ -3,8 +3,27 @@
 
 use std::{borrow::Cow, ops::ControlFlow};
 
+/// Begin and end of the values of those members, where they are there.
+///
+/// # Errors
+/// The name of one that is there twice: who reads the first would be told
+/// something else than who reads the last.
+pub(super) fn find<const N: usize>(
+    object: &[u8],
+    names: &[&'static str; N],
+) -> Result<[Option<(usize, usize)>; N], &'static str> {
+    let mut found = [None; N];
+    for (name, value) in of(object) {
+        let Some(n) = names.iter().position(|wanted| *name == *wanted.as_bytes()) else { continue };
+        if found[n].replace(value).is_some() {
+            return Err(names[n]);
+        }
+    }
+    Ok(found)
+}
+
 /// Name, and begin and end of the value, of each member.
-pub(super) fn of(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, (usize, usize))> {
+fn of(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize))> {
     // Behind the opening brace.
     let mut at = end_of_space(object, 0) + 1;
     std::iter::from_fn(move || {
@@ -24,17 +43,18 @@ pub(super) fn of(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, (usize, u
     })
 }
 
-fn name(quoted: &[u8]) -> Cow<'_, str> {
-    let plain = quoted.get(1..quoted.len() - 1).filter(|name| !name.contains(&b'\\'));
-    match plain.and_then(|name| std::str::from_utf8(name).ok()) {
-        Some(name) => name.into(),
-        None => serde_json::from_slice::<String>(quoted).unwrap_or_default().into(),
+fn name(quoted: &[u8]) -> Cow<'_, [u8]> {
+    match quoted.get(1..quoted.len() - 1) {
+        Some(plain) if !plain.contains(&b'\\') => plain.into(),
+        _ => serde_json::from_slice::<String>(quoted).unwrap_or_default().into_bytes().into(),
     }
 }
 
-fn end_of_space(json: &[u8], from: usize) -> usize {
-    let space = json.iter().skip(from).take_while(|byte| byte.is_ascii_whitespace());
-    from + space.count()
+fn end_of_space(json: &[u8], mut at: usize) -> usize {
+    while json.get(at).is_some_and(u8::is_ascii_whitespace) {
+        at += 1;
+    }
+    at
 }
 
 /// Where what follows the string that begins there begins.
@@ -126,7 +146,7 @@ mod tests {
             let found: Vec<_> = of(text.as_bytes()).collect();
             prop_assert_eq!(found.len(), expected.len());
             for (name, (begin, end)) in found {
-                prop_assert_eq!(&text[begin..end], expected[&*name].get());
+                prop_assert_eq!(&text[begin..end], expected[&*String::from_utf8_lossy(&name)].get());
             }
         }
     }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, value::RawValue};
+use serde::Deserialize;
 
-use super::{ClientFacts, Fault, LogLevel, Member, Params, ProgressToken, params::describe};
+use super::{
+    ClientFacts, Fault, LogLevel, Member, Params, ProgressToken, members,
+    params::{describe, twice},
+};
 
 /// The key under which results name the server.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -29,23 +31,15 @@ pub struct Meta {
     pub trace: Option<Trace>,
 }
 
-#[derive(Default, Deserialize)]
-struct Wire<'a> {
-    #[serde(rename = "progressToken")]
-    progress_token: Option<ProgressToken>,
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    protocol_version: Option<String>,
-    #[serde(rename = "io.modelcontextprotocol/clientInfo", borrow)]
-    client_info: Option<&'a RawValue>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
-    client_capabilities: Option<&'a RawValue>,
-    #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<LogLevel>,
-    #[serde(default, deserialize_with = "text")]
-    traceparent: Option<String>,
-    #[serde(default, deserialize_with = "text")]
-    tracestate: Option<String>,
-}
+const MEMBERS: [&str; 7] = [
+    "progressToken",
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/logLevel",
+    "traceparent",
+    "tracestate",
+];
 
 /// A trace that a caller has begun (W3C Trace Context).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,34 +50,39 @@ pub struct Trace {
     pub state: Option<String>,
 }
 
-/// Text; anything else counts as nothing, because a trace is never a reason to
-/// refuse a request.
-fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::String(text) => Some(text),
-        _ => None,
-    })
-}
-
 impl Meta {
     /// Reads `_meta` out of the parameters, empty when there is none.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] when a member has the wrong type.
     pub fn of(params: &Params) -> Result<Self, Fault> {
-        let Some(wire) = params.read::<Wire<'_>>(Member::Meta)? else { return Ok(Self::default()) };
-        let client = ClientFacts::read(wire.client_info, wire.client_capabilities);
-        let client = client.map_err(|error| {
-            Fault::invalid_params(format!("{}: {}", Member::Meta.name(), describe(&error)))
-        })?;
-        let state = wire.tracestate;
+        let Some(meta) = params.member(Member::Meta) else { return Ok(Self::default()) };
+        if meta.first() != Some(&b'{') {
+            return Err(Fault::invalid_params("_meta: it must be an object"));
+        }
+        let found = members::find(meta, &MEMBERS).map_err(twice)?;
+        let found = found.map(|place| place.map(|(begin, end)| &meta[begin..end]));
+        let [progress, version, info, capabilities, level, parent, state] =
+            found.map(|value| value.filter(|value| *value != b"null"));
         Ok(Self {
-            progress_token: wire.progress_token,
-            protocol_version: wire.protocol_version,
-            client,
-            declares_capabilities: wire.client_capabilities.is_some(),
-            log_level: wire.log_level,
-            trace: wire.traceparent.map(|parent| Trace { parent, state }),
+            progress_token: progress.map(read).transpose()?,
+            protocol_version: version.map(read).transpose()?,
+            client: ClientFacts::read(info, capabilities).map_err(|error| wrong(&error))?,
+            declares_capabilities: capabilities.is_some(),
+            log_level: level.map(read).transpose()?,
+            // What is no text counts as nothing: a trace is never a reason to
+            // refuse a request.
+            trace: parent
+                .and_then(|parent| read(parent).ok())
+                .map(|parent| Trace { parent, state: state.and_then(|state| read(state).ok()) }),
         })
     }
+}
+
+fn read<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Fault> {
+    serde_json::from_slice(value).map_err(|error| wrong(&error))
+}
+
+fn wrong(error: &serde_json::Error) -> Fault {
+    Fault::invalid_params(format!("{}: {}", Member::Meta.name(), describe(error)))
 }

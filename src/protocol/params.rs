@@ -47,33 +47,13 @@ struct Place {
 
 impl Member {
     const COUNT: usize = 8;
-    const ALL: [Self; Self::COUNT] = [
-        Self::Meta,
-        Self::Name,
-        Self::Uri,
-        Self::TaskId,
-        Self::Arguments,
-        Self::InputResponses,
-        Self::RequestState,
-        Self::Ref,
-    ];
-
-    fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|member| member.name() == name)
-    }
+    /// In the order in which they are declared.
+    const NAMES: [&str; Self::COUNT] =
+        ["_meta", "name", "uri", "taskId", "arguments", "inputResponses", "requestState", "ref"];
 
     /// As it is called in the parameters.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Meta => "_meta",
-            Self::Name => "name",
-            Self::Uri => "uri",
-            Self::TaskId => "taskId",
-            Self::Arguments => "arguments",
-            Self::InputResponses => "inputResponses",
-            Self::RequestState => "requestState",
-            Self::Ref => "ref",
-        }
+        Self::NAMES[self as usize]
     }
 }
 
@@ -87,14 +67,7 @@ impl Params {
         if u32::try_from(raw.len()).is_err() {
             return Err(Fault::InvalidRequest("The parameters are too long.".into()));
         }
-        let mut found = [None; Member::COUNT];
-        for (name, value) in members::of(&raw) {
-            let Some(member) = Member::of(&name) else { continue };
-            if found[member as usize].replace(value).is_some() {
-                let problem = format!("The member {:?} is there twice.", member.name());
-                return Err(Fault::invalid_params(problem));
-            }
-        }
+        let found = members::find(&raw, &Member::NAMES).map_err(twice)?;
         let found = found.map(|value| match value {
             Some((begin, end)) if &raw[begin..end] != b"null" => {
                 // Both are within what has fewer than 2^32 bytes.
@@ -166,6 +139,10 @@ impl Params {
     pub fn as_bytes(&self) -> &[u8] {
         if self.raw.is_empty() { b"{}" } else { &self.raw }
     }
+}
+
+pub(super) fn twice(name: &str) -> Fault {
+    Fault::invalid_params(format!("The member {name:?} is there twice."))
 }
 
 fn missing(member: Member) -> Fault {
