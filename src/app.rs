@@ -324,9 +324,9 @@ impl App {
             self.closing.cancel();
         };
         let certificate = self.live.certificate().cloned();
-        let router = http::service(self.endpoint());
+        let service = http::service(self.endpoint());
         let ended = async {
-            let finished = http::serve(listener, certificate, router, &limits, stop).await?;
+            let finished = http::serve(listener, certificate, service, &limits, stop).await?;
             // Calls may run on without a connection.
             tokio::join!(self.legacy.drain(), self.dispatcher.drain());
             Ok(finished)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
@@ -48,14 +49,22 @@ pub(super) async fn read(
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    let begun = Instant::now();
+    let mut begun = None;
     loop {
-        let received = u32::try_from(first.len() + rest.len()).unwrap_or(u32::MAX);
-        let earned = Duration::from_secs((received / SLOWEST).into());
-        let latest = begun + options.body_timeout + earned;
-        let patience = options.body_timeout.min(latest.saturating_duration_since(Instant::now()));
-        let frame = tokio::time::timeout(patience, body.frame()).await;
-        let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { break };
+        let frame = match body.frame().now_or_never() {
+            // What has come already needs no clock.
+            Some(frame) => frame,
+            None => {
+                let now = Instant::now();
+                let received = u32::try_from(first.len() + rest.len()).unwrap_or(u32::MAX);
+                let earned = Duration::from_secs((received / SLOWEST).into());
+                let latest = *begun.get_or_insert(now) + options.body_timeout + earned;
+                let patience = options.body_timeout.min(latest.saturating_duration_since(now));
+                let frame = tokio::time::timeout(patience, body.frame()).await;
+                frame.map_err(|_| Refusal::TooSlow)?
+            }
+        };
+        let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(|_| Refusal::BrokenOff)?.into_data() else { continue };
         if first.len() + rest.len() + data.len() > most {
             return Err(Refusal::TooLarge(most));

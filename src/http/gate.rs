@@ -7,7 +7,7 @@
 //! Functions rather than layers: each layer would clone all that lie within
 //! it, for every request.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::Body,
@@ -16,18 +16,41 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{Method, request::Parts};
+use tower::{ServiceExt, service_fn};
+use tower_http::catch_panic::CatchPanic;
 
-use super::{Endpoint, bearer, body, cors, endpoint, guard, observe};
+use super::{Endpoint, bearer, body, cors, endpoint, guard, observe, refusal};
 
-/// Of every path. What stands between this and the routes catches panics.
-pub(super) async fn every_path(
+/// Of every path. What lies behind this catches panics.
+async fn every_path(
+    endpoint: &Endpoint,
+    request: Request,
+    behind: impl AsyncFnOnce(Request) -> Response,
+) -> Response {
+    observe::request(endpoint, request, async |request| match guard::host(endpoint, &request) {
+        Ok(()) => behind(request).await,
+        Err(refusal) => refusal.into_response(),
+    })
+    .await
+}
+
+/// Of every path, as a layer of a router.
+pub(super) async fn layer(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
     next: Next,
 ) -> Response {
-    observe::request(&endpoint, request, async |request| match guard::host(&endpoint, &request) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
+    every_path(&endpoint, request, async |request| next.run(request).await).await
+}
+
+/// Of the endpoint's path, without a router.
+pub(super) async fn direct(endpoint: Arc<Endpoint>, request: Request) -> Response {
+    every_path(&endpoint, request, async |request| {
+        let serve = service_fn(|request| {
+            let state = State(Arc::clone(&endpoint));
+            async { Ok::<_, Infallible>(endpoint_path(state, request).await) }
+        });
+        CatchPanic::custom(serve, refusal::panicked).oneshot(request).await.into_response()
     })
     .await
 }

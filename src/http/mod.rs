@@ -5,6 +5,7 @@ mod accept;
 mod bearer;
 mod body;
 mod cors;
+mod direct;
 mod endpoint;
 mod gate;
 mod guard;
@@ -33,6 +34,8 @@ pub use metrics::metrics_router;
 pub use serve::{ServeLimits, serve};
 pub use tls::{Certificate, CertificateError};
 pub use well_known::Protected;
+
+use direct::Direct;
 
 use crate::{
     auth::Authenticator,
@@ -112,15 +115,16 @@ impl Endpoint {
 
 /// The endpoint with all that a server by itself has beside it: probes, which
 /// come under any name.
-pub(crate) fn service(endpoint: Arc<Endpoint>) -> Router {
+pub(crate) fn service(endpoint: Arc<Endpoint>) -> Direct {
     let probes = health::routes().with_state(Arc::clone(&endpoint));
-    router(endpoint).merge(probes)
+    let router = router(Arc::clone(&endpoint)).merge(probes);
+    Direct { path: endpoint.options().path.as_str().into(), endpoint, router }
 }
 
 /// The endpoint as a router of its own, to be served or nested.
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
-    let gate = middleware::from_fn_with_state(Arc::clone(&endpoint), gate::every_path);
+    let gate = middleware::from_fn_with_state(Arc::clone(&endpoint), gate::layer);
     Router::new()
         .route(&path, routing::any(gate::endpoint_path))
         .fallback(gate::other_path)

@@ -1,6 +1,7 @@
 //! Accepts connections until told to stop: softly first, then for good.
 
 use std::{
+    convert::Infallible,
     io,
     sync::{
         Arc,
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
+use axum::{extract::Request, response::Response};
 use futures_util::{FutureExt, future::BoxFuture};
 use hyper::body::Incoming;
 use hyper_util::{
@@ -27,7 +28,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
+use tower::{Service, ServiceExt};
 
 use super::{Certificate, turn_away};
 use crate::gauge::One;
@@ -62,20 +63,24 @@ impl Default for ServeLimits {
 /// comes then is told nothing.
 const TURNED_AWAY_AT_ONCE: usize = 256;
 
-/// Serves a router on a bound listener, over TLS if there is a certificate,
+/// Serves a service, such as an axum router, on a bound listener, over TLS if there is a certificate,
 /// until `stop` resolves; then takes no more connections, lets those there are
 /// finish what they do within the grace period, and drops the rest. Says
 /// whether all finished.
 ///
 /// # Errors
 /// When the listener fails for good.
-pub async fn serve(
+pub async fn serve<S>(
     listener: TcpListener,
     certificate: Option<Arc<Certificate>>,
-    router: Router,
+    service: S,
     limits: &ServeLimits,
     stop: impl Future<Output = ()>,
-) -> io::Result<bool> {
+) -> io::Result<bool>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
     builder
@@ -86,7 +91,7 @@ pub async fn serve(
     let front = Arc::new(Front {
         tls: certificate.map(Certificate::acceptor).transpose()?,
         builder,
-        router,
+        service,
         limits: limits.clone(),
     });
     let (open, leaving) = (Count::default(), Count::default());
@@ -135,14 +140,18 @@ pub async fn serve(
 }
 
 /// What stands at the door.
-struct Front {
+struct Front<S> {
     tls: Option<TlsAcceptor>,
     builder: auto::Builder<TokioExecutor>,
-    router: Router,
+    service: S,
     limits: ServeLimits,
 }
 
-impl Front {
+impl<S> Front<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
     /// A connection from its first byte to its last.
     async fn serve(&self, stream: TcpStream, watcher: Watcher) {
         let asked = Arc::new(AtomicBool::new(false));
@@ -176,22 +185,22 @@ impl Front {
     /// HTTP on a stream. The connection lies on the heap by itself: an async
     /// function would hold room for it once for each step that it passes
     /// through, and there may be many that only listen.
-    fn speak<S>(
+    fn speak<IO>(
         &self,
-        stream: S,
+        stream: IO,
         watcher: Watcher,
         asked: Arc<AtomicBool>,
     ) -> BoxFuture<'static, ()>
     where
-        S: AsyncRead + AsyncWrite + Send + 'static,
+        IO: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.write_timeout));
-        let router = self.router.clone().map_request(move |request: http::Request<Incoming>| {
+        let service = self.service.clone().map_request(move |request: http::Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
             request.map(axum::body::Body::new)
         });
-        let service = TowerToHyperService::new(router);
+        let service = TowerToHyperService::new(service);
         let stream = TokioIo::new(Box::pin(stream));
         let connection = self.builder.serve_connection(stream, service).into_owned();
         let ended = watcher.watch(connection).map(|ended| {

@@ -32,6 +32,7 @@ mod legacy_sessions;
 mod legacy_streams;
 mod listings;
 mod logging;
+mod mounting;
 mod objects;
 mod operations;
 mod pages;

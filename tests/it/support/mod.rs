@@ -28,7 +28,7 @@ pub(crate) use redis_access::{LOGIN, admit, encrypted};
 pub(crate) use s3::S3Server;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
-pub(crate) use tools::{Ctx, numbered_lines};
+pub(crate) use tools::{Ctx, numbered_lines, registry};
 
 /// Waits, but not for ever: a test that would hang says for what.
 pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
