@@ -63,7 +63,8 @@ fn escaping(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(text.len() as u64));
         let encoded = async |text: String| {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            match success(&RequestId::Number(1), Reply::CallTool(result), &dress).await.unwrap() {
+            let reply = Reply::CallTool(Box::new(result));
+            match success(&RequestId::Number(1), reply, &dress).await.unwrap() {
                 Encoded::Whole(whole) => whole.len(),
                 Encoded::Pieces(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await

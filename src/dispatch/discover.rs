@@ -20,7 +20,7 @@ impl Dispatcher {
     pub(super) fn discover(&self) -> Reply {
         let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
         result.instructions = self.registry.instructions().map(str::to_owned);
-        Reply::Discover(result, self.definition())
+        Reply::Discover(Box::new(result), self.definition())
     }
 }
 

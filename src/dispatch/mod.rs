@@ -208,17 +208,17 @@ impl Dispatcher {
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
             Method::Discover => ready(Ok(self.discover())).boxed(),
-            Method::ListTools => self.list_tools(params, scope).boxed(),
-            Method::CallTool => self.call_tool(params, scope).boxed(),
-            Method::ListPrompts => self.list_prompts(params, scope).boxed(),
-            Method::GetPrompt => self.get_prompt(params, scope).boxed(),
-            Method::Complete => self.complete(params, scope).boxed(),
-            Method::ListResources => self.list_resources(params, scope).boxed(),
-            Method::ListResourceTemplates => self.list_templates(params, scope).boxed(),
-            Method::ReadResource => self.read_resource(params, scope).boxed(),
-            Method::GetTask => self.get_task(params, scope).boxed(),
-            Method::UpdateTask => self.update_task(params, scope).boxed(),
-            Method::CancelTask => self.cancel_task(params, scope).boxed(),
+            Method::ListTools => Box::pin(self.list_tools(params, scope)),
+            Method::CallTool => Box::pin(self.call_tool(params, scope)),
+            Method::ListPrompts => Box::pin(self.list_prompts(params, scope)),
+            Method::GetPrompt => Box::pin(self.get_prompt(params, scope)),
+            Method::Complete => Box::pin(self.complete(params, scope)),
+            Method::ListResources => Box::pin(self.list_resources(params, scope)),
+            Method::ListResourceTemplates => Box::pin(self.list_templates(params, scope)),
+            Method::ReadResource => Box::pin(self.read_resource(params, scope)),
+            Method::GetTask => Box::pin(self.get_task(params, scope)),
+            Method::UpdateTask => Box::pin(self.update_task(params, scope)),
+            Method::CancelTask => Box::pin(self.cancel_task(params, scope)),
             // These concern a session or a connection: the eras answer them.
             Method::Initialize
             | Method::SetLevel
@@ -266,7 +266,8 @@ impl Dispatcher {
         };
         let spilling = Spilling::of(&scope);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
-        Ok(Reply::CallTool(self.registry.bounded(&name, result, &spilling).await))
+        let result = self.registry.bounded(&name, result, &spilling).await;
+        Ok(Reply::CallTool(Box::new(result)))
     }
 
     /// What `initialize` answers.

@@ -8,16 +8,17 @@ use rmcp::model;
 
 use crate::{registry::InputRequired, store::Kind, task::TaskView};
 
-/// What a call comes to.
+/// What a call comes to. Passed on through many hands, so what is large lies
+/// behind a pointer.
 pub enum Reply {
     /// Nothing but success.
     Empty,
     /// `server/discover`
-    Discover(model::DiscoverResult, CacheHint),
+    Discover(Box<model::DiscoverResult>, CacheHint),
     /// `tools/list`
     Tools(model::ListToolsResult, CacheHint),
     /// `tools/call`
-    CallTool(model::CallToolResult),
+    CallTool(Box<model::CallToolResult>),
     /// `prompts/list`
     Prompts(model::ListPromptsResult, CacheHint),
     /// `prompts/get`
@@ -25,9 +26,9 @@ pub enum Reply {
     /// `completion/complete`
     Complete(model::CompleteResult),
     /// The call goes on as a task.
-    TaskCreated(TaskView),
+    TaskCreated(Box<TaskView>),
     /// `tasks/get`
-    Task(TaskView),
+    Task(Box<TaskView>),
     /// The client has to be asked first.
     InputRequired(InputRequired),
     /// `resources/list`

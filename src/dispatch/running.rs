@@ -19,7 +19,6 @@ pub struct Running {
 }
 
 /// What a running call gives next.
-#[allow(clippy::large_enum_variant, reason = "moved once, and mostly an outcome")]
 pub enum Step {
     /// A message about it.
     Message(Outgoing),

@@ -33,7 +33,7 @@ impl Dispatcher {
     ) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
         let task = self.tasks.get(scope.identity.owner(), &task_id).await?;
-        Ok(Reply::Task(task.ok_or_else(|| unknown(&task_id))?))
+        Ok(Reply::Task(Box::new(task.ok_or_else(|| unknown(&task_id))?)))
     }
 
     pub(super) async fn update_task(
@@ -81,7 +81,7 @@ impl Dispatcher {
             };
             task.finish(end).await;
         });
-        Ok(Reply::TaskCreated(view))
+        Ok(Reply::TaskCreated(Box::new(view)))
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) async fn read(
 /// The result of a tool: in pieces where it has text of more than a window.
 /// `frame` writes the response with the result that it is given.
 pub(super) fn tool_result(
-    mut result: CallToolResult,
+    mut result: Box<CallToolResult>,
     frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
 ) -> Result<Encoded, Fault> {
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > WINDOW);
@@ -286,7 +286,7 @@ mod tests {
         result.structured_content = Some(json!({ "content": [], "text": "" }));
         for era in [Era::Legacy, Era::Modern] {
             let mut expected = result.clone();
-            let (message, pieces) = sent(era, Reply::CallTool(result.clone())).await;
+            let (message, pieces) = sent(era, Reply::CallTool(Box::new(result.clone()))).await;
             expected.result_type =
                 message["result"].get("resultType").map(|_| rmcp::model::ResultType::COMPLETE);
             let mut expected = serde_json::to_value(expected).unwrap();

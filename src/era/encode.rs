@@ -228,7 +228,8 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
         Reply::Tools(result, hint) => list!(dress, id, result, hint),
         Reply::Resources(result, hint) => list!(dress, id, result, hint),
         Reply::Templates(result, hint) => list!(dress, id, result, hint),
-        Reply::Read(read, hint) => return content::read(id, read, hint, dress).await,
+        // By itself on the heap: other replies need no room for it.
+        Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, dress)).await,
     };
     whole.map(Encoded::Whole)
 }

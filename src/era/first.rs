@@ -27,7 +27,6 @@ impl Steps for Attended {
 }
 
 /// How an answer begins.
-#[allow(clippy::large_enum_variant, reason = "moved once, and mostly an outcome")]
 pub enum First {
     /// It is over before it said anything: one message will do.
     Ready(Result<Reply, Fault>),

@@ -73,16 +73,16 @@ pub(super) async fn post(
         // 2026-07-28 defines no notification that a client sends over HTTP.
         Message::Notification { .. } if by_header == Era::Modern => accepted(()),
         Message::Notification { method, params } => {
-            let taken = legacy::notification(endpoint, headers, &method, &params, &identity).await;
-            taken.map_or_else(refused, accepted)
+            let taken = legacy::notification(endpoint, headers, &method, &params, &identity);
+            Box::pin(taken).await.map_or_else(refused, accepted)
         }
         Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
             refusal::fault(Some(&id), &fault, by_header)
         }
         Message::Response { id, outcome } => {
-            let taken = legacy::response(endpoint, headers, &id, outcome, &identity).await;
-            taken.map_or_else(refused, accepted)
+            let taken = legacy::response(endpoint, headers, &id, outcome, &identity);
+            Box::pin(taken).await.map_or_else(refused, accepted)
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     let legacy = &endpoint.legacy;
     let Some(session) = header(headers, &SESSION) else {
         if Method::parse(&request.method) == Some(Method::Initialize) {
-            let (session, encoded) = legacy.initialize(&request, &identity).await?;
+            let (session, encoded) = Box::pin(legacy.initialize(&request, &identity)).await?;
             let mut response = one(encoded, takes, endpoint, &identity);
             // Hexadecimal digits only.
             if let Ok(id) = HeaderValue::from_str(&session.id) {

@@ -39,8 +39,8 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
         }
         let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
-        let listen =
-            Listen::new(request.id, &call.params, &call.identity, dispatcher, closing).await?;
+        let listen = Listen::new(request.id, &call.params, &call.identity, dispatcher, closing);
+        let listen = Box::pin(listen).await?;
         let permit = dispatcher.principals().stream(&identity)?;
         let frames = listen.messages().flat_map(|message| sse::message(Encoded::Whole(message)));
         return Ok(sse::response(sse::holding(frames, permit), endpoint, &identity));

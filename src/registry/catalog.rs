@@ -229,7 +229,7 @@ impl Registry {
         scope: Arc<Scope>,
     ) -> Result<model::CallToolResult, Fault> {
         if self.definition.by_hand.tools.is_there() {
-            return self.definition.by_hand.tools.call(name, arguments, scope).await;
+            return Box::pin(self.definition.by_hand.tools.call(name, arguments, scope)).await;
         }
         let tool = self.catalog().tools.get(name).cloned();
         let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;

@@ -81,7 +81,11 @@ impl Registry {
             }
             Spill::Always => true,
         };
-        if spills { self.spill(tool, result, to, policy == Spill::Always).await } else { result }
+        if !spills {
+            return result;
+        }
+        // On the heap, so that calls which spill nothing need no room for it.
+        Box::pin(self.spill(tool, result, to, policy == Spill::Always)).await
     }
 
     /// Puts by what is too large, or everything.
