@@ -2,11 +2,13 @@
 
 use std::{
     convert::Infallible,
+    future::poll_fn,
     io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -157,14 +159,14 @@ where
         let asked = Arc::new(AtomicBool::new(false));
         // One rule for a handshake, a preface and a head that do not come:
         // each has its own ways to be slow.
+        let mut patience = std::pin::pin!(tokio::time::sleep(self.limits.head_timeout));
         let silent = {
             let asked = Arc::clone(&asked);
-            async move {
-                tokio::time::sleep(self.limits.head_timeout).await;
-                if asked.load(Ordering::Relaxed) {
-                    std::future::pending::<()>().await;
-                }
-            }
+            // Looked at whenever the connection is: then it is to cost nothing.
+            poll_fn(move |cx| {
+                let asked = asked.load(Ordering::Relaxed);
+                if asked { Poll::Pending } else { patience.as_mut().poll(cx) }
+            })
         };
         let served = async {
             match &self.tls {
@@ -177,6 +179,7 @@ where
             }
         };
         tokio::select! {
+            biased;
             () = served => {}
             () = silent => tracing::debug!("no request came"),
         }
