@@ -37,15 +37,16 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Removes the resource; says whether there was one.
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError>;
 
-    /// Up to `limit` living entries of the owner whose URI starts with
+    /// Up to `limit` living resources of the owner whose URI starts with
     /// `prefix`, in byte order of the URI, from the first one after `after`.
+    /// Of their content nothing is read.
     async fn page(
         &self,
         owner: &Owner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, StoreError>;
+    ) -> Result<Vec<Found>, StoreError>;
 
     /// What all owners have there together. Metrics ask every few seconds, so
     /// it must cost the same however much there is; what has expired a moment

@@ -306,10 +306,23 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        let mut entries = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
-        let more = entries.len() > limit;
-        entries.truncate(limit);
-        Ok(Page { entries, more })
+        let (found, more) = self.list_found(owner, prefix, after, limit).await?;
+        Ok(Page { entries: found.into_iter().map(|found| found.entry).collect(), more })
+    }
+
+    /// The same with what their content is read by, and whether there is more:
+    /// for who reads many, and would look up each once more.
+    pub async fn list_found(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Found>, bool), StoreError> {
+        let mut found = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Ok((found, more))
     }
 
     /// Removes what was to end with that session. Looks at all that the owner

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     preview::words::{count, number},
     registry::{Context, Tool, ToolError},
-    store::{Entry, Kind, StoreError},
+    store::{Entry, Found, Kind, StoreError},
 };
 
 const DEFAULT_LIMIT: usize = 20;
@@ -72,10 +72,10 @@ async fn search<S>(
     let query = Arc::new(Query::parse(&args.query)?);
     let mut extent = Extent::default();
     let mut found = Vec::new();
-    let entries = candidates(ctx, args, &mut extent).await?;
-    let plan = extent.plan(entries);
+    let listed = candidates(ctx, args, &mut extent).await?;
+    let plan = extent.plan(listed);
     let deadline = Instant::now() + TIME;
-    let searches = plan.into_iter().map(|entry| one(ctx, Arc::clone(&query), entry, deadline));
+    let searches = plan.into_iter().map(|listed| one(ctx, Arc::clone(&query), listed, deadline));
     let mut searched = stream::iter(searches).buffered(AT_ONCE);
     while let Some((entry, outcome)) = searched.try_next().await? {
         match outcome {
@@ -115,39 +115,41 @@ async fn candidates<S>(
     ctx: &Context<S>,
     args: &SearchResources,
     extent: &mut Extent,
-) -> Result<Vec<Arc<Entry>>, ToolError> {
+) -> Result<Vec<Found>, ToolError> {
     let (owner, prefix) = (ctx.identity().owner(), args.prefix.as_deref().unwrap_or_default());
-    let mut entries: Vec<Arc<Entry>> = Vec::new();
+    let mut listed: Vec<Found> = Vec::new();
     loop {
-        let after = entries.last().map(|entry| entry.uri.as_str());
-        let page = ctx.store().list(owner, prefix, after, PAGE).await?;
-        entries.extend(page.entries);
-        if !page.more {
+        let after = listed.last().map(|found| found.entry.uri.as_str());
+        let (page, more) = ctx.store().list_found(owner, prefix, after, PAGE).await?;
+        listed.extend(page);
+        if !more {
             break;
         }
-        if entries.len() >= LISTED {
+        if listed.len() >= LISTED {
             extent.more_listed = true;
             break;
         }
     }
-    entries.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.uri.cmp(&b.uri)));
-    Ok(entries)
+    listed.sort_by(|Found { entry: a, .. }, Found { entry: b, .. }| {
+        b.updated.cmp(&a.updated).then_with(|| a.uri.cmp(&b.uri))
+    });
+    Ok(listed)
 }
 
 impl Extent {
     /// As many of them as may be read.
-    fn plan(&mut self, mut entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    fn plan(&mut self, mut listed: Vec<Found>) -> Vec<Found> {
         let mut bytes = 0u64;
-        let all = entries.len();
-        entries.retain(|entry| {
+        let all = listed.len();
+        listed.retain(|Found { entry, .. }| {
             let size = if entry.kind == Kind::Text { entry.size } else { 0 };
             // One at least, however large.
             let fits = bytes == 0 || bytes + size <= READ;
             bytes += if fits { size } else { 0 };
             fits
         });
-        self.left_out = all - entries.len();
-        entries
+        self.left_out = all - listed.len();
+        listed
     }
 }
 
@@ -165,9 +167,10 @@ enum Outcome {
 async fn one<S>(
     ctx: &Context<S>,
     query: Arc<Query>,
-    entry: Arc<Entry>,
+    listed: Found,
     deadline: Instant,
 ) -> Result<(Arc<Entry>, Outcome), ToolError> {
+    let entry = Arc::clone(&listed.entry);
     let told = [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()];
     let told = told.into_iter().flatten().map(String::as_str).chain([entry.uri.as_str()]);
     let named = query.terms_in(told.collect::<Vec<_>>().join("\n").as_bytes());
@@ -178,9 +181,15 @@ async fn one<S>(
     if entry.kind == Kind::Binary {
         return Ok((entry, Outcome::NoText(noted(Hits::new(query)))));
     }
+    let scan =
+        async |found: &Found| scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await;
     let search = async {
+        if let Ok(hits) = scan(&listed).await {
+            return Ok(Ok(hits));
+        }
+        // It may have gone since it was listed, or have been replaced.
         let found = ctx.store().get(ctx.identity().owner(), &entry.uri).await?;
-        Ok(scan(&found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await)
+        Ok(scan(&found).await)
     };
     let outcome = match timeout_at(deadline, search).await {
         Err(_) => Outcome::TooLate,

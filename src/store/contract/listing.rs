@@ -71,6 +71,31 @@ pub async fn pages_neither_overlap_nor_leave_gaps(harness: &dyn Harness) {
     }
 }
 
+/// What is listed can be read as it was when it was listed, for those who read
+/// many: that it is replaced meanwhile does not harm a reading.
+pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let long = super::long_text();
+    for (uri, text) in [("temp://a", "text"), ("temp://b", long.as_str()), ("temp://c", "")] {
+        alice.put(uri, text).await;
+    }
+    let (listed, more) =
+        alice.store.list_found(&alice.owner, "temp://", None, 2).await.expect("it can be listed");
+    assert!(more);
+    alice.update("temp://a", "another").await;
+    for (found, text) in listed.iter().zip(["text", long.as_str()]) {
+        let read = found.bytes().await.expect("it can be read");
+        assert_eq!((found.entry.size, &*read), (text.len() as u64, text.as_bytes()));
+    }
+    let (listed, more) = alice
+        .store
+        .list_found(&alice.owner, "", Some("temp://b"), 2)
+        .await
+        .expect("it can be listed");
+    assert!(!more && listed.len() == 1);
+    assert!(listed[0].bytes().await.expect("it can be read").is_empty());
+}
+
 /// Where a page went on from may have been deleted since, or never have been.
 pub async fn a_page_goes_on_after_a_name_that_is_gone(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;

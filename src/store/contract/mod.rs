@@ -147,6 +147,7 @@ macro_rules! store_contract {
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
                 pages_neither_overlap_nor_leave_gaps,
+                what_is_listed_can_be_read,
                 a_page_goes_on_after_a_name_that_is_gone,
                 odd_names_are_names_like_any_other,
                 owners_see_only_their_own,

@@ -15,8 +15,7 @@ use tokio::sync::Notify;
 
 use self::shelf::Shelves;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Entry, Found, Lookup, ResourceUri, StoreError, Upload,
-    Usage,
+    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, ResourceUri, StoreError, Upload, Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -150,7 +149,7 @@ impl Backend for MemoryBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         Ok(self.inner.shelves().page(owner, prefix, after, limit))
     }
 

@@ -203,7 +203,7 @@ impl Shelves {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Vec<Arc<Entry>> {
+    ) -> Vec<Found> {
         let Some(shelf) = self.owners.get(owner) else { return Vec::new() };
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
@@ -214,7 +214,7 @@ impl Shelves {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
             .take(limit)
-            .map(|(_, kept)| Arc::clone(&kept.present.entry))
+            .map(|(_, kept)| kept.present.clone())
             .collect()
     }
 }

@@ -9,7 +9,7 @@ use object_store::path::Path;
 use super::{Inner, layout};
 use crate::{
     auth::Owner,
-    store::{Entry, ResourceUri, StoreError},
+    store::{Found, ResourceUri, StoreError},
 };
 
 /// How many entries are read at once.
@@ -20,12 +20,12 @@ type Place = (Path, u64);
 
 impl Inner {
     pub(super) async fn page(
-        &self,
+        self: &Arc<Self>,
         owner: &Owner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         let now = self.clock.now();
         let wanted = move |uri: &ResourceUri| {
             uri.as_str().starts_with(prefix) && after.is_none_or(|after| uri.as_str() > after)
@@ -49,7 +49,7 @@ impl Inner {
                 // It has gone, or was replaced since.
                 Some(None) => {}
                 Some(Some(Ok(record))) if record.entry.is_expired(now) => {}
-                Some(Some(Ok(record))) => page.push(Arc::new(record.entry)),
+                Some(Some(Ok(record))) => page.push(self.found(record)),
                 // One that cannot be read is missing from the list, and the rest is there.
                 Some(Some(Err(error))) => {
                     tracing::error!(%error, source = error.source(), "left out of a listing");

@@ -37,8 +37,8 @@ pub use self::place::{ObjectPlace, PlaceError};
 use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
 pub(super) use self::{objects::Objects, parts::Parts};
 use super::{
-    Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
-    Usage, expired::Expired,
+    Backend, Blob, ChangeFeed, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload, Usage,
+    expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -154,7 +154,7 @@ impl Backend for ObjectBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         self.inner.page(owner, prefix, after, limit).await
     }
 

@@ -228,11 +228,11 @@ impl Inner {
     }
 
     /// Those of these names that live.
-    async fn entries(
-        &self,
+    async fn living(
+        self: &Arc<Self>,
         owner: &Owner,
         names: &[ResourceUri],
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         let shard = self.shard_of(owner);
         let mut gets = pipe();
         for uri in names {
@@ -248,7 +248,7 @@ impl Inner {
                 None
             }
         });
-        Ok(readable.map(|(entry, _)| Arc::new(entry)).collect())
+        Ok(readable.map(|(entry, blob)| self.found(entry, &blob)).collect())
     }
 }
 
@@ -298,7 +298,7 @@ impl Backend for RedisBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
+    ) -> Result<Vec<Found>, StoreError> {
         let mut min = match after {
             Some(after) if after >= prefix => [b"(", after.as_bytes()].concat(),
             _ => [b"[", prefix.as_bytes()].concat(),
@@ -310,7 +310,7 @@ impl Backend for RedisBackend {
             let names = self.inner.names(owner, &min, &max, wanted).await?;
             let Some(last) = names.last() else { break };
             min = [b"(", last.as_str().as_bytes()].concat();
-            page.extend(self.inner.entries(owner, &names).await?);
+            page.extend(self.inner.living(owner, &names).await?);
             if names.len() < wanted {
                 break;
             }
