@@ -88,18 +88,19 @@ pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Ref
 }
 
 fn text(value: &HeaderValue) -> Cow<'_, str> {
-    String::from_utf8_lossy(value.as_bytes())
+    value.to_str().map_or_else(|_| String::from_utf8_lossy(value.as_bytes()), Cow::Borrowed)
 }
 
 fn without_port(host: &str) -> &str {
-    if let Some(end) = host.find(']') {
-        return &host[..=end];
+    match host.rsplit_once(':') {
+        // A colon within brackets is the address's.
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
     }
-    host.rsplit_once(':').map_or(host, |(host, _)| host)
 }
 
 fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.eq_ignore_ascii_case("localhost")
         || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -115,8 +116,18 @@ mod tests {
         {
             assert!(hosts.allows_host(host), "{host}");
         }
-        for host in ["", "evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "10.0.0.1"]
-        {
+        for host in [
+            "",
+            "evil.example.com",
+            "localhost.evil.com",
+            "127.0.0.1.evil.com",
+            "10.0.0.1",
+            "127.0.0.1]evil.com",
+            "[::1]evil.com",
+            "[::1]evil.com:80",
+            "[::1",
+            "[evil.com]:80",
+        ] {
             assert!(!hosts.allows_host(host), "{host}");
         }
     }
