@@ -30,13 +30,16 @@ async fn headers_that_mirror_the_body_are_accepted_in_any_case_and_spacing() {
     ] {
         assert_eq!(call(&client, "echo", &headers).await.text(), "heard", "{headers:?}");
     }
+    // That another one is there twice changes nothing for them.
+    let headers = [VERSION, METHOD, NAME, ("x-other", "1"), ("x-other", "2")];
+    assert_eq!(call(&client, "echo", &headers).await.text(), "heard");
 }
 
 #[tokio::test]
 async fn headers_that_are_missing_or_say_something_else_are_refused() {
     let server = Server::start().await;
     let client = Modern::of(&server);
-    let refused: [&[(&str, &str)]; 14] = [
+    let refused: [&[(&str, &str)]; 15] = [
         &[METHOD, NAME],
         &[VERSION, NAME],
         &[VERSION, METHOD],
@@ -51,6 +54,7 @@ async fn headers_that_are_missing_or_say_something_else_are_refused() {
         &[VERSION, METHOD, ("mcp-name", "=?BASE64?ZWNobw==?=")],
         &[VERSION, METHOD, ("mcp-name", "")],
         &[VERSION, METHOD, NAME, ("mcp-name", "add")],
+        &[VERSION, METHOD, METHOD, NAME],
     ];
     for headers in refused {
         let answer = call(&client, "echo", headers).await;
