@@ -39,12 +39,12 @@ async function patiently(attempt, failed = () => {}) {
 
 async function begin() {
     const client = make({ name: 'replicas', version: '1' }, { capabilities: { elicitation: { form: {} } } });
-    const session = { client, updated: [], gone: false };
+    const session = { client, updated: [], gone: false, ending: false };
     client.setRequestHandler(method('elicitation/create'), () => ({ action: 'accept', content: { name: 'Ana' } }));
     client.setNotificationHandler(method('notifications/resources/updated'), n => session.updated.push(n.params.uri));
     // The calls whose streams cannot be resumed are told nothing else.
     client.onerror = error => {
-        if (status(error) === 404 && !session.gone) {
+        if (status(error) === 404 && !session.gone && !session.ending) {
             session.gone = true;
             client.close();
         }
@@ -168,9 +168,11 @@ const steps = {
         });
     },
     async close() {
-        await inEach(async ({ client, transport }) => {
-            await transport.terminateSession();
-            await client.close();
+        await inEach(async session => {
+            // Its stream may be cut, and come back to a session that is ended, before the DELETE is answered.
+            session.ending = true;
+            await session.transport.terminateSession();
+            await session.client.close();
         });
     },
 };
