@@ -46,9 +46,9 @@ use larder::{
     clock::SystemClock,
     random::Random,
     redis::{Redis, RedisSettings, layout::Layout},
-    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits},
+    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits, contract::noise},
 };
-use measure::{median, noise, seconds};
+use measure::{median, seconds};
 use redis_server::RedisServer;
 
 const MIB: usize = 1 << 20;

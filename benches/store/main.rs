@@ -30,10 +30,10 @@ use larder::{
     auth::Owner,
     config::Config,
     registry::{Context, Registry, Spill, Tool},
-    store::{Content, Details, ResourceUri},
+    store::{Content, Details, ResourceUri, contract::noise},
     tools::{self, ToolOptions},
 };
-use measure::{median, noise, seconds};
+use measure::{median, seconds};
 use redis_server::RedisServer;
 use serde_json::{Value, json};
 use tower::ServiceExt;

@@ -324,7 +324,7 @@ fn in_pieces(content: impl Into<Bytes>) -> impl Stream<Item = std::io::Result<By
 }
 
 /// Bytes that no compression makes less, the same each time.
-pub(super) fn noise(len: usize) -> Vec<u8> {
+pub fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let words = std::iter::repeat_with(|| {
         state ^= state << 13;
