@@ -184,7 +184,9 @@ async fn one<S>(
     let scan =
         async |found: &Found| scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await;
     let search = async {
-        if let Ok(hits) = scan(&listed).await {
+        if !entry.is_expired(ctx.store().now())
+            && let Ok(hits) = scan(&listed).await
+        {
             return Ok(Ok(hits));
         }
         // It may have gone since it was listed, or have been replaced.
