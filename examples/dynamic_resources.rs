@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use larder::{
-    registry::{Context, Registry, Resource, Tool, ToolError},
+    Context, Registry, Resource, Tool, ToolError,
     tools::{self, ToolOptions},
 };
 use rmcp::model::{CallToolResult, ContentBlock};

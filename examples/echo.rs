@@ -1,6 +1,6 @@
 //! The smallest server: one tool that says back what it is told.
 
-use larder::registry::{Context, Registry, Tool};
+use larder::{Context, Registry, Tool};
 
 /// Says back what it is told.
 #[derive(serde::Deserialize, schemars::JsonSchema)]

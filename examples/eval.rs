@@ -10,9 +10,9 @@
 use std::{error::Error, process::ExitCode};
 
 use larder::{
+    Context, Registry, Tool, ToolError,
     app::App,
     config::Config,
-    registry::{Context, Registry, Tool, ToolError},
     tools::{self, ToolOptions},
 };
 use rmcp::{

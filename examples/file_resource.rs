@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use larder::registry::{Context, Registry, Resource, ResourceError};
+use larder::{Context, Registry, Resource, ResourceError};
 use rmcp::model::{Icon, Role};
 
 /// Where `knowledge.txt` lies; `EXAMPLE_DATA` names another folder.

@@ -1,10 +1,7 @@
 //! A whole tool: one call does the whole job, options say what the types
 //! cannot, and one tool is a plain function to another.
 
-use larder::{
-    random::Random,
-    registry::{Context, Registry, Structured, Tool, ToolError},
-};
+use larder::{Context, Registry, Structured, Tool, ToolError, random::Random};
 use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! on, reads that game's walkthrough, and gives the model both.
 
 use larder::{
-    registry::{Context, Registry, ResourceError, Template, Tool, Variables},
+    Context, Registry, ResourceError, Template, Tool, Variables,
     workflow::{self, dsl::*},
 };
 use serde_json::json;

@@ -7,9 +7,9 @@ use std::{
 };
 
 use larder::{
+    Context, Json, Prompt, Registry, Resource,
     clock::{Clock, SystemClock},
     protocol::Fault,
-    registry::{Context, Json, Prompt, Registry, Resource},
 };
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};

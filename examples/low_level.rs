@@ -2,7 +2,7 @@
 //! version and capabilities, of which only those are declared that something
 //! answers for.
 
-use larder::registry::Registry;
+use larder::Registry;
 use rmcp::model::JsonObject;
 
 fn main() -> std::process::ExitCode {

@@ -1,10 +1,7 @@
 //! Structured results by hand: what the list promises of a tool's output is
 //! held against what the tool gives, before anybody sees it.
 
-use larder::{
-    protocol::Fault,
-    registry::{Context, Json, Registry},
-};
+use larder::{Context, Json, Registry, protocol::Fault};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 

@@ -1,10 +1,7 @@
 //! `tools/list` and `tools/call` answered by hand: the server writes its own
 //! list, schemas included, and runs whatever is called.
 
-use larder::{
-    protocol::Fault,
-    registry::{Context, Registry},
-};
+use larder::{Context, Registry, protocol::Fault};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 

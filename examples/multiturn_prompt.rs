@@ -1,7 +1,7 @@
 //! A prompt of two turns: the user's, and the beginning of the assistant's
 //! answer, which sets its form.
 
-use larder::registry::{Context, Prompt, Registry, assistant, user};
+use larder::{Context, Prompt, Registry, assistant, user};
 use rmcp::model::PromptMessage;
 
 /// Has a text's main ideas listed, as many as asked for.

@@ -1,7 +1,7 @@
 //! A server by name, with what else it can say of itself, and a tool that
 //! reads that back from its context.
 
-use larder::registry::{Context, Json, Registry, Tool};
+use larder::{Context, Json, Registry, Tool};
 use serde_json::{Value, json};
 
 /// Says which server this is.

@@ -1,7 +1,7 @@
 //! Prompts: a text, a text with an argument, and a message with instructions
 //! and data kept apart by tags.
 
-use larder::registry::{Context, Prompt, Registry, user};
+use larder::{Context, Prompt, Registry, user};
 use rmcp::model::PromptMessage;
 
 /// Greets the user.

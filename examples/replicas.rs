@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use larder::{
-    registry::{AskError, Context, Elicited, Registry, Tool},
+    AskError, Context, Elicited, Registry, Tool,
     tools::{self, ToolOptions},
 };
 use tokio::time::sleep;

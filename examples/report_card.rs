@@ -1,7 +1,7 @@
 //! Tools that give a struct and an image: the struct's type is the schema of
 //! what comes out, and the image is a whole PNG file.
 
-use larder::registry::{Context, Image, Registry, Structured, Tool, ToolError};
+use larder::{Context, Image, Registry, Structured, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use larder::registry::{Context, FileResource, Registry, Template, Tool, ToolError, Variables};
+use larder::{Context, FileResource, Registry, Template, Tool, ToolError, Variables};
 
 fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data")

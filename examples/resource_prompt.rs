@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use larder::registry::{Context, FileResource, Prompt, Registry, user};
+use larder::{Context, FileResource, Prompt, Registry, user};
 use rmcp::model::{ContentBlock, PromptMessage, Resource, Role};
 
 const URI: &str = "file://knowledge.txt";

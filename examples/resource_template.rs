@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use larder::{
-    registry::{Context, Registry, ResourceError, Template, Variables},
-    store::Content,
-};
+use larder::{Context, Registry, ResourceError, Template, Variables, store::Content};
 
 /// Reads `.txt` as text and everything else as bytes. The variable is a single
 /// name: whatever would lead elsewhere matches no template and never comes here.

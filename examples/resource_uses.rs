@@ -2,7 +2,7 @@
 //! for a prompt, and a directory of entities from which a model picks an id
 //! for a tool.
 
-use larder::registry::{
+use larder::{
     Context, Json, Prompt, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
     user,
 };

@@ -8,11 +8,7 @@ use std::error::Error;
 
 use clap::Parser;
 use larder::{
-    app::App,
-    cli::ServeArgs,
-    config::Config,
-    registry::{Context, Registry, Tool},
-    shutdown, telemetry,
+    Context, Registry, Tool, app::App, cli::ServeArgs, config::Config, shutdown, telemetry,
 };
 use tokio::net::TcpListener;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use larder::{
-    registry::{Context, Registry, Tool, ToolError},
+    Context, Registry, Tool, ToolError,
     tools::{self, ToolOptions},
 };
 use rmcp::model::{CallToolResult, ContentBlock};

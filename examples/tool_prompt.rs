@@ -1,10 +1,7 @@
 //! Prompts and a tool: one asks the model to use it, the other uses it itself
 //! and begins the answer with what came out.
 
-use larder::{
-    random::Random,
-    registry::{Context, Prompt, Registry, Tool, assistant, user},
-};
+use larder::{Context, Prompt, Registry, Tool, assistant, random::Random, user};
 use rmcp::model::PromptMessage;
 
 /// Tells the mood of the user's request. A stand-in that guesses.

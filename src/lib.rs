@@ -8,7 +8,7 @@
 //! A server of one's own:
 //!
 //! ```no_run
-//! use larder::registry::{Context, Registry, Tool, ToolError};
+//! use larder::{Context, Registry, Tool, ToolError};
 //!
 //! /// Searches through millions of log lines.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -34,30 +34,49 @@
 //! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
 //! [`config`], [`telemetry`], [`shutdown`], [`watch`]; [`app`]; [`cli`].
 
+pub mod admission;
 pub mod app;
-mod aside;
 pub mod auth;
 pub mod cli;
 pub mod clock;
+mod compute;
 pub mod config;
 pub mod dispatch;
 pub mod era;
-mod gauge;
+pub mod handler;
 pub mod http;
+mod in_flight;
 pub mod preview;
 pub mod protocol;
 pub mod random;
 pub mod redis;
 pub mod registry;
+mod schema;
 pub mod session;
 pub mod shutdown;
+pub mod sources;
+pub mod spill;
 mod stdio;
 pub mod store;
 pub mod task;
 pub mod telemetry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tools;
+pub mod uri_template;
 pub mod watch;
 pub mod workflow;
+
+pub use handler::{
+    AskError, Audio, Context, Elicited, Image, IntoContent, IntoPromptMessage, IntoPromptResult,
+    IntoToolResult, Json, ResourceError, Root, Sampled, Sampling, Structured, ToolError, assistant,
+    user, within_roots,
+};
+pub use registry::{
+    BuildError, Builder, Completing, Prompt, Registry, Resource, Spill, Template, Tool,
+};
+pub use sources::{DirectoryResource, FileResource, HttpResource};
+pub use uri_template::{UriTemplate, Variables};
 
 /// The code in the guides, which is compiled and run like any example here.
 #[cfg(doctest)]

@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     auth::{Identity, Principal},
     dispatch::{Dispatcher, Step},
-    era::{Dress, Era, Legacy, Listen, Modern, encode_outcome, failure},
+    era::{Era, Legacy, Listen, Modern, ResponseEncoder, encode_outcome, failure},
     protocol::{
         Fault, Message, Meta, Method, Params, Request, RequestId, has_values_within, parse,
     },
@@ -203,10 +203,10 @@ impl Connection {
             return Ok(());
         }
         let mut running = stdio.dispatcher.start(call)?;
-        let dress = stdio.modern.dress.clone();
+        let encoder = stdio.modern.encoder.clone();
         self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = running.next().await {
-                if send(&output, step, &id, &dress).await.is_none() {
+                if send(&output, step, &id, &encoder).await.is_none() {
                     return;
                 }
             }
@@ -232,18 +232,19 @@ impl Connection {
             let _ = self.output.send(message).await;
             return Ok(());
         };
-        let (id, output, dress) = (request.id.clone(), self.output.clone(), legacy.dress.clone());
+        let (id, output, encoder) =
+            (request.id.clone(), self.output.clone(), legacy.encoder.clone());
         if let Some(reply) =
             legacy.in_session(&session, method, &request.params, &Identity::local()).await?
         {
-            let message = encode_outcome(&id, Ok(reply), &dress).await;
+            let message = encode_outcome(&id, Ok(reply), &encoder).await;
             let _ = self.output.send(message).await;
             return Ok(());
         }
         let mut call = legacy.start(&session, method, request, meta, Identity::local(), true)?;
         self.spawn(&self.calls, id.clone(), async move {
             while let Some(step) = call.next().await {
-                if send(&output, step, &id, &dress).await.is_none() {
+                if send(&output, step, &id, &encoder).await.is_none() {
                     return;
                 }
             }
@@ -344,14 +345,14 @@ async fn send(
     output: &mpsc::Sender<Bytes>,
     step: Step,
     id: &RequestId,
-    dress: &Dress,
+    encoder: &ResponseEncoder,
 ) -> Option<()> {
     let message = match step {
         Step::Message(message) => match message.encode() {
             Some(message) => message,
             None => return Some(()),
         },
-        Step::Outcome(outcome) => encode_outcome(id, outcome, dress).await,
+        Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await,
     };
     output.send(message).await.ok()
 }

@@ -31,8 +31,6 @@
 
 #[path = "../measure/mod.rs"]
 mod measure;
-#[path = "../../src/redis/testing.rs"]
-mod redis_server;
 
 mod growth;
 mod memory;
@@ -46,10 +44,10 @@ use larder::{
     clock::SystemClock,
     random::Random,
     redis::{Redis, RedisSettings, layout::Layout},
-    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits, contract::noise},
+    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits},
+    testing::{RedisServer, store::noise},
 };
 use measure::{median, seconds};
-use redis_server::RedisServer;
 
 const MIB: usize = 1 << 20;
 

@@ -1,6 +1,6 @@
 //! Tools that ask the client.
 
-use larder::registry::{AskError, Builder, Context, Elicited, Sampling, Tool, ToolError};
+use larder::{AskError, Builder, Context, Elicited, Sampling, Tool, ToolError};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 

@@ -8,8 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use larder::{
-    protocol::LogLevel,
-    registry::{Builder, Context, Registry, Resource, Template, Tool, ToolError, Variables},
+    Builder, Context, Registry, Resource, Template, Tool, ToolError, Variables, protocol::LogLevel,
 };
 use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::{Value, json};
@@ -28,7 +27,7 @@ pub(crate) fn tool<F, Fut, R>(name: &'static str, description: &str, run: F) -> 
 where
     F: Fn(Context) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = R> + Send + 'static,
-    R: larder::registry::IntoToolResult + 'static,
+    R: larder::IntoToolResult + 'static,
 {
     let handler = Arc::new(run);
     Tool::new(move |ctx: Context, _: Nothing| handler(ctx)).name(name).description(description)

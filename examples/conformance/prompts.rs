@@ -1,6 +1,6 @@
 //! Prompts of every kind.
 
-use larder::registry::{Builder, Context, Elicited, Prompt, ToolError};
+use larder::{Builder, Context, Elicited, Prompt, ToolError};
 use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 
 use crate::{Nothing, PNG};

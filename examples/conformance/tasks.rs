@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use larder::{
-    protocol::Fault,
-    registry::{Builder, Context, Elicited, Tool, ToolError},
-};
+use larder::{Builder, Context, Elicited, Tool, ToolError, protocol::Fault};
 use tokio::time::sleep;
 
 use crate::tool;

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use larder::{registry::UriTemplate, workflow::Pattern};
+use larder::{UriTemplate, workflow::Pattern};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (String, String, String)| {

@@ -90,7 +90,7 @@ impl Live {
         next.server.allowed_origins.clone_from(&new.server.allowed_origins);
         // What can fail comes first.
         let registry = self.dispatcher.registry();
-        let output = super::door::checked_output(registry, &next)?;
+        let output = super::access::checked_output(registry, &next)?;
         if let Some(certificate) = &self.certificate {
             certificate.reload()?;
         }
@@ -99,7 +99,7 @@ impl Live {
         self.connections.store(next.limits.connections, Ordering::Relaxed);
         self.dispatcher.principals().set_bounds(next.limits.principals());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
-        let hosts = super::door::allowed_hosts(&next, next.public_url()?.as_ref());
+        let hosts = super::access::allowed_hosts(&next, next.public_url()?.as_ref());
         let (body_bytes, body_values) = (next.limits.body_bytes, next.limits.body_values);
         self.http.rcu(|options| HttpOptions {
             hosts: hosts.clone(),

@@ -50,7 +50,7 @@ pub(super) struct Introspection {
     fetcher: Fetcher,
     client: String,
     secret: Secret,
-    at_once: Arc<Semaphore>,
+    read_ahead: Arc<Semaphore>,
 }
 
 /// What an issuer said of an active token, checked.
@@ -95,7 +95,7 @@ enum Failure {
 
 impl Introspection {
     pub(super) fn new(fetcher: Fetcher, client: String, secret: Secret) -> Self {
-        Self { fetcher, client, secret, at_once: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
+        Self { fetcher, client, secret, read_ahead: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
     }
 
     /// Asks about a token.
@@ -115,7 +115,7 @@ impl Introspection {
             tracing::warn!(reason, "a token cannot be judged");
             AuthError::Unavailable { reason, retry_after: RETRY }
         };
-        let _permit = self.at_once.acquire().await.map_err(|_| unavailable("closed"))?;
+        let _permit = self.read_ahead.acquire().await.map_err(|_| unavailable("closed"))?;
         let endpoint = IntrospectionUrl::new(url.to_string());
         let endpoint = endpoint.map_err(|_| unavailable("it is no URL"))?;
         let client = Asking::new(ClientId::new(self.client.clone()))

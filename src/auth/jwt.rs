@@ -68,7 +68,7 @@ pub(super) fn is_jwt(token: &str) -> bool {
 }
 
 impl<'a> Jwt<'a> {
-    /// Takes a token apart.
+    /// Accepts a token apart.
     ///
     /// # Errors
     /// [`Denied::Malformed`], [`Denied::Encrypted`].

@@ -48,7 +48,7 @@ impl StaticTokens {
         Self(identified.collect())
     }
 
-    /// Whom a token stands for. Takes as long for one that is nearly right as
+    /// Whom a token stands for. Accepts as long for one that is nearly right as
     /// for one that is not at all.
     pub(super) fn find(&self, token: &str) -> Option<&Identity> {
         let hash: [u8; 32] = Sha256::digest(token).into();

@@ -4,9 +4,9 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand};
 
-use super::{ServeArgs, USAGE, args::file, fail, in_runtime, offer, refuse};
+use super::{ServeArgs, USAGE, args::file, builtin, fail, in_runtime, refuse};
 use crate::{
-    app::{App, Door},
+    app::{AccessSetup, App},
     clock::SystemClock,
     config::Config,
 };
@@ -73,7 +73,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
-    let registry = match offer::registry(&config, &args.places()) {
+    let registry = match builtin::registry(&config, &args.places()) {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };
@@ -81,7 +81,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
     } else if config.redis().is_some() || config.has_objects() {
-        let door = Door::of(registry, &config, Arc::new(SystemClock));
+        let door = AccessSetup::of(registry, &config, Arc::new(SystemClock));
         door.map(|_| None).map_err(|error| fail(USAGE, &error))
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))

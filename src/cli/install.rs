@@ -121,29 +121,29 @@ pub(super) fn run(args: &InstallArgs, serve: &[&str]) -> Result<ExitCode, String
         Some(file) => file.clone(),
         None => args.client.file()?,
     };
-    let by_hand = |problem: String| {
+    let custom = |problem: String| {
         format!(
             "{}: {problem}. It was left as it is; this is what belongs there:\n{alone:#}",
             file.display()
         )
     };
-    let mut config = read(&file).map_err(by_hand)?;
+    let mut config = read(&file).map_err(custom)?;
     let servers = config.entry(section).or_insert_with(|| json!({}));
     let servers =
-        servers.as_object_mut().ok_or_else(|| by_hand(format!("its {section:?} is no object")))?;
+        servers.as_object_mut().ok_or_else(|| custom(format!("its {section:?} is no object")))?;
     match servers.get(&name) {
         Some(there) if *there == entry => {
             println!("{} has {name} already.", file.display());
             return Ok(ExitCode::SUCCESS);
         }
         Some(_) if !args.replace => {
-            return Err(by_hand(format!(
+            return Err(custom(format!(
                 "it has another server called {name:?}: give --replace, or another --name"
             )));
         }
         _ => servers.insert(name.clone(), entry),
     };
-    write(&file, &config).map_err(|error| by_hand(format!("it cannot be written: {error}")))?;
+    write(&file, &config).map_err(|error| custom(format!("it cannot be written: {error}")))?;
     println!("Added {name} to {}. Restart the host if it runs.", file.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! The command line: of the binary, and of servers built on the crate.
 
 mod args;
+mod builtin;
 mod client;
 mod config;
 mod dev;
@@ -9,7 +10,6 @@ mod health;
 mod hosts;
 mod install;
 mod migrate;
-mod offer;
 mod reload;
 mod serve;
 
@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { args, migrate } => {
             let places = args.places();
-            run_with(args, migrate, move |config| offer::registry(config, &places))
+            run_with(args, migrate, move |config| builtin::registry(config, &places))
         }
         Command::Host(command) => command.run(&["serve"]),
         Command::Migrate(args) => in_runtime(|| async move {
@@ -102,7 +102,7 @@ pub fn main() -> ExitCode {
 /// configuration.
 ///
 /// ```no_run
-/// use larder::registry::{Context, Registry, Tool};
+/// use larder::{Context, Registry, Tool};
 ///
 /// /// Says it back.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -128,11 +128,11 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
 /// down after the last one, once each: connections, caches, a model in memory.
 ///
 /// `teardown` comes also when the server ends by an error, and not when `setup`
-/// did. Handlers reach the value by [`Context::state`](crate::registry::Context::state).
+/// did. Handlers reach the value by [`Context::state`](crate::handler::Context::state).
 ///
 /// ```no_run
 /// use std::{convert::Infallible, sync::Arc};
-/// use larder::registry::{Context, Registry, Tool};
+/// use larder::{Context, Registry, Tool};
 ///
 /// /// Counts the days of the week.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -1,4 +1,4 @@
-//! Takes a changed configuration while the server runs: on SIGHUP, and when
+//! Accepts a changed configuration while the server runs: on SIGHUP, and when
 //! the file, or that of the certificate, has changed.
 
 use std::{io, path::Path, sync::Arc};

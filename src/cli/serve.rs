@@ -12,7 +12,7 @@ use crate::{
     http::{self, ServeLimits},
     registry::{BuildError, Registry},
     shutdown,
-    telemetry::{self, Metrics, Stock},
+    telemetry::{self, Inventory, Metrics},
 };
 
 pub(super) async fn serve(
@@ -97,7 +97,7 @@ fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), 
 fn collect(
     listener: TcpListener,
     address: SocketAddr,
-    stock: Stock,
+    stock: Inventory,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
     let shown = Arc::new((metrics.clone(), stock));

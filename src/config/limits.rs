@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::auth::PrincipalLimits;
+use crate::admission::PrincipalLimits;
 
 /// `[limits]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,8 @@ use rmcp::model::Reference;
 
 use super::Dispatcher;
 use crate::{
-    auth::{Grant, Identity, Limited, Limits, Permit, Principal, audit},
+    admission::{Limited, Limits, Permit},
+    auth::{Grant, Identity, Principal, audit},
     protocol::{Fault, Member, Method, Params},
 };
 

@@ -3,7 +3,7 @@
 
 mod admission;
 mod discover;
-mod observe;
+mod instrument;
 mod prompts;
 mod reply;
 mod resources;
@@ -25,13 +25,16 @@ pub use reply::{CacheHint, ReadReply, Reply};
 pub use running::{Running, Step};
 
 use crate::{
-    auth::{Identity, Limits},
+    admission::Limits,
+    auth::Identity,
+    handler::{Asking, Control, Paused, Scope, Server},
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
     random::Random,
-    registry::{Asking, Control, Paused, Registry, Scope, Spilling},
-    store::{Store, Tally},
+    registry::Registry,
+    spill::Spiller,
+    store::{Store, StoredBytes},
     task::Tasks,
 };
 
@@ -145,10 +148,11 @@ impl Dispatcher {
         let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let request_id: Arc<str> = self.random.id().into();
-        let tool = observe::tool(call.method, &call.params);
-        let span = observe::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
-        let tally = Tally::default();
-        let mut measured = observe::Measured::new(call.method, tool, &call.params, tally.clone());
+        let tool = instrument::tool(call.method, &call.params);
+        let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
+        let stored_bytes = StoredBytes::default();
+        let mut measured =
+            instrument::Measured::new(call.method, tool, &call.params, stored_bytes.clone());
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
         let owner = call.identity.owner().clone();
@@ -157,8 +161,8 @@ impl Dispatcher {
             identity: call.identity,
             client: call.client,
             session: call.session,
-            store: self.store.counting(tally),
-            registry: Arc::clone(&self.registry),
+            store: self.store.counting(stored_bytes),
+            server: Arc::clone(&self.registry) as Arc<dyn Server>,
             random: self.random.clone(),
             progress_token: call.progress_token,
             log_level: call.log_level,
@@ -235,19 +239,19 @@ impl Dispatcher {
         let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, self.listed(self.registry.tools_by_hand())))
+        Ok(Reply::Tools(result, self.listed(self.registry.has_custom_tools())))
     }
 
     async fn list_templates(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let page = self.registry.templates_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, self.listed(self.registry.has_resources_by_hand())))
+        Ok(Reply::Templates(result, self.listed(self.registry.has_custom_resources())))
     }
 
     /// For whom a list is: a handler may give each caller another one.
-    fn listed(&self, by_hand: bool) -> CacheHint {
-        if by_hand { CacheHint::OWN } else { self.definition() }
+    fn listed(&self, custom: bool) -> CacheHint {
+        if custom { CacheHint::OWN } else { self.definition() }
     }
 
     async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
@@ -264,9 +268,9 @@ impl Dispatcher {
                 Some(parsed)
             }
         };
-        let spilling = Spilling::of(&scope);
+        let spiller = Spiller::new(&scope);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
-        let result = self.registry.bounded(&name, result, &spilling).await;
+        let result = spiller.bounded(&name, result).await;
         Ok(Reply::CallTool(Box::new(result)))
     }
 

@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::{Dispatcher, Reply, cursor_of};
 use crate::{
+    handler::Scope,
     protocol::{Fault, Member, Method, Params},
-    registry::{Completing, Scope},
+    registry::Completing,
 };
 
 impl Dispatcher {
@@ -23,7 +24,7 @@ impl Dispatcher {
         let page = self.registry.prompts_of(cursor_of(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Prompts(result, self.listed(self.registry.prompts_by_hand())))
+        Ok(Reply::Prompts(result, self.listed(self.registry.has_custom_prompts())))
     }
 
     pub(super) async fn get_prompt(

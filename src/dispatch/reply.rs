@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
 
-use crate::{registry::InputRequired, store::Kind, task::TaskView};
+use crate::{handler::InputRequired, store::Kind, task::TaskView};
 
 /// What a call comes to. Passed on through many hands, so what is large lies
 /// behind a pointer.

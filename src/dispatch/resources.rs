@@ -10,8 +10,9 @@ use serde_json::json;
 use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
 use crate::{
     auth::Owner,
+    handler::Scope,
     protocol::{Fault, Member, Params},
-    registry::{Cursor, Scope},
+    registry::Cursor,
     store::{Entry, Found, Kind, ResourceUri, StoreError},
 };
 
@@ -31,8 +32,8 @@ impl Dispatcher {
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
         // One of the two is empty.
-        let by_hand = self.registry.resources_by_hand(scope).await?;
-        let defined = catalog.resources().chain(&by_hand).enumerate().skip(cursor.done);
+        let custom = self.registry.custom_resources(scope).await?;
+        let defined = catalog.resources().chain(&custom).enumerate().skip(cursor.done);
         let mut defined = defined
             .filter(|(_, resource)| self.registry.shows_resource(identity.grant(), &resource.uri));
         while resources.len() < size {

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Dispatcher, Reply};
 use crate::{
     auth::Owner,
+    handler::{Asking, Control, Paused, Scope},
     protocol::{ClientFacts, Fault, Params},
-    registry::{Asking, Control, Paused, Scope},
     task::{EXTENSION, TaskEnd, TaskState, TaskView},
 };
 

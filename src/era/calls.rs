@@ -12,8 +12,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     dispatch::{Running, Step},
+    handler::Route,
     protocol::RequestId,
-    registry::Route,
 };
 
 /// Which calls run in which session. Cheap to clone.
@@ -128,12 +128,12 @@ impl Drop for CallGuard {
 /// A call that somebody waits for. When they go, it runs on by itself:
 /// a lost connection is no cancellation (2025-11-25, transports: Sending
 /// Messages).
-pub struct Attended {
+pub struct DetachableCall {
     call: Option<(Running, CallGuard)>,
     tasks: TaskTracker,
 }
 
-impl Attended {
+impl DetachableCall {
     pub(super) fn new(running: Running, guard: CallGuard, tasks: TaskTracker) -> Self {
         Self { call: Some((running, guard)), tasks }
     }
@@ -162,7 +162,7 @@ async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
     }
 }
 
-impl Drop for Attended {
+impl Drop for DetachableCall {
     fn drop(&mut self) {
         let Some((mut running, guard)) = self.call.take() else { return };
         // Without a runtime, the process is ending, and so does the call. One

@@ -10,7 +10,7 @@ use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
-use super::{Dress, Encoded, encode, escape::escape};
+use super::{Encoded, ResponseEncoder, encode, escape::escape};
 use crate::{
     dispatch::{CacheHint, ReadReply},
     protocol::{Fault, RequestId},
@@ -37,7 +37,7 @@ pub(super) async fn read(
     id: &RequestId,
     read: ReadReply,
     hint: CacheHint,
-    dress: &Dress,
+    encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
     let ReadReply { uri, mime_type, kind, pieces } = read;
     let member = match kind {
@@ -47,7 +47,7 @@ pub(super) async fn read(
     let mut head = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{{}"contents":[{{"uri":{},"mimeType":{},"{member}":""#,
         json!(id),
-        dress.members(hint),
+        encoder.members(hint),
         json!(uri),
         json!(mime_type)
     )
@@ -228,9 +228,9 @@ mod tests {
 
     async fn sent(era: Era, reply: Reply) -> (Value, usize) {
         let info = rmcp::model::Implementation::new("s", "1");
-        let dress = Dress::new(era, &info, ProtocolVersion::LATEST);
+        let encoder = ResponseEncoder::new(era, &info, ProtocolVersion::LATEST);
         let id = RequestId::String("\"content\":[ \"text\":\"".into());
-        let encoded = success(&id, reply, &dress).await.unwrap();
+        let encoded = success(&id, reply, &encoder).await.unwrap();
         let pieces: Vec<Bytes> = match encoded {
             Encoded::Whole(whole) => vec![whole],
             Encoded::Pieces(pieces) => pieces.map(Result::unwrap).collect().await,
@@ -305,8 +305,8 @@ mod tests {
         let (uri, mime_type) = ("a:b".into(), "text/plain".into());
         let reply = ReadReply { uri, mime_type, kind: Kind::Text, pieces };
         let info = rmcp::model::Implementation::new("s", "1");
-        let dress = Dress::new(Era::Legacy, &info, ProtocolVersion::LATEST);
-        let encoded = success(&RequestId::Number(1), Reply::Read(reply, CacheHint::OWN), &dress);
+        let encoder = ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST);
+        let encoded = success(&RequestId::Number(1), Reply::Read(reply, CacheHint::OWN), &encoder);
         assert!(encoded.await.unwrap().whole().await.is_err());
     }
 }

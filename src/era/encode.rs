@@ -45,7 +45,7 @@ impl Encoded {
 
 /// What an era adds to a result.
 #[derive(Debug, Clone)]
-pub struct Dress {
+pub struct ResponseEncoder {
     era: Era,
     versions: Vec<&'static str>,
     server: Value,
@@ -54,7 +54,7 @@ pub struct Dress {
     complete: Arc<str>,
 }
 
-impl Dress {
+impl ResponseEncoder {
     /// For replies of that era, from a server of that name that speaks
     /// versions up to `max`.
     pub fn new(era: Era, server: &rmcp::model::Implementation, max: ProtocolVersion) -> Self {
@@ -101,17 +101,17 @@ impl Dress {
 pub(super) fn dressed(
     id: &RequestId,
     result: &impl Serialize,
-    dress: &Dress,
+    encoder: &ResponseEncoder,
 ) -> Result<Bytes, Fault> {
     let mut json = Vec::with_capacity(SMALL);
     json.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     write_json(&mut json, id)?;
     json.extend_from_slice(br#","result":"#);
-    if dress.complete.is_empty() {
+    if encoder.complete.is_empty() {
         write_json(&mut json, result)?;
     } else {
         json.push(b'{');
-        json.extend_from_slice(dress.complete.as_bytes());
+        json.extend_from_slice(encoder.complete.as_bytes());
         let opening = json.len();
         write_json(&mut json, result)?;
         // Its own members go on where it would begin.
@@ -152,11 +152,11 @@ fn write_json(json: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
 }
 
 macro_rules! list {
-    ($dress:expr, $id:expr, $result:expr, $hint:expr) => {{
-        let (mut result, hint, dress) = ($result, $hint, $dress);
-        result.result_type = dress.result_type();
-        dress.meta(&mut result.meta);
-        let modern = dress.era == Era::Modern;
+    ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
+        let (mut result, hint, encoder) = ($result, $hint, $encoder);
+        result.result_type = encoder.result_type();
+        encoder.meta(&mut result.meta);
+        let modern = encoder.era == Era::Modern;
         result.ttl_ms = modern.then_some(hint.ttl_ms);
         result.cache_scope = modern.then_some(hint.scope);
         frame($id, result)
@@ -167,45 +167,49 @@ macro_rules! list {
 ///
 /// # Errors
 /// When the reply's content cannot be read; nothing has been sent then.
-pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Encoded, Fault> {
+pub async fn success(
+    id: &RequestId,
+    reply: Reply,
+    encoder: &ResponseEncoder,
+) -> Result<Encoded, Fault> {
     let whole = match reply {
         Reply::Empty => {
             let mut meta = None;
-            dress.meta(&mut meta);
+            encoder.meta(&mut meta);
             let mut result = json!({});
-            if let (Some(result_type), Some(meta)) = (dress.result_type(), meta) {
+            if let (Some(result_type), Some(meta)) = (encoder.result_type(), meta) {
                 result = json!({ "resultType": result_type, "_meta": meta });
             }
             frame(id, result)
         }
         Reply::Discover(mut result, hint) => {
-            dress.meta(&mut result.meta);
+            encoder.meta(&mut result.meta);
             (result.ttl_ms, result.cache_scope) = (hint.ttl_ms, hint.scope);
             let mut result = serde_json::to_value(result)
                 .map_err(|_| Fault::Internal("The result could not be written.".into()))?;
-            result["supportedVersions"] = json!(dress.versions);
-            if let (Era::Legacy, Some(members)) = (dress.era, result.as_object_mut()) {
+            result["supportedVersions"] = json!(encoder.versions);
+            if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
                 for modern in ["resultType", "ttlMs", "cacheScope"] {
                     members.remove(modern);
                 }
-                members.insert("serverInfo".into(), dress.server.clone());
+                members.insert("serverInfo".into(), encoder.server.clone());
             }
             frame(id, result)
         }
         Reply::CallTool(mut result) => {
             if result.meta.is_some() {
-                result.result_type = dress.result_type();
-                dress.meta(&mut result.meta);
+                result.result_type = encoder.result_type();
+                encoder.meta(&mut result.meta);
                 return content::tool_result(result, |result| frame(id, result));
             }
             result.result_type = None;
-            return content::tool_result(result, |result| dressed(id, result, dress));
+            return content::tool_result(result, |result| dressed(id, result, encoder));
         }
-        Reply::TaskCreated(task) => frame(id, task_result(&task, "task", dress)),
-        Reply::Task(task) => frame(id, task_result(&task, "complete", dress)),
+        Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),
+        Reply::Task(task) => frame(id, task_result(&task, "complete", encoder)),
         Reply::InputRequired(required) => {
             let mut meta = None;
-            dress.meta(&mut meta);
+            encoder.meta(&mut meta);
             let result = json!({
                 "resultType": "input_required",
                 "inputRequests": required.questions,
@@ -215,29 +219,29 @@ pub async fn success(id: &RequestId, reply: Reply, dress: &Dress) -> Result<Enco
             frame(id, result)
         }
         Reply::GetPrompt(mut result) => {
-            result.result_type = dress.result_type();
-            dress.meta(&mut result.meta);
+            result.result_type = encoder.result_type();
+            encoder.meta(&mut result.meta);
             frame(id, result)
         }
         Reply::Complete(mut result) => {
-            result.result_type = dress.result_type();
-            dress.meta(&mut result.meta);
+            result.result_type = encoder.result_type();
+            encoder.meta(&mut result.meta);
             frame(id, result)
         }
-        Reply::Prompts(result, hint) => list!(dress, id, result, hint),
-        Reply::Tools(result, hint) => list!(dress, id, result, hint),
-        Reply::Resources(result, hint) => list!(dress, id, result, hint),
-        Reply::Templates(result, hint) => list!(dress, id, result, hint),
+        Reply::Prompts(result, hint) => list!(encoder, id, result, hint),
+        Reply::Tools(result, hint) => list!(encoder, id, result, hint),
+        Reply::Resources(result, hint) => list!(encoder, id, result, hint),
+        Reply::Templates(result, hint) => list!(encoder, id, result, hint),
         // By itself on the heap: other replies need no room for it.
-        Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, dress)).await,
+        Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, encoder)).await,
     };
     whole.map(Encoded::Whole)
 }
 
-fn task_result(task: &TaskView, result_type: &str, dress: &Dress) -> Value {
+fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {
     let mut meta = None;
-    dress.meta(&mut meta);
-    let mut result = task.to_json(|fault| error(fault, dress.era));
+    encoder.meta(&mut meta);
+    let mut result = task.to_json(|fault| error(fault, encoder.era));
     result["resultType"] = json!(result_type);
     result["_meta"] = json!(meta);
     result

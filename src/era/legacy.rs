@@ -10,19 +10,19 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Dress, Encoded, Era, First,
-    calls::{Attended, Calls},
+    Encoded, Era, ResponseEncoder, ResponseMode,
+    calls::{Calls, DetachableCall},
     encode::{failure, success},
     shared::audible,
 };
 use crate::{
     auth::{Identity, Principal},
     dispatch::{Call, Dispatcher, Reply, Running, Step},
+    handler::Asking,
     protocol::{
         ClientFacts, Fault, LogLevel, Message, Meta, Method, Outgoing, Params, ProtocolVersion,
         Request, RequestId,
     },
-    registry::Asking,
     session::{Deliveries, EventId, Session, SessionError, Sessions, Signal, StreamWriter, Watch},
     store::{ResourceUri, Shared},
 };
@@ -38,7 +38,7 @@ pub struct Legacy {
     /// Whether what was created in a session goes when the client ends it.
     delete_resources: bool,
     /// What replies carry.
-    pub dress: Dress,
+    pub encoder: ResponseEncoder,
 }
 
 /// The answer to a request in a session.
@@ -65,9 +65,9 @@ impl Legacy {
         max: ProtocolVersion,
         delete_resources: bool,
     ) -> Self {
-        let dress = Dress::new(Era::Legacy, dispatcher.registry().info(), max);
+        let encoder = ResponseEncoder::new(Era::Legacy, dispatcher.registry().info(), max);
         let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, max, delete_resources, dress }
+        Self { dispatcher, sessions, calls, tasks, max, delete_resources, encoder }
     }
 
     /// Waits until no call runs on without a client.
@@ -171,7 +171,7 @@ impl Legacy {
             asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
         };
         let reply = self.dispatcher.start(call)?.outcome().await?;
-        success(&request.id, reply, &self.dress).await
+        success(&request.id, reply, &self.encoder).await
     }
 
     /// Answers a request in a session: with one message when it is ready at
@@ -187,20 +187,20 @@ impl Legacy {
         request: Request,
         meta: Meta,
         identity: Identity,
-        takes: Takes,
+        accepts: Accepts,
         promote: Duration,
     ) -> Result<Answer, Fault> {
         let method = method_of(&request)?;
         if let Some(reply) = self.in_session(session, method, &request.params, &identity).await? {
-            return Ok(Answer::Message(success(&request.id, reply, &self.dress).await?));
+            return Ok(Answer::Message(success(&request.id, reply, &self.encoder).await?));
         }
-        let mut attended = self.start(session, method, &request, meta, identity, takes.stream)?;
-        let first = match First::of(&mut attended, takes, promote).await {
-            First::Ready(outcome) => {
-                return Ok(Answer::Message(success(&request.id, outcome?, &self.dress).await?));
+        let mut attended = self.start(session, method, &request, meta, identity, accepts.stream)?;
+        let first = match ResponseMode::of(&mut attended, accepts, promote).await {
+            ResponseMode::Ready(outcome) => {
+                return Ok(Answer::Message(success(&request.id, outcome?, &self.encoder).await?));
             }
-            First::Stream(first) => first,
-            First::Cancelled => return Ok(Answer::Cancelled),
+            ResponseMode::Stream(first) => first,
+            ResponseMode::Cancelled => return Ok(Answer::Cancelled),
         };
         let opened = async {
             let writer = self.sessions.open(session, &request.id).await?;
@@ -237,7 +237,7 @@ impl Legacy {
         meta: Meta,
         identity: Identity,
         streams: bool,
-    ) -> Result<Attended, Fault> {
+    ) -> Result<DetachableCall, Fault> {
         let asking = if streams {
             Asking::Routed(self.calls.route(&session.id))
         } else {
@@ -258,7 +258,7 @@ impl Legacy {
         };
         let running: Running = self.dispatcher.start(call)?;
         let guard = self.calls.register(&session.id, &request.id);
-        Ok(Attended::new(running, guard, self.tasks.clone()))
+        Ok(DetachableCall::new(running, guard, self.tasks.clone()))
     }
 
     /// Answers what concerns the session itself.
@@ -314,7 +314,7 @@ impl Legacy {
         Ok(Some(Reply::Empty))
     }
 
-    /// Takes a notification of the client's.
+    /// Accepts a notification of the client's.
     ///
     /// # Errors
     /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
@@ -332,7 +332,7 @@ impl Legacy {
         Ok(())
     }
 
-    /// Takes the client's answer to a question of a call's.
+    /// Accepts the client's answer to a question of a call's.
     ///
     /// # Errors
     /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
@@ -387,7 +387,7 @@ impl Legacy {
     /// Writes a call's messages and its outcome to its stream.
     async fn write_out(
         &self,
-        mut call: Attended,
+        mut call: DetachableCall,
         mut first: Option<Outgoing>,
         mut writer: Box<dyn StreamWriter>,
         id: &RequestId,
@@ -407,7 +407,7 @@ impl Legacy {
                     None => Ok(()),
                 },
                 Some(Step::Outcome(outcome)) => {
-                    writer.finish(encode_outcome(id, outcome, &self.dress).await).await
+                    writer.finish(encode_outcome(id, outcome, &self.encoder).await).await
                 }
                 // Nothing is said of what the client has cancelled.
                 None => return,
@@ -425,7 +425,7 @@ impl Legacy {
 
 /// Which kinds of answer a client takes. One of them at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Takes {
+pub struct Accepts {
     /// A single message.
     pub message: bool,
     /// A stream of them.
@@ -436,10 +436,10 @@ pub struct Takes {
 pub async fn encode_outcome(
     id: &RequestId,
     outcome: Result<Reply, Fault>,
-    dress: &Dress,
+    encoder: &ResponseEncoder,
 ) -> bytes::Bytes {
     let encoded = match outcome {
-        Ok(reply) => success(id, reply, dress).await,
+        Ok(reply) => success(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
     let whole = match encoded {
@@ -451,7 +451,7 @@ pub async fn encode_outcome(
         }),
         Err(fault) => Err(fault),
     };
-    whole.unwrap_or_else(|fault| failure(Some(id), &fault, dress.era()))
+    whole.unwrap_or_else(|fault| failure(Some(id), &fault, encoder.era()))
 }
 
 fn method_of(request: &Request) -> Result<Method, Fault> {

@@ -14,20 +14,20 @@ mod calls;
 mod content;
 mod encode;
 mod escape;
-mod first;
 mod legacy;
 mod listen;
 mod modern;
+mod response_mode;
 mod shared;
 mod state;
 
 pub use announce::{announce_changes, announce_edits};
-pub use calls::Attended;
-pub use encode::{Dress, Encoded, code, failure, success};
-pub use first::First;
-pub use legacy::{Answer, Legacy, Takes, encode_outcome};
+pub use calls::DetachableCall;
+pub use encode::{Encoded, ResponseEncoder, code, failure, success};
+pub use legacy::{Accepts, Answer, Legacy, encode_outcome};
 pub use listen::Listen;
-pub use modern::{Mirror, Modern};
+pub use modern::{MirroredHeaders, Modern};
+pub use response_mode::ResponseMode;
 pub use state::StateSealer;
 
 use crate::protocol::ProtocolVersion;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
-use super::{Dress, Era, StateSealer};
+use super::{Era, ResponseEncoder, StateSealer};
 use crate::{
     auth::Identity,
     dispatch::{Call, Dispatcher},
+    handler::Asking,
     protocol::{Fault, Member, Meta, Method, ProtocolVersion, Request},
-    registry::Asking,
 };
 
 /// What a transport with headers carries beside the body, by header name in
 /// lower case (Streamable HTTP: Request Metadata).
 #[derive(Clone, Copy)]
-pub struct Mirror<'a>(pub &'a dyn Fn(&str) -> Option<&'a str>);
+pub struct MirroredHeaders<'a>(pub &'a dyn Fn(&str) -> Option<&'a str>);
 
 /// Accepts modern requests.
 #[derive(Debug, Clone)]
@@ -25,14 +25,14 @@ pub struct Modern {
     sealer: StateSealer,
     max: ProtocolVersion,
     /// What replies carry.
-    pub dress: Dress,
+    pub encoder: ResponseEncoder,
 }
 
 impl Modern {
     /// Accepts versions up to `max`.
     pub fn new(dispatcher: Arc<Dispatcher>, sealer: StateSealer, max: ProtocolVersion) -> Self {
-        let dress = Dress::new(Era::Modern, dispatcher.registry().info(), max);
-        Self { dispatcher, sealer, max, dress }
+        let encoder = ResponseEncoder::new(Era::Modern, dispatcher.registry().info(), max);
+        Self { dispatcher, sealer, max, encoder }
     }
 
     /// Checks a request: its metadata, then headers against body, then the
@@ -44,21 +44,21 @@ impl Modern {
         &self,
         request: &Request,
         meta: Meta,
-        mirror: Option<Mirror<'_>>,
+        mirror: Option<MirroredHeaders<'_>>,
         identity: Identity,
     ) -> Result<Call, Fault> {
         let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
         if !meta.declares_capabilities {
             return Err(missing("clientCapabilities"));
         }
-        if let Some(Mirror(header)) = mirror {
+        if let Some(MirroredHeaders(header)) = mirror {
             same("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
         let known = ProtocolVersion::parse(version).filter(|v| v.is_modern() && *v <= self.max);
         if known.is_none() {
             return Err(Fault::unsupported_version(version, self.max));
         }
-        if let Some(Mirror(header)) = mirror {
+        if let Some(MirroredHeaders(header)) = mirror {
             same("Mcp-Method", header("mcp-method"), &request.method)?;
         }
         let method = Method::parse(&request.method).filter(|m| m.in_modern());
@@ -91,7 +91,7 @@ impl Modern {
         &self,
         method: Method,
         request: &Request,
-        Mirror(header): Mirror<'_>,
+        MirroredHeaders(header): MirroredHeaders<'_>,
     ) -> Result<(), Fault> {
         let Some(member) = method.named_by() else { return Ok(()) };
         // What is not there, or is no string, is the method's own to complain of.

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
+    handler::Rounds,
     protocol::{Fault, Member, Request},
-    registry::Rounds,
 };
 
 /// How long a client may take from one round to the next.
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl StateSealer {
-    /// Replicas that serve the same clients need the same key.
+    /// Instances that serve the same clients need the same key.
     pub fn new(key: impl Into<Arc<[u8]>>, clock: Arc<dyn Clock>) -> Self {
         Self { key: key.into(), clock }
     }

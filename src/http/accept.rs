@@ -2,18 +2,18 @@
 
 use http::{HeaderMap, header::ACCEPT};
 
-use crate::era::Takes;
+use crate::era::Accepts;
 
 /// Reads the `Accept` headers. None at all takes everything, as curl's `*/*`
 /// does.
-pub(super) fn takes(headers: &HeaderMap) -> Takes {
-    let mut takes = Takes { message: false, stream: false };
+pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+    let mut accepts = Accepts { message: false, stream: false };
     let mut said_anything = false;
     for value in headers.get_all(ACCEPT) {
         said_anything = true;
         // As the official clients have it.
         if value == "application/json, text/event-stream" {
-            return Takes { message: true, stream: true };
+            return Accepts { message: true, stream: true };
         }
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
@@ -25,11 +25,11 @@ pub(super) fn takes(headers: &HeaderMap) -> Takes {
                 continue;
             }
             let is = |names: [&str; 2]| names.iter().any(|name| name.eq_ignore_ascii_case(media));
-            takes.message |= media == "*/*" || is(["application/json", "application/*"]);
-            takes.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
+            accepts.message |= media == "*/*" || is(["application/json", "application/*"]);
+            accepts.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
         }
     }
-    if said_anything { takes } else { Takes { message: true, stream: true } }
+    if said_anything { accepts } else { Accepts { message: true, stream: true } }
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
             if let Some(accept) = accept {
                 headers.insert(ACCEPT, HeaderValue::from_static(accept));
             }
-            assert_eq!(takes(&headers), Takes { message, stream }, "{accept:?}");
+            assert_eq!(accepts(&headers), Accepts { message, stream }, "{accept:?}");
         }
     }
 }

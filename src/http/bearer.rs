@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, header, request::Parts};
 
 use super::{
     Endpoint, Protected,
-    refusal::{self, Refusal, StepUp},
+    error::{self, HttpError, StepUp},
 };
 use crate::{
     auth::{AuthError, Identity, audit, bearer_token},
@@ -27,7 +27,7 @@ pub(super) async fn check(endpoint: &Endpoint, head: &Parts) -> Result<Identity,
     })?;
     endpoint.dispatcher.principals().request(&identity).map_err(|limited| {
         audit::refused(&identity, &what(head), &limited);
-        refusal::fault(None, &limited.into(), Era::Legacy)
+        error::fault(None, &limited.into(), Era::Legacy)
     })?;
     Ok(identity)
 }
@@ -61,20 +61,20 @@ fn refuse(error: &AuthError, protected: Option<&Protected>) -> Response {
     let scope = protected.map_or("", |protected| &protected.scope);
     match error {
         // No error code where nothing came: there was nothing wrong with it.
-        AuthError::Missing => challenge.scope(scope).with(Refusal::NoCredentials),
+        AuthError::Missing => challenge.scope(scope).with(HttpError::NoCredentials),
         AuthError::Malformed(why) => {
-            challenge.error("invalid_request").description(why).with(Refusal::Credentials(why))
+            challenge.error("invalid_request").description(why).with(HttpError::Credentials(why))
         }
-        AuthError::TooLong => Refusal::TokenTooLong.into_response(),
+        AuthError::TooLong => HttpError::TokenTooLong.into_response(),
         AuthError::Invalid(denied) => challenge
             .error("invalid_token")
             .description(&denied.to_string())
             .scope(scope)
-            .with(Refusal::Token(*denied)),
+            .with(HttpError::Token(*denied)),
         // No challenge: another token would not help.
         AuthError::Unavailable { retry_after, .. } => {
-            let mut response = Refusal::CannotCheck.into_response();
-            refusal::retry(&mut response, *retry_after);
+            let mut response = HttpError::CannotCheck.into_response();
+            error::retry(&mut response, *retry_after);
             response
         }
     }
@@ -115,8 +115,8 @@ impl Challenge {
         self.parameter("scope", scope)
     }
 
-    fn with(self, refusal: Refusal) -> Response {
-        let mut response = refusal.into_response();
+    fn with(self, error: HttpError) -> Response {
+        let mut response = error.into_response();
         self.put_on(&mut response);
         response
     }

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 
 use tokio::time::Instant;
 
-use super::{Endpoint, HttpOptions, refusal::Refusal};
+use super::{Endpoint, HttpOptions, error::HttpError};
 use crate::{era::Encoded, protocol::has_values_within};
 
 /// Bytes in a second. Whoever sends less in the long run wants to keep us
@@ -19,10 +19,10 @@ use crate::{era::Encoded, protocol::has_values_within};
 const SLOWEST: u32 = 16 << 10;
 
 /// Refuses a body that says it is too large, before anything else is done for it.
-pub(super) fn check_size(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_size(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
     let most = endpoint.options().body_bytes;
     if announced(headers).is_some_and(|length| length > most as u64) {
-        return Err(Refusal::TooLarge(most));
+        return Err(HttpError::TooLarge(most));
     }
     Ok(())
 }
@@ -38,11 +38,11 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     options: &HttpOptions,
-) -> Result<Bytes, Refusal> {
+) -> Result<Bytes, HttpError> {
     let media = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {
-        return Err(Refusal::MediaType(media.chars().take(80).collect()));
+        return Err(HttpError::MediaType(media.chars().take(80).collect()));
     }
     let most = options.body_bytes;
     let announced = announced(headers);
@@ -61,13 +61,13 @@ pub(super) async fn read(
                 let latest = *begun.get_or_insert(now) + options.body_timeout + earned;
                 let patience = options.body_timeout.min(latest.saturating_duration_since(now));
                 let frame = tokio::time::timeout(patience, body.frame()).await;
-                frame.map_err(|_| Refusal::TooSlow)?
+                frame.map_err(|_| HttpError::TooSlow)?
             }
         };
         let Some(frame) = frame else { break };
-        let Ok(data) = frame.map_err(|_| Refusal::BrokenOff)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| HttpError::BrokenOff)?.into_data() else { continue };
         if first.len() + rest.len() + data.len() > most {
-            return Err(Refusal::TooLarge(most));
+            return Err(HttpError::TooLarge(most));
         }
         // A body that comes in one piece is not copied.
         if first.is_empty() && rest.is_empty() {
@@ -83,7 +83,7 @@ pub(super) async fn read(
     }
     let body = if rest.is_empty() { first } else { rest.freeze() };
     if !has_values_within(&body, options.body_values) {
-        return Err(Refusal::TooManyValues(options.body_values));
+        return Err(HttpError::TooManyValues(options.body_values));
     }
     Ok(body)
 }

@@ -6,10 +6,14 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, Method, StatusCode, header::AsHeaderName};
 
-use super::{Endpoint, accept, body, legacy, modern, refusal, refusal::Refusal};
+use super::{
+    Endpoint, accept, body,
+    error::{self, HttpError},
+    legacy, modern,
+};
 use crate::{
     auth::Identity,
-    era::{Era, Takes},
+    era::{Accepts, Era},
     protocol::{Fault, Message, Meta, ProtocolVersion, Request, parse},
 };
 
@@ -21,35 +25,35 @@ pub(super) struct Received<'a> {
     pub(super) request: Request,
     pub(super) meta: Meta,
     pub(super) identity: Identity,
-    pub(super) takes: Takes,
+    pub(super) accepts: Accepts,
 }
 
-/// Takes one message.
+/// Accepts one message.
 pub(super) async fn post(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     body: Body,
     identity: Identity,
 ) -> Response {
-    let mut takes = accept::takes(headers);
-    if !takes.message && !takes.stream {
-        return Refusal::NotAcceptable.into_response();
+    let mut accepts = accept::accepts(headers);
+    if !accepts.message && !accepts.stream {
+        return HttpError::NotAcceptable.into_response();
     }
     if endpoint.options().json_response {
-        if !takes.message {
-            return Refusal::OnlyMessages.into_response();
+        if !accepts.message {
+            return HttpError::OnlyMessages.into_response();
         }
-        takes.stream = false;
+        accepts.stream = false;
     }
     let body = match body::read(headers, body, &endpoint.options()).await {
         Ok(body) => body,
-        Err(refusal) => return refusal.into_response(),
+        Err(error) => return error.into_response(),
     };
     let version = header(headers, &VERSION);
     let by_header = Era::of(None, version);
     let message = match parse(&body) {
         Ok(message) => message,
-        Err((fault, id)) => return refusal::fault(id.as_ref(), &fault, by_header),
+        Err((fault, id)) => return error::fault(id.as_ref(), &fault, by_header),
     };
     match message {
         Message::Request(request) => {
@@ -58,17 +62,17 @@ pub(super) async fn post(
                 Err(fault) => {
                     let fault =
                         Fault::MissingMeta(format!("The request's _meta cannot be read: {fault}"));
-                    return refusal::fault(Some(&request.id), &fault, by_header);
+                    return error::fault(Some(&request.id), &fault, by_header);
                 }
             };
             let (id, era) =
                 (request.id.clone(), Era::of(meta.protocol_version.as_deref(), version));
-            let received = Received { headers, request, meta, identity, takes };
+            let received = Received { headers, request, meta, identity, accepts };
             let answered = match era {
                 Era::Modern => modern::answer(endpoint, received).await,
                 Era::Legacy => legacy::answer(endpoint, received).await,
             };
-            answered.unwrap_or_else(|fault| refusal::fault(Some(&id), &fault, era))
+            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, era))
         }
         // 2026-07-28 defines no notification that a client sends over HTTP.
         Message::Notification { .. } if by_header == Era::Modern => accepted(()),
@@ -78,7 +82,7 @@ pub(super) async fn post(
         }
         Message::Response { id, .. } if by_header == Era::Modern => {
             let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
-            refusal::fault(Some(&id), &fault, by_header)
+            error::fault(Some(&id), &fault, by_header)
         }
         Message::Response { id, outcome } => {
             let taken = legacy::response(endpoint, headers, &id, outcome, &identity);
@@ -89,11 +93,11 @@ pub(super) async fn post(
 
 /// Opens a stream of the legacy era, new or resumed.
 pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
-    if let Some(refusal) = refuse_modern(&Method::GET, headers) {
-        return refusal;
+    if let Some(error) = refuse_modern(&Method::GET, headers) {
+        return error;
     }
-    if !accept::takes(headers).stream {
-        return Refusal::NotAcceptable.into_response();
+    if !accept::accepts(headers).stream {
+        return HttpError::NotAcceptable.into_response();
     }
     legacy::connect(endpoint, headers, identity).await.unwrap_or_else(refused)
 }
@@ -104,8 +108,8 @@ pub(super) async fn delete(
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Response {
-    if let Some(refusal) = refuse_modern(&Method::DELETE, headers) {
-        return refusal;
+    if let Some(error) = refuse_modern(&Method::DELETE, headers) {
+        return error;
     }
     let ended = legacy::end(endpoint, headers, identity).await;
     ended.map_or_else(refused, |()| StatusCode::NO_CONTENT.into_response())
@@ -113,13 +117,13 @@ pub(super) async fn delete(
 
 /// Whatever else HTTP knows.
 pub(super) fn other_method(method: &Method) -> Response {
-    Refusal::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
+    HttpError::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
         .into_response()
 }
 
 /// Somewhere else.
 pub(super) fn other_path(endpoint: &Endpoint) -> Response {
-    Refusal::Path(endpoint.options().path.clone()).into_response()
+    HttpError::Path(endpoint.options().path.clone()).into_response()
 }
 
 /// GET and DELETE are not of the modern era (Streamable HTTP: Earlier
@@ -129,8 +133,8 @@ fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
     if Era::of(None, Some(version)) != Era::Modern {
         return None;
     }
-    let refusal = Refusal::Method(method.to_string(), "This version has POST only.");
-    Some(refusal.into_response())
+    let error = HttpError::Method(method.to_string(), "This version has POST only.");
+    Some(error.into_response())
 }
 
 /// A header's value, when it is there. What is no text, or was given more than
@@ -155,7 +159,7 @@ fn accepted((): ()) -> Response {
 /// What is no request, in the legacy era, and was not taken.
 #[allow(clippy::needless_pass_by_value, reason = "what maps an error is given it")]
 fn refused(fault: Fault) -> Response {
-    refusal::fault(None, &fault, Era::Legacy)
+    error::fault(None, &fault, Era::Legacy)
 }
 
 /// A legacy version header must name a version that is spoken here

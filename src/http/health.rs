@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Endpoint, refusal};
+use super::{Endpoint, error};
 use crate::{
     auth::{Authenticator, Principal},
     session::{SessionError, Sessions},
@@ -125,5 +125,5 @@ async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
 }
 
 fn said(status: StatusCode, body: &Value) -> Response {
-    refusal::json(status, body.to_string().into())
+    error::json(status, body.to_string().into())
 }

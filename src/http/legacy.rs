@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::{
     Endpoint,
     endpoint::{Received, check_version, header},
-    refusal, sse,
+    error, sse,
 };
 use crate::{
     auth::Identity,
-    era::{Answer, Encoded, Takes},
+    era::{Accepts, Answer, Encoded},
     protocol::{Fault, Method, Params, RequestId},
 };
 
@@ -20,12 +20,12 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Answers a request, in a session or by itself.
 pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, takes } = received;
+    let Received { headers, request, meta, identity, accepts } = received;
     let legacy = &endpoint.legacy;
     let Some(session) = header(headers, &SESSION) else {
         if Method::parse(&request.method) == Some(Method::Initialize) {
             let (session, encoded) = Box::pin(legacy.initialize(&request, &identity)).await?;
-            let mut response = one(encoded, takes, endpoint, &identity);
+            let mut response = one(encoded, accepts, endpoint, &identity);
             // Hexadecimal digits only.
             if let Ok(id) = HeaderValue::from_str(&session.id) {
                 response.headers_mut().insert(SESSION, id);
@@ -34,19 +34,19 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
         }
         check_version(headers)?;
         let encoded = legacy.answer_once(&request, meta, identity.clone()).await?;
-        return Ok(one(encoded, takes, endpoint, &identity));
+        return Ok(one(encoded, accepts, endpoint, &identity));
     };
     check_version(headers)?;
     let session = legacy.session(session, identity.principal()).await?;
     let promote = endpoint.options().promote_after;
-    match legacy.answer(&session, request, meta, identity.clone(), takes, promote).await? {
-        Answer::Message(encoded) => Ok(one(encoded, takes, endpoint, &identity)),
+    match legacy.answer(&session, request, meta, identity.clone(), accepts, promote).await? {
+        Answer::Message(encoded) => Ok(one(encoded, accepts, endpoint, &identity)),
         Answer::Stream { prime, deliveries } => {
             let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
             Ok(sse::response(frames, endpoint, &identity))
         }
         // Nothing is said of what was cancelled.
-        Answer::Cancelled if takes.stream => {
+        Answer::Cancelled if accepts.stream => {
             Ok(sse::response(futures_util::stream::empty(), endpoint, &identity))
         }
         Answer::Cancelled => Ok(StatusCode::NO_CONTENT.into_response()),
@@ -54,14 +54,14 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
 }
 
 /// One message, in the form that the client takes.
-fn one(encoded: Encoded, takes: Takes, endpoint: &Endpoint, identity: &Identity) -> Response {
-    if !takes.message {
+fn one(encoded: Encoded, accepts: Accepts, endpoint: &Endpoint, identity: &Identity) -> Response {
+    if !accepts.message {
         return sse::response(sse::message(encoded), endpoint, identity);
     }
-    refusal::json(StatusCode::OK, encoded.into())
+    error::json(StatusCode::OK, encoded.into())
 }
 
-/// Takes a notification.
+/// Accepts a notification.
 pub(super) async fn notification(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -79,7 +79,7 @@ pub(super) async fn notification(
     Ok(())
 }
 
-/// Takes the answer to a request of the server's.
+/// Accepts the answer to a request of the server's.
 pub(super) async fn response(
     endpoint: &Endpoint,
     headers: &HeaderMap,

@@ -5,20 +5,20 @@ mod accept;
 mod bearer;
 mod body;
 mod cors;
-mod direct;
 mod endpoint;
-mod gate;
-mod guard;
+mod error;
+mod fast_path;
 mod health;
+mod host_check;
+mod instrument;
 mod legacy;
 mod metrics;
 mod modern;
-mod observe;
-mod refusal;
+mod overload;
+mod pipeline;
 mod serve;
 mod sse;
 mod tls;
-mod turn_away;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
@@ -28,14 +28,14 @@ use axum::{Router, middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use guard::AllowedHosts;
 pub(crate) use health::{OPEN_PATHS, Readiness};
+pub use host_check::AllowedHosts;
 pub use metrics::metrics_router;
 pub use serve::{ServeLimits, serve};
 pub use tls::{Certificate, CertificateError};
 pub use well_known::Protected;
 
-use direct::Direct;
+use fast_path::FastPath;
 
 use crate::{
     auth::Authenticator,
@@ -115,21 +115,21 @@ impl Endpoint {
 
 /// The endpoint with all that a server by itself has beside it: probes, which
 /// come under any name.
-pub(crate) fn service(endpoint: Arc<Endpoint>) -> Direct {
+pub(crate) fn service(endpoint: Arc<Endpoint>) -> FastPath {
     let probes = health::routes().with_state(Arc::clone(&endpoint));
     let router = router(Arc::clone(&endpoint)).merge(probes);
-    Direct { path: endpoint.options().path.as_str().into(), endpoint, router }
+    FastPath { path: endpoint.options().path.as_str().into(), endpoint, router }
 }
 
 /// The endpoint as a router of its own, to be served or nested.
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
-    let gate = middleware::from_fn_with_state(Arc::clone(&endpoint), gate::layer);
+    let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
     Router::new()
-        .route(&path, routing::any(gate::endpoint_path))
-        .fallback(gate::other_path)
+        .route(&path, routing::any(pipeline::endpoint_path))
+        .fallback(pipeline::other_path)
         // Public documents: pages of any origin may read them.
         .merge(well_known::routes(&endpoint))
-        .layer((gate, CatchPanicLayer::custom(refusal::panicked)))
+        .layer((pipeline, CatchPanicLayer::custom(error::panicked)))
         .with_state(endpoint)
 }

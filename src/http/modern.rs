@@ -9,12 +9,12 @@ use http::{HeaderName, StatusCode};
 use super::{
     Endpoint, accept,
     endpoint::{Received, VERSION, header},
-    refusal::{self, Refusal},
+    error::{self, HttpError},
     sse,
 };
 use crate::{
     dispatch::{Reply, Running, Step},
-    era::{Dress, Encoded, Era, First, Listen, Mirror, failure, success},
+    era::{Encoded, Era, Listen, MirroredHeaders, ResponseEncoder, ResponseMode, failure, success},
     protocol::{Fault, Method, Outgoing, RequestId},
 };
 
@@ -23,7 +23,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Answers a request.
 pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, takes } = received;
+    let Received { headers, request, meta, identity, accepts } = received;
     // What is known beforehand need not be parsed for each look.
     let lookup = |name: &str| match name {
         "mcp-protocol-version" => header(headers, &VERSION),
@@ -31,11 +31,11 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
         "mcp-name" => header(headers, &NAME),
         other => header(headers, other),
     };
-    let call = endpoint.modern.accept(&request, meta, Some(Mirror(&lookup)), identity)?;
+    let call = endpoint.modern.accept(&request, meta, Some(MirroredHeaders(&lookup)), identity)?;
     if call.method == Method::Listen {
         // A stream by its nature, also where answers are none.
-        if !accept::takes(headers).stream {
-            return Ok(Refusal::NotAcceptable.into_response());
+        if !accept::accepts(headers).stream {
+            return Ok(HttpError::NotAcceptable.into_response());
         }
         let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
@@ -47,19 +47,19 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     }
     let identity = call.identity.clone();
     let mut running = endpoint.dispatcher.start(call)?;
-    let dress = &endpoint.modern.dress;
-    match First::of(&mut running, takes, endpoint.options().promote_after).await {
-        First::Ready(outcome) => {
-            let encoded = success(&request.id, outcome?, dress).await?;
-            Ok(refusal::json(StatusCode::OK, encoded.into()))
+    let encoder = &endpoint.modern.encoder;
+    match ResponseMode::of(&mut running, accepts, endpoint.options().promote_after).await {
+        ResponseMode::Ready(outcome) => {
+            let encoded = success(&request.id, outcome?, encoder).await?;
+            Ok(error::json(StatusCode::OK, encoded.into()))
         }
-        First::Stream(first) => {
-            let messages = messages(running, first, request.id, dress.clone());
+        ResponseMode::Stream(first) => {
+            let messages = messages(running, first, request.id, encoder.clone());
             let frames = messages.flat_map(sse::message);
             Ok(sse::response(frames, endpoint, &identity))
         }
         // Only the client's going cancels here, and then nobody reads this.
-        First::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),
+        ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),
     }
 }
 
@@ -68,10 +68,10 @@ fn messages(
     running: Running,
     first: Option<Outgoing>,
     id: RequestId,
-    dress: Dress,
+    encoder: ResponseEncoder,
 ) -> impl Stream<Item = Encoded> + Send {
-    let state = (running, first, id, dress);
-    stream::unfold(state, |(mut running, mut first, id, dress)| async move {
+    let state = (running, first, id, encoder);
+    stream::unfold(state, |(mut running, mut first, id, encoder)| async move {
         loop {
             let step = match first.take() {
                 Some(message) => Step::Message(message),
@@ -79,10 +79,10 @@ fn messages(
             };
             let encoded = match step {
                 Step::Message(message) => message.encode().map(Encoded::Whole),
-                Step::Outcome(outcome) => Some(response(&id, outcome, &dress).await),
+                Step::Outcome(outcome) => Some(response(&id, outcome, &encoder).await),
             };
             if let Some(encoded) = encoded {
-                return Some((encoded, (running, first, id, dress)));
+                return Some((encoded, (running, first, id, encoder)));
             }
         }
     })
@@ -90,9 +90,13 @@ fn messages(
 
 /// The response to a request whose stream has begun: nothing but a message can
 /// say now that there is no result.
-async fn response(id: &RequestId, outcome: Result<Reply, Fault>, dress: &Dress) -> Encoded {
+async fn response(
+    id: &RequestId,
+    outcome: Result<Reply, Fault>,
+    encoder: &ResponseEncoder,
+) -> Encoded {
     let encoded = match outcome {
-        Ok(reply) => success(id, reply, dress).await,
+        Ok(reply) => success(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
     encoded.unwrap_or_else(|fault| Encoded::Whole(failure(Some(id), &fault, Era::Modern)))

@@ -32,8 +32,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::{Certificate, turn_away};
-use crate::gauge::One;
+use super::{Certificate, overload};
+use crate::in_flight::InFlight;
 
 /// Bounds on connections.
 #[derive(Debug, Clone)]
@@ -124,7 +124,7 @@ where
         if let Some(place) = open.take(most) {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
-                let _counted = (place, One::more("larder_connections"));
+                let _counted = (place, InFlight::more("larder_connections"));
                 over.run_until_cancelled(front.serve(stream, watcher)).await;
             });
             continue;
@@ -133,7 +133,7 @@ where
         if let Some(place) = leaving.take(TURNED_AWAY_AT_ONCE) {
             tokio::spawn(async move {
                 let _place = place;
-                over.run_until_cancelled(front.turn_away(stream, most)).await;
+                over.run_until_cancelled(front.overload(stream, most)).await;
             });
         }
     }
@@ -157,7 +157,7 @@ where
     /// A connection from its first byte to its last.
     async fn serve(&self, stream: TcpStream, watcher: Watcher) {
         let asked = Arc::new(AtomicBool::new(false));
-        // One rule for a handshake, a preface and a head that do not come:
+        // InFlight rule for a handshake, a preface and a head that do not come:
         // each has its own ways to be slow.
         let mut patience = std::pin::pin!(tokio::time::sleep(self.limits.head_timeout));
         let silent = {
@@ -214,13 +214,13 @@ where
         ended.boxed()
     }
 
-    async fn turn_away(&self, stream: TcpStream, most: usize) {
+    async fn overload(&self, stream: TcpStream, most: usize) {
         match &self.tls {
-            None => turn_away::tell(stream, most).await,
+            None => overload::tell(stream, most).await,
             Some(tls) => {
-                let accepted = tokio::time::timeout(turn_away::PATIENCE, tls.accept(stream)).await;
+                let accepted = tokio::time::timeout(overload::PATIENCE, tls.accept(stream)).await;
                 if let Ok(Ok(stream)) = accepted {
-                    turn_away::tell(stream, most).await;
+                    overload::tell(stream, most).await;
                 }
             }
         }
@@ -231,7 +231,7 @@ where
 #[derive(Debug, Clone, Default)]
 struct Count(Arc<AtomicUsize>);
 
-/// One of them, while it is held.
+/// InFlight of them, while it is held.
 struct Place(Count);
 
 impl Count {

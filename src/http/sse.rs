@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
 use crate::{
-    auth::{Identity, Permit},
+    admission::Permit,
+    auth::Identity,
     era::Encoded,
-    gauge::One,
+    in_flight::InFlight,
     session::{Deliveries, Delivery, EventId},
 };
 
@@ -34,7 +35,7 @@ pub(super) fn response(
         }
         None => frames.right_stream(),
     };
-    let open = One::more("larder_streams");
+    let open = InFlight::more("larder_streams");
     let frames = kept_alive(frames, endpoint.options().keep_alive).map(move |frame| {
         let _counted = &open;
         frame
@@ -60,7 +61,7 @@ pub(super) fn holding(
     })
 }
 
-/// One message without an id: what no one can resume.
+/// InFlight message without an id: what no one can resume.
 pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
     let pieces = match encoded {
         Encoded::Whole(bytes) => stream::iter([Ok(bytes)]).boxed(),

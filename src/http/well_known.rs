@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
-use super::{Endpoint, refusal};
+use super::{Endpoint, error};
 use crate::auth::Scopes;
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -91,7 +91,7 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
 
 async fn document(State(endpoint): State<Arc<Endpoint>>) -> Response {
     let document = endpoint.protected.as_ref().map(|p| p.document.clone()).unwrap_or_default();
-    let mut response = refusal::json(StatusCode::OK, document.into());
+    let mut response = error::json(StatusCode::OK, document.into());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     open(headers);

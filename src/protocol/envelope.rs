@@ -75,7 +75,7 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::
     <&RawValue>::deserialize(d).map(Some)
 }
 
-/// Takes one message apart.
+/// Accepts one message apart.
 ///
 /// # Errors
 /// The fault, and the request's id where it could be read, so that the reply

@@ -58,7 +58,7 @@ impl Member {
 }
 
 impl Params {
-    /// Takes an object apart that is known to be JSON.
+    /// Accepts an object apart that is known to be JSON.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] when one of the members is there twice;

@@ -9,16 +9,12 @@
 mod connection;
 mod error;
 mod finder;
+mod instance;
 mod keys;
 pub mod layout;
-mod replica;
 mod script;
 mod settings;
 mod subscriptions;
-#[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
-pub(crate) mod testing_installations;
 #[cfg(test)]
 mod tests;
 
@@ -30,9 +26,9 @@ pub(crate) use ::redis::{
     Cmd, FromRedisValue, ParsingError, Pipeline, RedisWrite, ToRedisArgs, Value, cmd, pipe,
 };
 pub use error::RedisError;
+pub use instance::Instance;
 pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
-pub use replica::Replica;
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
 pub(crate) use subscriptions::{Heard, Listener};

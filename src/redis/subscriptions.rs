@@ -76,14 +76,14 @@ impl Drop for Listener {
 
 #[derive(Debug)]
 struct Hub {
-    channels: Mutex<HashMap<Arc<str>, Vec<Ear>>>,
+    channels: Mutex<HashMap<Arc<str>, Vec<Subscriber>>>,
     requests: mpsc::UnboundedSender<Request>,
     ids: AtomicU64,
 }
 
 /// The other end of a [`Listener`].
 #[derive(Debug)]
-struct Ear {
+struct Subscriber {
     id: u64,
     heard: mpsc::Sender<Heard>,
     slow: Arc<AtomicBool>,
@@ -116,7 +116,8 @@ impl Subscriptions {
         let ids = AtomicU64::new(0);
         let hub = Arc::new(Hub { channels: Mutex::default(), requests, ids });
         let joined = HashSet::new();
-        let line = Line { hub: Arc::clone(&hub), finder, timeout, asked, joined, demoted };
+        let line =
+            PubSubConnection { hub: Arc::clone(&hub), finder, timeout, asked, joined, demoted };
         let task = AbortOnDropHandle::new(tokio::spawn(line.keep()));
         Ok(Self { hub, timeout, _task: task })
     }
@@ -126,7 +127,7 @@ impl Subscriptions {
         let id = self.hub.ids.fetch_add(1, Ordering::Relaxed);
         let slow = Arc::new(AtomicBool::new(false));
         let (sender, heard) = mpsc::channel(BACKLOG);
-        let ear = Ear { id, heard: sender, slow: Arc::clone(&slow) };
+        let ear = Subscriber { id, heard: sender, slow: Arc::clone(&slow) };
         self.hub.channels().entry(Arc::clone(&channel)).or_default().push(ear);
         let hub = Arc::clone(&self.hub);
         // From here on, dropping it takes everything back.
@@ -146,7 +147,7 @@ impl Subscriptions {
 }
 
 impl Hub {
-    fn channels(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Ear>>> {
+    fn channels(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Subscriber>>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,7 +164,7 @@ impl Hub {
     }
 }
 
-impl Ear {
+impl Subscriber {
     /// Never waits.
     fn tell(&self, heard: Heard) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.heard.try_send(heard) {
@@ -173,7 +174,7 @@ impl Ear {
 }
 
 /// The connection, through all its lives.
-struct Line {
+struct PubSubConnection {
     hub: Arc<Hub>,
     finder: Finder,
     timeout: Duration,
@@ -183,7 +184,7 @@ struct Line {
     demoted: Arc<Notify>,
 }
 
-impl Line {
+impl PubSubConnection {
     async fn keep(mut self) {
         let mut wait = RETRY.0;
         let mut first = true;

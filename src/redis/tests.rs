@@ -3,11 +3,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
-use super::{
-    Heard, Listener, Redis, RedisError, RedisSettings, Script, cmd, layout::Layout, pipe,
-    testing::RedisServer,
-};
-use crate::random::Random;
+use super::{Heard, Listener, Redis, RedisError, RedisSettings, Script, cmd, layout::Layout, pipe};
+use crate::{random::Random, testing::RedisServer};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -201,9 +198,9 @@ async fn ten_who_migrate_at_once_do_it_once() {
         "{unmigrated}"
     );
 
-    let replicas = join_all((0..10).map(|_| open(&server))).await;
+    let instances = join_all((0..10).map(|_| open(&server))).await;
     let random = Random::system();
-    let migrating = replicas.iter().map(|replica| layout.migrate(replica, &random));
+    let migrating = instances.iter().map(|instance| layout.migrate(instance, &random));
     let done: Vec<_> = join_all(migrating).await;
     let done = done.into_iter().map(|done| done.expect("it migrates"));
     let did: Vec<_> = done.filter(|did| !did.is_empty()).collect();

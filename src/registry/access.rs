@@ -183,13 +183,13 @@ impl Registry {
     /// with that grant.
     pub fn shows_resource(&self, grant: &Grant, uri: &str) -> bool {
         // A handler lists what each caller may see.
-        self.has_resources_by_hand()
+        self.has_custom_resources()
             || self.catalog().resources.get(uri).is_some_and(|item| self.shows(grant, &**item))
     }
 
     /// The same for a template.
     pub fn shows_template(&self, grant: &Grant, uri_template: &str) -> bool {
-        self.has_resources_by_hand()
+        self.has_custom_resources()
             || self
                 .catalog()
                 .templates

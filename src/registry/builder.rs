@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rmcp::model::{ExperimentalCapabilities, Icon, Implementation, JsonObject};
 
 use super::{
-    Catalog, Prompt, Registry, Resource, Template, Tool, by_hand::ByHand, catalog::Definition,
-    marks,
+    Catalog, Prompt, Registry, Resource, Template, Tool, catalog::Definition,
+    custom::CustomHandlers, marks,
 };
+use crate::handler::ToolError;
 
 /// How many items a page has where nobody says otherwise.
 const PAGE_SIZE: usize = 100;
@@ -22,7 +23,7 @@ pub struct Builder<S = ()> {
     experimental: ExperimentalCapabilities,
     pub(super) state: Arc<S>,
     catalog: Catalog,
-    pub(super) by_hand: ByHand,
+    pub(super) custom: CustomHandlers,
     checks: Vec<Check>,
     faults: Vec<String>,
 }
@@ -42,7 +43,7 @@ impl Builder {
             experimental: ExperimentalCapabilities::new(),
             state: Arc::new(()),
             catalog: Catalog::default(),
-            by_hand: ByHand::default(),
+            custom: CustomHandlers::default(),
             checks: Vec::new(),
             faults: Vec::new(),
         }
@@ -58,7 +59,7 @@ impl Builder {
             experimental: self.experimental,
             state: Arc::new(state),
             catalog: self.catalog,
-            by_hand: self.by_hand,
+            custom: self.custom,
             checks: self.checks,
             faults: self.faults,
         }
@@ -181,7 +182,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             self.info.icons.as_deref().unwrap_or_default(),
             &mut self.faults,
         );
-        self.by_hand.check(&self.catalog, &mut self.faults);
+        self.custom.check(&self.catalog, &mut self.faults);
         for check in self.checks {
             check(&self.catalog, &mut self.faults);
         }
@@ -194,7 +195,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
             experimental: self.experimental,
-            by_hand: self.by_hand,
+            custom: self.custom,
         };
         Ok(Registry::new(definition, self.catalog))
     }
@@ -223,3 +224,9 @@ impl std::fmt::Display for BuildError {
 }
 
 impl std::error::Error for BuildError {}
+
+impl From<BuildError> for ToolError {
+    fn from(error: BuildError) -> Self {
+        Self::new(error.to_string())
+    }
+}

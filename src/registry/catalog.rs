@@ -8,11 +8,12 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{
-    Access, BuildError, Builder, Completing, HeaderParameter, OutputRules, PageOf, Scope,
-    by_hand::ByHand, collection::Collection, complete, prompt, resource, template, tool,
+    Access, BuildError, Builder, Completing, HeaderParameter, OutputRules, PageOf,
+    collection::Collection, complete, custom::CustomHandlers, prompt, resource, template, tool,
 };
 use crate::{
     auth::Grant,
+    handler::Scope,
     protocol::{Announcement, Fault},
     store::Content,
 };
@@ -38,7 +39,7 @@ pub(super) struct Definition {
     pub(super) page_size: usize,
     pub(super) fixed_lists: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
-    pub(super) by_hand: ByHand,
+    pub(super) custom: CustomHandlers,
 }
 
 /// The tools, prompts, resources and templates at one time.
@@ -54,7 +55,7 @@ impl Registry {
     /// Begins a server of that name.
     ///
     /// ```
-    /// use larder::registry::{Context, Registry, Tool};
+    /// use larder::{Context, Registry, Tool};
     ///
     /// /// Says it back.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -228,8 +229,8 @@ impl Registry {
         arguments: Option<Value>,
         scope: Arc<Scope>,
     ) -> Result<model::CallToolResult, Fault> {
-        if self.definition.by_hand.tools.is_there() {
-            return Box::pin(self.definition.by_hand.tools.call(name, arguments, scope)).await;
+        if self.definition.custom.tools.is_there() {
+            return Box::pin(self.definition.custom.tools.call(name, arguments, scope)).await;
         }
         let tool = self.catalog().tools.get(name).cloned();
         let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
@@ -248,8 +249,8 @@ impl Registry {
         arguments: model::JsonObject,
         scope: Arc<Scope>,
     ) -> Result<model::GetPromptResult, Fault> {
-        if self.definition.by_hand.prompts.is_there() {
-            return self.definition.by_hand.prompts.get(name, arguments, scope).await;
+        if self.definition.custom.prompts.is_there() {
+            return self.definition.custom.prompts.get(name, arguments, scope).await;
         }
         let prompt = self.catalog().prompts.get(name).cloned();
         let prompt = prompt.ok_or_else(|| unknown_prompt(name))?;
@@ -272,10 +273,10 @@ impl Registry {
         let no_argument =
             |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
         let catalog = self.catalog();
-        if let Some(by_hand) = &self.definition.by_hand.complete
+        if let Some(custom) = &self.definition.custom.complete
             && !catalog.bears(reference)
         {
-            let values = by_hand.suggest(reference, argument, completing, scope).await?;
+            let values = custom.suggest(reference, argument, completing, scope).await?;
             return Ok(complete::bounded(values));
         }
         let values = if let Some(name) = reference.as_prompt_name() {
@@ -332,7 +333,7 @@ impl Registry {
                 return Some(template.read(uri, variables, scope).await);
             }
         }
-        self.definition.by_hand.resources.read(uri, scope).await
+        self.definition.custom.resources.read(uri, scope).await
     }
 }
 

@@ -4,7 +4,10 @@
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
-use super::{IntoToolResult, Structure, ToolError, schema::Validator};
+use crate::{
+    handler::{IntoToolResult, Structure, ToolError},
+    schema::Validator,
+};
 
 /// What a tool and its return type say of structured content.
 #[derive(Default)]

@@ -9,8 +9,13 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::CompletionInfo;
 
-use super::{Context, Scope, UriTemplate, item::guarded};
-use crate::{protocol::Fault, store::StoreError};
+use super::item::guarded;
+use crate::{
+    handler::{Context, Scope},
+    protocol::Fault,
+    store::StoreError,
+    uri_template::UriTemplate,
+};
 
 /// How many values a response may have.
 const MOST: usize = 100;

@@ -1,7 +1,7 @@
 //! Changing what a server offers while it runs. Clients that listen are told.
 
-use super::{BuildError, Context, Prompt, Resource, Template, Tool};
-use crate::protocol::Announcement;
+use super::{BuildError, Prompt, Resource, Template, Tool};
+use crate::{handler::Context, protocol::Announcement};
 
 impl<S: Send + Sync + 'static> Context<S> {
     /// Offers one more tool from now on.

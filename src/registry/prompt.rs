@@ -9,12 +9,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Completers, Context, IntoPromptResult, Scope, ToolError, access,
+    access,
+    complete::Completers,
     item::{Item, check_name, common_setters, guarded},
     marks,
+};
+use crate::{
+    handler::{Context, IntoPromptResult, Scope, ToolError},
+    protocol::Fault,
     schema::{self, Validator},
 };
-use crate::protocol::Fault;
 
 type Outcome = Result<GetPromptResult, ToolError>;
 /// A prompt being written, or why its arguments cannot be read.
@@ -29,7 +33,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Begun + Send + Sync>;
 /// does not fit is refused before the handler runs.
 ///
 /// ```
-/// use larder::registry::{Context, Prompt, Registry};
+/// use larder::{Context, Prompt, Registry};
 ///
 /// /// Greets somebody by name.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]

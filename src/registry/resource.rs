@@ -7,11 +7,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
 use super::{
-    Context, IntoContent, ResourceError, Scope, access,
+    access,
     item::{self, Item, annotation_setters, common_setters},
     marks,
 };
 use crate::{
+    handler::{Context, IntoContent, ResourceError, Scope},
     protocol::Fault,
     store::{Content, ResourceUri},
 };
@@ -22,14 +23,14 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 /// A resource that is always there, read anew each time.
 ///
 /// ```
-/// use larder::registry::{Context, Registry, Resource};
+/// use larder::{Context, Registry, Resource};
 ///
 /// let registry = Registry::builder("docs")
 ///     .resource(Resource::text("docs://welcome", "Hello."))
 ///     .resource(Resource::new("docs://time", |_: Context| async { "now" }).title("The time"))
 ///     .build()?;
 /// assert_eq!(registry.catalog().resources().len(), 2);
-/// # Ok::<(), larder::registry::BuildError>(())
+/// # Ok::<(), larder::BuildError>(())
 /// ```
 pub struct Resource<S = ()> {
     listed: model::Resource,
@@ -40,13 +41,13 @@ pub struct Resource<S = ()> {
 
 /// What is known of a resource without reading it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Facts {
-    pub(super) size: Option<u64>,
-    pub(super) last_modified: Option<String>,
+pub(crate) struct Facts {
+    pub(crate) size: Option<u64>,
+    pub(crate) last_modified: Option<String>,
 }
 
 /// Looks, each time the resource is listed.
-pub(super) type Stat = Box<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>;
+pub(crate) type Stat = Box<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>;
 
 impl<S: Send + Sync + 'static> Resource<S> {
     /// A resource that this handler reads.
@@ -120,7 +121,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
     annotation_setters!();
 
     /// Asks for size and last change whenever the resource is listed.
-    pub(super) fn stat(mut self, stat: Stat) -> Self {
+    pub(crate) fn stat(mut self, stat: Stat) -> Self {
         self.stat = Some(stat);
         self
     }

@@ -1,6 +1,6 @@
 //! Resource templates: many resources by one rule.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
@@ -9,15 +9,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Completers, Completing, Context, IntoContent, ResourceError, Scope, UriTemplate, access,
+    Completing, access,
+    complete::Completers,
     item::{Item, annotation_setters, common_setters},
     marks, resource,
-    schema::{self, Validator},
 };
-use crate::{protocol::Fault, store::Content};
-
-/// What the variables of a template stand for in one URI, percent-decoded.
-pub type Variables = BTreeMap<String, String>;
+use crate::{
+    handler::{Context, IntoContent, ResourceError, Scope},
+    protocol::Fault,
+    schema::{self, Validator},
+    store::Content,
+    uri_template::{UriTemplate, Variables},
+};
 
 type ReadResult = Result<Content, ResourceError>;
 type Handler<S> =
@@ -33,7 +36,7 @@ type Handler<S> =
 /// keeps the same rules.
 ///
 /// ```
-/// use larder::registry::{Context, Registry, Template};
+/// use larder::{Context, Registry, Template};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Page {

@@ -9,13 +9,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Context, HeaderParameter, IntoToolResult, Scope, Spill, ToolError, access,
+    HeaderParameter, Spill, access,
     checked::{Output, RegisteredOutput},
     headers,
     item::{Item, check_name, common_setters, guarded},
-    marks,
+    marks, spilled_schema,
+};
+use crate::{
+    handler::{Context, IntoToolResult, Scope, ToolError},
     schema::{self, Validator},
-    spill,
 };
 
 /// Is told whether structured content is wanted.
@@ -159,7 +161,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let run = move |scope, arguments| {
             handler(Context::new(scope, Arc::clone(&state)), arguments, structured)
         };
-        let admits_spilled = listed.output_schema.as_deref().map(|own| Arc::new(spill::admit(own)));
+        let admits_spilled =
+            listed.output_schema.as_deref().map(|own| Arc::new(spilled_schema::admit(own)));
         let (spill, run) = (self.spill, Box::new(run));
         let body = Body { headers, validator, output, spill, admits_spilled, run };
         Item { listed, scopes, body }

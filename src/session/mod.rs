@@ -6,7 +6,6 @@
 //! log of messages with one writer and a closing mark; whoever follows it can
 //! lose the connection and go on after the last event it saw.
 
-pub mod contract;
 mod error;
 mod event;
 mod limits;
@@ -103,7 +102,7 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Asks for updates of a resource (`resources/subscribe`).
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Takes that back.
+    /// Accepts that back.
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
     /// Notes for so long that somebody else's sessions subscribe to a resource

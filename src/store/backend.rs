@@ -70,7 +70,7 @@ pub struct Usage {
 /// Content on its way in.
 #[async_trait]
 pub trait Upload: Send {
-    /// Takes the next block, which is kept as it comes. Quotas count its size
+    /// Accepts the next block, which is kept as it comes. Quotas count its size
     /// in the content, so that they mean the same everywhere.
     async fn append(&mut self, block: Packed) -> Result<(), StoreError>;
 
@@ -90,12 +90,12 @@ pub trait Upload: Send {
 pub trait Blob: Send + Sync {
     /// The bytes that are kept in that range. It crosses the end of a block
     /// only where all that it touches is wanted, in no more than
-    /// [`at_once`](Self::at_once) says.
+    /// [`read_ahead`](Self::read_ahead) says.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError>;
 
     /// How many bytes are fetched at once where all are wanted, a block at
     /// least: the more, the dearer the way there is. None by default.
-    fn at_once(&self) -> u64 {
+    fn read_ahead(&self) -> u64 {
         0
     }
 }

@@ -12,11 +12,11 @@ use super::{
     Block, ContentStream, Kind, StoreError, Upload,
     packing::{Packed, Packing},
 };
-use crate::aside::Aside;
+use crate::compute::Compute;
 
 /// How much raw content a block holds at most. Small enough that a window
 /// reads little too much, large enough that a table of them stays small.
-pub(super) const BLOCK_BYTES: usize = 256 * 1024;
+pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
 
 /// How many blocks are worked on at once: what one writer takes of the machine.
 const AT_WORK: usize = 3;
@@ -32,7 +32,7 @@ pub(super) struct Measured {
     pub(super) blocks: Vec<Block>,
 }
 
-/// Takes pieces of any size and gives blocks to an upload.
+/// Accepts pieces of any size and gives blocks to an upload.
 pub(super) struct BlockWriter {
     kind: Kind,
     block_bytes: usize,
@@ -43,9 +43,9 @@ pub(super) struct BlockWriter {
     /// How much has been cut into blocks.
     offset: u64,
     /// Of all that has been cut into blocks, perhaps still at work.
-    hash: Aside<Sha256>,
+    hash: Compute<Sha256>,
     /// Blocks at work, in their order.
-    milling: VecDeque<Aside<Result<Milled, Utf8Error>>>,
+    in_flight: VecDeque<Compute<Result<ProcessedBlock, Utf8Error>>>,
     /// Those that were passed on, and what is known of them.
     blocks: Vec<Block>,
     line_feeds: u64,
@@ -53,13 +53,13 @@ pub(super) struct BlockWriter {
 }
 
 /// A block that was worked on by itself.
-struct Milled {
+struct ProcessedBlock {
     packed: Packed,
     line_feeds: u64,
     ends_with_line_feed: bool,
 }
 
-impl Milled {
+impl ProcessedBlock {
     fn of(block: Bytes, kind: Kind, packing: Packing) -> Result<Self, Utf8Error> {
         let (mut line_feeds, mut ends_with_line_feed) = (0, false);
         if kind == Kind::Text {
@@ -91,15 +91,15 @@ impl BlockWriter {
             upload,
             rest: BytesMut::new(),
             offset: 0,
-            hash: Aside::Done(Sha256::new()),
-            milling: VecDeque::new(),
+            hash: Compute::Done(Sha256::new()),
+            in_flight: VecDeque::new(),
             blocks: Vec::new(),
             line_feeds: 0,
             ends_with_line_feed: false,
         }
     }
 
-    /// Takes all that comes. Blocks that are done with are passed on while more is awaited.
+    /// Accepts all that comes. Blocks that are done with are passed on while more is awaited.
     pub(super) async fn write_all(&mut self, mut pieces: ContentStream) -> Result<(), StoreError> {
         loop {
             tokio::select! {
@@ -113,7 +113,7 @@ impl BlockWriter {
         }
     }
 
-    /// Takes the next piece. A piece of a block or more is sliced, not copied.
+    /// Accepts the next piece. A piece of a block or more is sliced, not copied.
     async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         while !piece.is_empty() {
             if self.rest.is_empty() && piece.len() >= self.block_bytes {
@@ -138,7 +138,7 @@ impl BlockWriter {
             let block = std::mem::take(&mut self.rest).freeze();
             self.emit(block).await?;
         }
-        while !self.milling.is_empty() {
+        while !self.in_flight.is_empty() {
             self.pass_on_oldest().await?;
         }
         let unfinished_line = self.offset > 0 && !self.ends_with_line_feed;
@@ -172,16 +172,17 @@ impl BlockWriter {
 
     /// Puts a block to work, and passes on the oldest one where there are enough.
     async fn emit(&mut self, block: Bytes) -> Result<(), StoreError> {
-        if self.milling.len() == AT_WORK {
+        if self.in_flight.len() == AT_WORK {
             self.pass_on_oldest().await?;
         }
         self.offset += block.len() as u64;
         let (length, kind, packing) = (block.len(), self.kind, self.packing);
         let hashed = block.clone();
-        self.milling.push_back(Aside::run(length, move || Milled::of(block, kind, packing)));
-        let nothing = Aside::Done(Sha256::new());
+        self.in_flight
+            .push_back(Compute::run(length, move || ProcessedBlock::of(block, kind, packing)));
+        let nothing = Compute::Done(Sha256::new());
         let mut hash = std::mem::replace(&mut self.hash, nothing).done().await;
-        self.hash = Aside::run(length, move || {
+        self.hash = Compute::run(length, move || {
             hash.update(&hashed);
             hash
         });
@@ -190,14 +191,14 @@ impl BlockWriter {
 
     /// Waits until the oldest block at work is done with; where there is none, for ever.
     async fn oldest(&mut self) {
-        match self.milling.front_mut() {
+        match self.in_flight.front_mut() {
             Some(oldest) => oldest.wait().await,
             None => std::future::pending().await,
         }
     }
 
     async fn pass_on_oldest(&mut self) -> Result<(), StoreError> {
-        let Some(oldest) = self.milling.pop_front() else { return Ok(()) };
+        let Some(oldest) = self.in_flight.pop_front() else { return Ok(()) };
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
         let milled = oldest
             .done()

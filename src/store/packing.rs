@@ -76,7 +76,7 @@ fn compressed(block: &[u8]) -> io::Result<Vec<u8>> {
     PACKERS.with(new, |packer| packer.compress(block))
 }
 
-/// The content of a compressed block of that size. Takes its time: a hundred
+/// The content of a compressed block of that size. Accepts its time: a hundred
 /// microseconds for a full one.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
 use super::{Block, Found, StoreError, packing};
-use crate::aside::Aside;
+use crate::compute::Compute;
 
 /// How many blocks are unpacked at once where all are wanted.
 const UNPACKED_AHEAD: usize = 4;
@@ -19,8 +19,8 @@ impl Found {
     /// The content as a stream of blocks; in text, each is UTF-8 by itself.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
         self.stream_by(|kept| match kept {
-            plain @ Kept { compressed: false, .. } => Aside::Done(Ok(plain.bytes)),
-            packed => Aside::run(packed.size, move || packed.content()),
+            plain @ Kept { compressed: false, .. } => Compute::Done(Ok(plain.bytes)),
+            packed => Compute::run(packed.size, move || packed.content()),
         })
     }
 
@@ -37,7 +37,7 @@ impl Found {
     {
         self.stream_by(move |kept| {
             let work = work.clone();
-            Aside::run(kept.size, move || kept.content().map(work))
+            Compute::run(kept.size, move || kept.content().map(work))
         })
     }
 
@@ -47,7 +47,7 @@ impl Found {
     ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: Fn(Kept) -> Aside<io::Result<T>> + Send + 'static,
+        W: Fn(Kept) -> Compute<io::Result<T>> + Send + 'static,
     {
         let found = self.clone();
         let fetched = stream::iter(self.batches()).map(move |blocks| {
@@ -69,7 +69,7 @@ impl Found {
     /// Which blocks are fetched together. The first one comes by itself, or
     /// whoever waits for it would wait for the next ones, too.
     fn batches(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
-        let (entry, most) = (Arc::clone(&self.entry), self.blob.at_once());
+        let (entry, most) = (Arc::clone(&self.entry), self.blob.read_ahead());
         let mut next = 0;
         std::iter::from_fn(move || {
             let blocks = &entry.blocks;
@@ -147,7 +147,7 @@ impl Found {
             size: self.index(block.len)?,
             compressed: true,
         };
-        let unpacked = Aside::run(kept.size, move || kept.content()).done().await;
+        let unpacked = Compute::run(kept.size, move || kept.content()).done().await;
         let content = unpacked.map_err(|error| self.corrupt(error))?;
         Ok(content.slice(self.index(from)?..self.index(to)?))
     }
@@ -192,7 +192,7 @@ mod tests {
     /// Content in one piece, as far away as it says, and what was asked of it.
     struct Away {
         whole: Bytes,
-        at_once: u64,
+        read_ahead: u64,
         asked: Mutex<Vec<Range<u64>>>,
     }
 
@@ -204,8 +204,8 @@ mod tests {
             Ok(self.whole.slice(at(range.start)..at(range.end)))
         }
 
-        fn at_once(&self) -> u64 {
-            self.at_once
+        fn read_ahead(&self) -> u64 {
+            self.read_ahead
         }
     }
 
@@ -214,12 +214,12 @@ mod tests {
         fn what_is_far_is_fetched_in_few_steps_and_gives_the_same_blocks(
             text in any_text(),
             block_bytes in 4_usize..40,
-            at_once in 0_u64..100,
+            read_ahead in 0_u64..100,
         ) {
             let near = stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text");
             let away = Arc::new(Away {
                 whole: text.clone().into(),
-                at_once,
+                read_ahead,
                 asked: Mutex::default(),
             });
             let far = Found { blob: Arc::<Away>::clone(&away), ..near.clone() };
@@ -236,10 +236,10 @@ mod tests {
                 end = range.end;
                 let within = |b: &&Block| range.start <= b.offset && b.end() <= range.end;
                 let many = blocks.iter().filter(within).count();
-                prop_assert!(many == 1 || at > 0 && range.end - range.start <= at_once);
+                prop_assert!(many == 1 || at > 0 && range.end - range.start <= read_ahead);
                 // Another block would have been too much.
                 let next = blocks.iter().find(|block| block.offset == end);
-                prop_assert!(at == 0 || next.is_none_or(|b| b.end() - range.start > at_once));
+                prop_assert!(at == 0 || next.is_none_or(|b| b.end() - range.start > read_ahead));
             }
             prop_assert_eq!(end, far.entry.size);
         }

@@ -236,7 +236,7 @@ impl TaskRun for Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::ManualClock, task::contract::Harness};
+    use crate::{clock::ManualClock, testing::task::Harness};
 
     #[derive(Default)]
     struct Memory(ManualClock);

@@ -2,7 +2,6 @@
 //! `io.modelcontextprotocol/tasks`, SEP-2663). Kept like sessions, found only
 //! by the principal that began them, on whichever server it asks.
 
-pub mod contract;
 mod limits;
 mod memory;
 mod redis;
@@ -76,7 +75,7 @@ pub trait Tasks: fmt::Debug + Send + Sync + 'static {
     /// The owner's task of that id.
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault>;
 
-    /// Takes answers; those that nobody waits for are ignored. Says whether
+    /// Accepts answers; those that nobody waits for are ignored. Says whether
     /// there is such a task.
     async fn answer(
         &self,

@@ -17,7 +17,7 @@ pub enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
-    /// The same of what several servers may share: see [`Stock`](super::Stock).
+    /// The same of what several servers may share: see [`Inventory`](super::Inventory).
     SharedGauge,
     /// How often which values came.
     Histogram,

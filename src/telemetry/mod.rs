@@ -2,8 +2,8 @@
 //! standard output may carry the protocol; metrics; traces.
 
 mod fields;
+mod inventory;
 mod metrics;
-mod stock;
 mod traces;
 
 use std::sync::OnceLock;
@@ -15,8 +15,8 @@ use tracing_subscriber::{
 };
 
 pub use self::{
+    inventory::Inventory,
     metrics::{Kind, METRICS, Metrics},
-    stock::Stock,
     traces::{Traces, finish},
 };
 

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::leads_out;
+use crate::uri_template::leads_out;
 
 /// A URI with variables.
 ///
@@ -229,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::registry::UriTemplate;
+    use crate::uri_template::UriTemplate;
 
     fn filled(pattern: &str, value: &str) -> Result<String, PatternError> {
         let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);

@@ -11,7 +11,7 @@ use super::{
     source::{Bindings, Origin, Piece, pieces},
     transcript::{Transcript, all_text},
 };
-use crate::registry::Context;
+use crate::handler::Context;
 
 /// What became of a step.
 enum Step {
@@ -52,10 +52,10 @@ pub(super) async fn run<S>(
             return (run.transcript, outcome);
         }
         match run.step(step).await {
-            Step::Done => outcome.went_by(&step.name, Status::Done),
+            Step::Done => outcome.record(&step.name, Status::Done),
             Step::Skipped(reason) => {
                 run.transcript.assistant(format!("I skip {:?}: {reason}.", step.name));
-                outcome.went_by(&step.name, Status::Skipped);
+                outcome.record(&step.name, Status::Skipped);
             }
             Step::Failed { reason, retryable } => {
                 run.fail(step, &reason, &workflow.steps[next..]);

@@ -257,7 +257,7 @@ pub(super) enum Piece<'a> {
     Variable(&'a str),
 }
 
-/// Takes text apart; braces around anything but a name are just text.
+/// Accepts text apart; braces around anything but a name are just text.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut start, mut from) = (0, 0);

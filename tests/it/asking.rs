@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::registry::{
-    Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError, within_roots,
-};
+use larder::{Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError, within_roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

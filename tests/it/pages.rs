@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Router, http::StatusCode, response::Redirect, routing::get};
-use larder::registry::{HttpResource, Registry};
+use larder::{HttpResource, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

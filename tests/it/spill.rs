@@ -3,7 +3,7 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use larder::{
-    registry::{Builder, Context, Image, Json, Registry, Spill, Structured, Tool, ToolError},
+    Builder, Context, Image, Json, Registry, Spill, Structured, Tool, ToolError,
     tools::{self, ToolOptions},
     workflow::{self, SequentialWorkflow, ToolHandle, WorkflowStep, dsl::*},
 };
@@ -47,7 +47,7 @@ fn rows(n: usize) -> Rows {
 
 fn tool<R>(name: &'static str, make: impl Fn(usize) -> R + Send + Sync + 'static) -> Tool
 where
-    R: larder::registry::IntoToolResult + Send + 'static,
+    R: larder::IntoToolResult + Send + 'static,
 {
     Tool::new(move |_: Context, args: Much| std::future::ready(make(args.n))).name(name)
 }

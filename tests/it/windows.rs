@@ -1,7 +1,7 @@
 //! Parts of resources by URI, for hosts that read resources and call no tools.
 
 use larder::{
-    registry::{Context, Registry, Resource, Template, Tool, Variables},
+    Context, Registry, Resource, Template, Tool, Variables,
     tools::{self, ToolOptions},
 };
 use serde_json::{Value, json};

@@ -62,7 +62,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
         return match (content["text"].as_str(), content["blob"].as_str()) {
             (Some(text), _) => print(text.as_bytes()),
             (None, Some(blob)) => print(&decode(blob)?),
-            (None, None) => Err(odd()),
+            (None, None) => Err(unexpected_reply()),
         };
     }
     let bar = progress(Some(size), true);
@@ -95,7 +95,7 @@ async fn some_lines(link: &Link, uri: &str, lines: Lines) -> Result<(), ClientEr
                     at + content.lines().count().max(1) as u64
                 )));
             }
-            Some(on) => at = on["offset"].as_u64().ok_or_else(odd)?,
+            Some(on) => at = on["offset"].as_u64().ok_or_else(unexpected_reply)?,
             None => return Ok(()),
         }
         if lines.to.is_some_and(|to| at >= to) {
@@ -109,15 +109,15 @@ async fn window(link: &Link, call: &Value) -> Result<(String, String), ClientErr
     let Told { text, .. } = link.call("read_resource", call).await?;
     match text.split_once("\n\n") {
         Some((head, content)) => Ok((head.to_owned(), content.to_owned())),
-        None => Err(odd()),
+        None => Err(unexpected_reply()),
     }
 }
 
 fn decode(blob: &str) -> Result<Vec<u8>, ClientError> {
-    BASE64_STANDARD.decode(blob).map_err(|_| odd())
+    BASE64_STANDARD.decode(blob).map_err(|_| unexpected_reply())
 }
 
-fn odd() -> ClientError {
+fn unexpected_reply() -> ClientError {
     ClientError::Unreachable("The server answers, but not as Larder does.".into())
 }
 

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 
 use super::*;
-use crate::{clock::ManualClock, session::contract::Harness};
+use crate::{clock::ManualClock, testing::session::Harness};
 
 #[derive(Default)]
 struct Memory(ManualClock);

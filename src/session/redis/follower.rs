@@ -5,7 +5,9 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
-use super::{Inner, RETRY, hub::Ear, keeper::Hold, scripts::Place, writer::last_words};
+use super::{
+    Inner, RETRY, hub::Subscriber, lease_renewal::Hold, scripts::Place, writer::last_words,
+};
 use crate::{
     protocol::RequestId,
     redis::{RedisError, cmd, pipe},
@@ -35,7 +37,7 @@ pub(super) struct Following {
     own: bool,
     position: u64,
     number: u64,
-    ear: Arc<Ear>,
+    subscriber: Arc<Subscriber>,
     _hold: Hold,
     read: VecDeque<Event>,
     trouble: Option<Instant>,
@@ -64,7 +66,7 @@ impl Inner {
         after: Option<&EventId>,
     ) -> Result<(EventId, Deliveries), SessionError> {
         self.hub.listening().await?;
-        let (number, ear) = self.hub.follower(Arc::clone(&place.id));
+        let (number, subscriber) = self.hub.follower(Arc::clone(&place.id));
         let hold = self.held.hold(&place, None);
         // From here on, dropping it takes everything back.
         let mut following = Following {
@@ -74,7 +76,7 @@ impl Inner {
             own: false,
             position: 0,
             number,
-            ear,
+            subscriber,
             _hold: hold,
             read: VecDeque::new(),
             trouble: None,
@@ -110,11 +112,11 @@ impl Inner {
 
 impl Following {
     async fn next(&mut self) -> Option<Result<Delivery, SessionError>> {
-        let ear = Arc::clone(&self.ear);
+        let subscriber = Arc::clone(&self.subscriber);
         loop {
-            let mut woken = std::pin::pin!(ear.woken.notified());
+            let mut woken = std::pin::pin!(subscriber.woken.notified());
             woken.as_mut().enable();
-            if ear.is_cut() {
+            if subscriber.is_cut() {
                 return None;
             }
             if let Some(event) = self.read.pop_front() {
@@ -135,7 +137,7 @@ impl Following {
             let Some(read) = read else {
                 // Not there: with its session, if that has ended.
                 let _ = tokio::time::timeout(NEWS, woken).await;
-                return if ear.is_cut() { None } else { Some(Err(self.no_stream())) };
+                return if subscriber.is_cut() { None } else { Some(Err(self.no_stream())) };
             };
             if !read.mine {
                 return None;
@@ -215,11 +217,11 @@ impl Following {
 
     /// Ends the stream if its writer is gone: once, whoever finds out.
     async fn judge(&mut self, writer: &str, call: &str) {
-        if *writer == **self.inner.replica.name() {
+        if *writer == **self.inner.instance.name() {
             return;
         }
-        match self.inner.replica.alive().await {
-            Ok(alive) if alive.iter().any(|replica| replica == writer) => self.missed = false,
+        match self.inner.instance.alive().await {
+            Ok(alive) if alive.iter().any(|instance| instance == writer) => self.missed = false,
             Ok(_) if !self.missed => self.missed = true,
             Ok(_) => {
                 let Ok(call) = serde_json::from_str::<RequestId>(call) else { return };
@@ -247,7 +249,8 @@ impl Drop for Following {
         // Whoever follows next takes the place anyway.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (inner, place) = (Arc::clone(&self.inner), self.place.clone());
-        let (stream, number, cut) = (Arc::clone(&self.stream), self.number, self.ear.is_cut());
+        let (stream, number, cut) =
+            (Arc::clone(&self.stream), self.number, self.subscriber.is_cut());
         if stream.is_empty() || cut {
             return;
         }

@@ -44,8 +44,8 @@ pub(super) struct Notice {
 #[derive(Debug)]
 pub(super) struct Hub {
     keys: Keys,
-    replica: Arc<str>,
-    ears: Mutex<HashMap<u64, Arc<Ear>>>,
+    instance: Arc<str>,
+    ears: Mutex<HashMap<u64, Arc<Subscriber>>>,
     waiting: Mutex<HashMap<u64, mpsc::UnboundedSender<()>>>,
     numbers: AtomicU64,
     signals: broadcast::Sender<Signalled>,
@@ -54,13 +54,13 @@ pub(super) struct Hub {
 
 /// One follower's.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct Subscriber {
     session: Arc<str>,
     pub(super) woken: Notify,
     cut: AtomicBool,
 }
 
-impl Ear {
+impl Subscriber {
     /// Whether somebody else follows now, or the session has ended.
     pub(super) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
@@ -80,10 +80,10 @@ pub(super) struct Acknowledgements<'a> {
 }
 
 impl Hub {
-    pub(super) fn new(keys: Keys, replica: Arc<str>) -> Self {
+    pub(super) fn new(keys: Keys, instance: Arc<str>) -> Self {
         Self {
             keys,
-            replica,
+            instance,
             ears: Mutex::default(),
             waiting: Mutex::default(),
             numbers: AtomicU64::new(1),
@@ -94,11 +94,11 @@ impl Hub {
 
     /// Where this replica is told what its followers wait for.
     pub(super) fn channel(&self) -> String {
-        self.channel_of(&self.replica)
+        self.channel_of(&self.instance)
     }
 
-    fn channel_of(&self, replica: &str) -> String {
-        self.keys.channel(&format!("replica:{replica}"))
+    fn channel_of(&self, instance: &str) -> String {
+        self.keys.channel(&format!("replica:{instance}"))
     }
 
     /// Where all replicas are told.
@@ -120,11 +120,12 @@ impl Hub {
         }
     }
 
-    pub(super) fn follower(&self, session: Arc<str>) -> (u64, Arc<Ear>) {
-        let ear = Arc::new(Ear { session, woken: Notify::new(), cut: AtomicBool::new(false) });
+    pub(super) fn follower(&self, session: Arc<str>) -> (u64, Arc<Subscriber>) {
+        let subscriber =
+            Arc::new(Subscriber { session, woken: Notify::new(), cut: AtomicBool::new(false) });
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        lock(&self.ears).insert(number, Arc::clone(&ear));
-        (number, ear)
+        lock(&self.ears).insert(number, Arc::clone(&subscriber));
+        (number, subscriber)
     }
 
     pub(super) fn forget(&self, number: u64) {
@@ -149,7 +150,7 @@ impl Hub {
     }
 
     fn encode(&self, session: &Arc<str>, signal: Option<Signal>, number: Option<u64>) -> String {
-        let (from, session) = (Arc::clone(&self.replica), Arc::clone(session));
+        let (from, session) = (Arc::clone(&self.instance), Arc::clone(session));
         let notice = Notice { from, session, acknowledge: number, signal };
         // Maps with other keys than strings are in none of it.
         serde_json::to_string(&notice).unwrap_or_default()
@@ -206,8 +207,8 @@ impl Hub {
         }
         let ears = lock(&self.ears);
         match (what, ears.get(&number)) {
-            ("cut", Some(ear)) => ear.cut(),
-            (_, Some(ear)) => ear.woken.notify_waiters(),
+            ("cut", Some(subscriber)) => subscriber.cut(),
+            (_, Some(subscriber)) => subscriber.woken.notify_waiters(),
             _ => {}
         }
     }
@@ -223,11 +224,13 @@ impl Hub {
             cache.remove(&notice.session);
         }
         if ended {
-            for ear in lock(&self.ears).values().filter(|ear| ear.session == notice.session) {
-                ear.cut();
+            for subscriber in
+                lock(&self.ears).values().filter(|subscriber| subscriber.session == notice.session)
+            {
+                subscriber.cut();
             }
         }
-        if notice.from == self.replica {
+        if notice.from == self.instance {
             return;
         }
         if let Some(signal) = notice.signal {
@@ -247,8 +250,8 @@ impl Hub {
 
     /// Something may have been missed.
     fn look_up(&self) {
-        for ear in lock(&self.ears).values() {
-            ear.woken.notify_waiters();
+        for subscriber in lock(&self.ears).values() {
+            subscriber.woken.notify_waiters();
         }
     }
 }
@@ -256,8 +259,8 @@ impl Hub {
 impl Acknowledgements<'_> {
     /// Waits until these replicas have heard; for a moment at most: one that
     /// hangs must not hold up the others.
-    pub(super) async fn by(mut self, replicas: &[String]) {
-        let others = replicas.iter().filter(|replica| ***replica != *self.hub.replica).count();
+    pub(super) async fn by(mut self, instances: &[String]) {
+        let others = instances.iter().filter(|instance| ***instance != *self.hub.instance).count();
         let all = async {
             for _ in 0..others {
                 self.come.recv().await;

@@ -30,7 +30,7 @@
 mod cache;
 mod follower;
 mod hub;
-mod keeper;
+mod lease_renewal;
 mod record;
 mod scripts;
 #[cfg(test)]
@@ -46,7 +46,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::{
     cache::Cache,
     hub::Hub,
-    keeper::Held,
+    lease_renewal::Held,
     scripts::{Place, Scripts, limited},
     writer::RedisWriter,
 };
@@ -58,7 +58,7 @@ use crate::{
     auth::{Owner, Principal},
     protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
     random::Random,
-    redis::{Redis, RedisError, Replica, cmd, escape, millis},
+    redis::{Instance, Redis, RedisError, cmd, escape, millis},
 };
 
 /// How long a look-up is good for at most.
@@ -90,7 +90,7 @@ struct Inner {
     random: Random,
     limits: SessionLimits,
     scripts: Scripts,
-    replica: Replica,
+    instance: Instance,
     hub: Hub,
     cache: Cache,
     held: Arc<Held>,
@@ -98,17 +98,17 @@ struct Inner {
 
 impl RedisSessions {
     /// Those that lie in the replica's Redis. Needs a Tokio runtime.
-    pub fn new(replica: Replica, random: Random, limits: SessionLimits) -> Self {
-        let redis = replica.redis().clone();
+    pub fn new(instance: Instance, random: Random, limits: SessionLimits) -> Self {
+        let redis = instance.redis().clone();
         let inner = Arc::new(Inner {
-            hub: Hub::new(redis.keys().clone(), Arc::clone(replica.name())),
+            hub: Hub::new(redis.keys().clone(), Arc::clone(instance.name())),
             cache: Cache::new(CACHED.min(limits.idle / 8)),
             scripts: Scripts::new(),
             held: Arc::default(),
             redis,
             random,
             limits,
-            replica,
+            instance,
         });
         let (hearing, tidying, renewing) =
             (Arc::clone(&inner), Arc::clone(&inner), Arc::clone(&inner));
@@ -230,7 +230,7 @@ impl Sessions for RedisSessions {
         match inner.call(call).await {
             Ok(_) => {
                 inner.cache.remove(&id);
-                heard.by(&inner.replica.alive().await.unwrap_or_default()).await;
+                heard.by(&inner.instance.alive().await.unwrap_or_default()).await;
                 Ok(true)
             }
             Err(SessionError::NotFound) => Ok(false),
@@ -244,7 +244,7 @@ impl Sessions for RedisSessions {
         let call = inner.place(session).session(&inner.scripts.level).arg(record::level(level));
         inner.call(call.arg(inner.hub.common_channel()).arg(notice)).await?;
         inner.cache.remove(&session.id);
-        heard.by(&inner.replica.alive().await.unwrap_or_default()).await;
+        heard.by(&inner.instance.alive().await.unwrap_or_default()).await;
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl Sessions for RedisSessions {
         let hold = inner.held.hold(&place, Some(&stream));
         let open = place.session(&inner.scripts.open).arg(&*stream).arg(most);
         let open = open.arg(millis(inner.limits.replay)).arg(millis(LINGER));
-        let open = open.arg(&**inner.replica.name()).arg(serde_json::json!(call).to_string());
+        let open = open.arg(&**inner.instance.name()).arg(serde_json::json!(call).to_string());
         if inner.call(open).await?[0] == "many" {
             return Err(SessionError::too_many_streams(most));
         }

@@ -11,8 +11,12 @@ use crate::{
     auth::Principal,
     protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    redis::{cmd, pipe, testing::RedisServer, testing_installations::Installations},
-    session::{Delivery, Session, SessionLimits, Sessions, contract, contract::Harness},
+    redis::{cmd, pipe},
+    session::{Delivery, Session, SessionLimits, Sessions},
+    testing::{
+        Installations, RedisServer,
+        session::{self as contract, Harness},
+    },
 };
 
 struct OnRedis(Installations);
@@ -26,8 +30,8 @@ impl OnRedis {
         Self(Installations::on(server))
     }
 
-    async fn replica(&self, installation: u32, limits: SessionLimits) -> RedisSessions {
-        RedisSessions::new(self.0.replica(installation).await, Random::system(), limits)
+    async fn instance(&self, installation: u32, limits: SessionLimits) -> RedisSessions {
+        RedisSessions::new(self.0.instance(installation).await, Random::system(), limits)
     }
 }
 
@@ -36,8 +40,8 @@ impl Harness for OnRedis {
     async fn processes(&self, limits: SessionLimits) -> [Arc<dyn Sessions>; 2] {
         let installation = self.0.unused();
         [
-            Arc::new(self.replica(installation, limits.clone()).await),
-            Arc::new(self.replica(installation, limits).await),
+            Arc::new(self.instance(installation, limits.clone()).await),
+            Arc::new(self.instance(installation, limits).await),
         ]
     }
 
@@ -76,7 +80,7 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
     let harness = OnRedis::new().await;
     let idle = Duration::from_millis(500);
     let limits = SessionLimits { idle, replay: Duration::ZERO, ..SessionLimits::default() };
-    let sessions = harness.replica(0, limits).await;
+    let sessions = harness.instance(0, limits).await;
     let session = begin(&sessions).await;
     sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
     let owner = Principal::Local.owner();
@@ -108,7 +112,7 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_has_lost_messages_ends_with_a_word() {
     let harness = OnRedis::new().await;
-    let sessions = harness.replica(0, SessionLimits::default()).await;
+    let sessions = harness.instance(0, SessionLimits::default()).await;
     let session = begin(&sessions).await;
     let mut writer = sessions.open(&session, &RequestId::Number(7)).await.expect("it opens");
     let start = writer.start();
@@ -137,7 +141,7 @@ async fn a_stream_that_has_lost_messages_ends_with_a_word() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_session_is_in_redis_only() {
     let harness = OnRedis::new().await;
-    let sessions = harness.replica(0, SessionLimits::default()).await;
+    let sessions = harness.instance(0, SessionLimits::default()).await;
     let beginning = stream::iter(0..2000).map(|_| begin(&sessions)).buffer_unordered(64);
     let begun: Vec<_> = beginning.collect().await;
     for session in &begun[..100] {
@@ -155,8 +159,8 @@ async fn an_idle_session_is_in_redis_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_reaches_thousands_of_sessions_once_though_replicas_share_the_work() {
     let harness = OnRedis::new().await;
-    let one = harness.replica(0, SessionLimits::default()).await;
-    let other = harness.replica(0, SessionLimits::default()).await;
+    let one = harness.instance(0, SessionLimits::default()).await;
+    let other = harness.instance(0, SessionLimits::default()).await;
     let beginning = stream::iter(0..2100).map(|_| begin(&one)).buffer_unordered(64);
     let begun: Vec<_> = beginning.collect().await;
     let owner = Principal::Local.owner();

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     Inner, LINGER, PATIENCE, RETRY,
-    keeper::Hold,
+    lease_renewal::Hold,
     scripts::{Place, limited},
 };
 use crate::{
@@ -116,7 +116,7 @@ impl Drop for RedisWriter {
             let begin = Instant::now();
             // Later, nothing is left of it.
             while begin.elapsed() < inner.limits.replay + LINGER {
-                if inner.close(&place, &stream, inner.replica.name(), &last_words).await.is_ok() {
+                if inner.close(&place, &stream, inner.instance.name(), &last_words).await.is_ok() {
                     break;
                 }
                 tokio::time::sleep(RETRY).await;

@@ -6,10 +6,8 @@ use super::{MemoryLimits, SWEEP_BATCH};
 use crate::{
     auth::Owner,
     clock::ManualClock,
-    store::{
-        Content, Details, ResourceUri, Store, StoreError, StoreLimits,
-        contract::{Harness, Setup},
-    },
+    store::{Content, Details, ResourceUri, Store, StoreError, StoreLimits},
+    testing::store::{Harness, Setup},
 };
 
 #[derive(Default)]

@@ -13,18 +13,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who keeps a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeper {
+pub(super) enum Provider {
     S3,
     Google,
     Azure,
 }
 
-impl Keeper {
+impl Provider {
     /// By the URL, and what that says besides.
     pub(super) fn of(url: &str) -> Option<(Self, &str)> {
         let (scheme, rest) = url.split_once("://")?;
         let keepers = [Self::S3, Self::Google, Self::Azure];
-        keepers.into_iter().find(|keeper| keeper.scheme() == scheme).map(|keeper| (keeper, rest))
+        keepers
+            .into_iter()
+            .find(|provider| provider.scheme() == scheme)
+            .map(|provider| (provider, rest))
     }
 
     /// How their URLs begin, and what they are called.

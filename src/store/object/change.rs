@@ -19,7 +19,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 /// What is to become of a resource.
 #[derive(Clone)]
-enum Wish {
+enum Operation {
     /// Content that lies there under that id.
     Put(Box<Draft>, String),
     Delete,
@@ -40,7 +40,7 @@ impl Inner {
         content: String,
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        match self.change(&owner, &uri, Wish::Put(Box::new(draft), content)).await? {
+        match self.change(&owner, &uri, Operation::Put(Box::new(draft), content)).await? {
             Outcome::Put(committed) => Ok(committed),
             Outcome::Removed | Outcome::Nothing => Err(StoreError::NotFound { uri }),
         }
@@ -51,7 +51,7 @@ impl Inner {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<bool, StoreError> {
-        let deleted = self.change(owner, uri, Wish::Delete).await?;
+        let deleted = self.change(owner, uri, Operation::Delete).await?;
         Ok(matches!(deleted, Outcome::Removed))
     }
 
@@ -61,7 +61,7 @@ impl Inner {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<(), StoreError> {
-        self.change(owner, uri, Wish::Expire).await.map(|_| ())
+        self.change(owner, uri, Operation::Expire).await.map(|_| ())
     }
 
     /// Once begun it is carried out, whoever stops waiting for it.
@@ -69,10 +69,11 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
-        wish: Wish,
+        operation: Operation,
     ) -> Result<Outcome, StoreError> {
         let (inner, owner, uri) = (Arc::clone(self), owner.clone(), uri.clone());
-        let changing = tokio::spawn(async move { inner.change_in_turn(&owner, &uri, wish).await });
+        let changing =
+            tokio::spawn(async move { inner.change_in_turn(&owner, &uri, operation).await });
         changing.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => panic::resume_unwind(panic),
             Err(error) => Err(self.objects.failed(error)),
@@ -83,7 +84,7 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
-        wish: Wish,
+        operation: Operation,
     ) -> Result<Outcome, StoreError> {
         let mut swept = false;
         loop {
@@ -98,8 +99,8 @@ impl Inner {
             let expired = old.as_ref().filter(|old| old.entry.is_expired(now));
             let expired = expired.map(|old| old.entry.expires);
             let living = old.as_ref().filter(|_| expired.is_none()).map(|old| &old.entry);
-            let put = match &wish {
-                Wish::Put(draft, content) => {
+            let put = match &operation {
+                Operation::Put(draft, content) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
                     let entry = Draft::clone(draft).over(living).ok_or_else(missing)?;
                     let past = old.clone().filter(|_| expired.is_none()).zip(number);
@@ -120,9 +121,9 @@ impl Inner {
                         }
                     }
                 }
-                Wish::Delete if exists => None,
-                Wish::Expire if expired.is_some() => None,
-                Wish::Delete | Wish::Expire => return Ok(Outcome::Nothing),
+                Operation::Delete if exists => None,
+                Operation::Expire if expired.is_some() => None,
+                Operation::Delete | Operation::Expire => return Ok(Outcome::Nothing),
             };
             let readable = old.as_ref().filter(|_| expired.is_none());
             let until = readable.map(|_| now.saturating_add(GRACE));

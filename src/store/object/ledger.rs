@@ -77,17 +77,17 @@ pub(super) struct Tail {
 /// What is remembered of an owner's ledger. Who changes something holds it,
 /// so that the changes of one process queue up rather than collide.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct OwnerLock {
     tail: Option<Tail>,
     trusted: Option<Instant>,
     changes: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<HashMap<Owner, Arc<tokio::sync::Mutex<Turn>>>>);
+pub(super) struct Turns(Mutex<HashMap<Owner, Arc<tokio::sync::Mutex<OwnerLock>>>>);
 
 impl Turns {
-    pub(super) async fn wait(&self, owner: &Owner) -> OwnedMutexGuard<Turn> {
+    pub(super) async fn wait(&self, owner: &Owner) -> OwnedMutexGuard<OwnerLock> {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if turns.len() >= REMEMBERED && !turns.contains_key(owner) {
@@ -101,7 +101,11 @@ impl Turns {
 
 impl Inner {
     /// The last change, which has been carried out.
-    pub(super) async fn tail(&self, owner: &Owner, turn: &mut Turn) -> Result<Tail, StoreError> {
+    pub(super) async fn tail(
+        &self,
+        owner: &Owner,
+        turn: &mut OwnerLock,
+    ) -> Result<Tail, StoreError> {
         let trusted = turn.trusted.is_some_and(|since| since.elapsed() < TRUST);
         if let Some(tail) = turn.tail.as_ref().filter(|_| trusted && turn.changes < TRUST_CHANGES) {
             return Ok(tail.clone());
@@ -132,7 +136,7 @@ impl Inner {
                 }
             }
         };
-        *turn = Turn { tail: Some(tail.clone()), trusted: Some(since), changes: 0 };
+        *turn = OwnerLock { tail: Some(tail.clone()), trusted: Some(since), changes: 0 };
         Ok(tail)
     }
 
@@ -151,7 +155,7 @@ impl Inner {
     pub(super) async fn advance(
         &self,
         owner: &Owner,
-        turn: &mut Turn,
+        turn: &mut OwnerLock,
         tail: &Tail,
         next: Ledger,
     ) -> Result<bool, StoreError> {
@@ -170,7 +174,7 @@ impl Inner {
         }
         self.sum.change(&tail.ledger, &next);
         let tail = Tail { number, ledger: next };
-        self.carry_out(owner, &tail).await?;
+        self.apply(owner, &tail).await?;
         turn.tail = Some(tail);
         turn.changes += 1;
         Ok(true)
@@ -188,12 +192,12 @@ impl Inner {
                 tokio::time::sleep(LOOK).await;
             }
         }
-        self.carry_out(owner, tail).await
+        self.apply(owner, tail).await
     }
 
     /// May be done again, and by several at once: entries bear the number of
     /// their change, so none is ever put in the place of another.
-    async fn carry_out(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
+    async fn apply(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
         let Some(Change { uri, put, gone, until }) = &tail.ledger.change else { return Ok(()) };
         let resource = layout::resource(owner, uri);
         if let Some(record) = put {

@@ -16,8 +16,6 @@ mod parts;
 mod place;
 mod record;
 #[cfg(test)]
-pub(super) mod testing;
-#[cfg(test)]
 pub(super) mod tests;
 mod upload;
 mod usage;
@@ -242,7 +240,7 @@ impl Blob for ObjectBlob {
         }
     }
 
-    fn at_once(&self) -> u64 {
+    fn read_ahead(&self) -> u64 {
         AT_ONCE
     }
 }

@@ -75,7 +75,7 @@ impl Objects {
         }
     }
 
-    /// Takes content in parts.
+    /// Accepts content in parts.
     pub(super) async fn put_parts(
         &self,
         path: &Path,

@@ -4,7 +4,7 @@ use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::D
 
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
-use super::{bucket::Keeper, layout, objects::Objects};
+use super::{bucket::Provider, layout, objects::Objects};
 use crate::{random::Random, store::StoreError};
 
 const FILE: &str = "file://";
@@ -46,7 +46,7 @@ impl ObjectPlace {
 
     /// Whether that URL is for such a place, be it built in or not.
     pub fn is_for(url: &str) -> bool {
-        url.starts_with(FILE) || Keeper::of(url).is_some()
+        url.starts_with(FILE) || Provider::of(url).is_some()
     }
 
     /// What is wrong with a URL, as far as that can be told from it alone.
@@ -59,16 +59,16 @@ impl ObjectPlace {
             if !directory.starts_with('/') {
                 return setting("it is not file:///an/absolute/directory");
             }
-        } else if let Some((keeper, rest)) = Keeper::of(url) {
-            if let Some(feature) = keeper.missing_feature() {
-                let scheme = keeper.scheme();
+        } else if let Some((provider, rest)) = Provider::of(url) {
+            if let Some(feature) = provider.missing_feature() {
+                let scheme = provider.scheme();
                 return setting(&format!(
                     "this server is built without {scheme}://; build it with cargo's --features {feature}"
                 ));
             }
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
-                return setting(&format!("it is not {}", keeper.usage()));
+                return setting(&format!("it is not {}", provider.usage()));
             }
             if Path::parse(prefix.trim_end_matches('/')).is_err() {
                 return setting("the prefix after the bucket has an empty part, or dots for one");
@@ -107,7 +107,7 @@ impl ObjectPlace {
     ) -> Result<Self, PlaceError> {
         Self::check(url)?;
         let unusable = |problem: String| PlaceError::Unusable { place: url.to_owned(), problem };
-        let place = match Keeper::of(url) {
+        let place = match Provider::of(url) {
             None => {
                 let directory = url.strip_prefix(FILE).unwrap_or(url);
                 let directory = PathBuf::from(directory);
@@ -122,7 +122,7 @@ impl ObjectPlace {
                 let objects = Objects { store, name: "file", in_order: false, drops_dots: false };
                 Self { objects, url: url.to_owned() }
             }
-            Some((keeper, rest)) => Self::bucket(url, keeper, rest, environment)?,
+            Some((provider, rest)) => Self::bucket(url, provider, rest, environment)?,
         };
         place.probe(&random.id()).await.map_err(unusable)?;
         Ok(place)
@@ -130,21 +130,21 @@ impl ObjectPlace {
 
     fn bucket(
         url: &str,
-        keeper: Keeper,
+        provider: Provider,
         rest: &str,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, PlaceError> {
         let setting = |error: &dyn Error| PlaceError::Setting(error.to_string());
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let bucket = keeper.open(bucket, environment).map_err(|error| setting(&error))?;
+        let bucket = provider.open(bucket, environment).map_err(|error| setting(&error))?;
         let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;
         let store: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
             bucket
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        let (in_order, drops_dots) = (keeper.in_order(), keeper.drops_dots());
-        let objects = Objects { store, name: keeper.scheme(), in_order, drops_dots };
+        let (in_order, drops_dots) = (provider.in_order(), provider.drops_dots());
+        let objects = Objects { store, name: provider.scheme(), in_order, drops_dots };
         Ok(Self { objects, url: url.to_owned() })
     }
 

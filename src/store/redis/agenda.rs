@@ -54,7 +54,7 @@ impl Agenda {
         self.due().iter().min().copied().unwrap_or_else(Instant::now)
     }
 
-    /// Takes the shards whose time has come; they are looked at again later in
+    /// Accepts the shards whose time has come; they are looked at again later in
     /// any case.
     fn take(&self) -> Vec<usize> {
         let now = Instant::now();

@@ -5,9 +5,9 @@
 //! `migrations/` says which keys there are.
 
 mod agenda;
-mod beside;
 mod entry;
 mod events;
+mod external_blobs;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -23,8 +23,8 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::beside::RedisBlobs;
-use self::{agenda::Agenda, beside::BesideUpload, scripts::Scripts, upload::RedisUpload};
+pub use self::external_blobs::RedisBlobs;
+use self::{agenda::Agenda, external_blobs::ExternalUpload, scripts::Scripts, upload::RedisUpload};
 use super::{
     Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
     Usage, blocks, expired::Expired, object::ObjectBlob,
@@ -177,8 +177,8 @@ impl Inner {
 
     fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> Found {
         let uri = entry.uri.clone();
-        let beside = beside::object(self.redis.keys().prefix(), blob);
-        let blob: Arc<dyn Blob> = match (beside, &self.blobs) {
+        let external_blobs = external_blobs::object(self.redis.keys().prefix(), blob);
+        let blob: Arc<dyn Blob> = match (external_blobs, &self.blobs) {
             (Some(path), Some(blobs)) => {
                 Arc::new(ObjectBlob { objects: blobs.objects().clone(), path, uri })
             }
@@ -269,7 +269,7 @@ impl Backend for RedisBackend {
     async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
         let inner = Arc::clone(&self.inner);
         Ok(match inner.blobs.clone() {
-            Some(blobs) => Box::new(BesideUpload::new(inner, blobs, owner.clone())),
+            Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner.clone())),
             None => Box::new(RedisUpload::new(inner, owner.clone())),
         })
     }
@@ -376,7 +376,7 @@ impl Blob for RedisBlob {
         Ok(bytes.into())
     }
 
-    fn at_once(&self) -> u64 {
+    fn read_ahead(&self) -> u64 {
         AT_ONCE
     }
 }

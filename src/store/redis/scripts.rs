@@ -10,7 +10,9 @@ use crate::{
     auth::Owner,
     redis::{
         Call, FromRedisValue, Keys, ParsingError, Pipeline, RedisError, Script, Shard, Value,
-        escape, layout, layout::Layout, millis,
+        escape,
+        layout::{self, Layout},
+        millis,
     },
     store::{ChangeKind, Committed, Draft, Entry, Placement, ResourceUri, StoreError},
 };
@@ -83,7 +85,7 @@ impl Inner {
         self.run_after(&mut None, call).await
     }
 
-    /// Takes what is to be done before, once.
+    /// Accepts what is to be done before, once.
     async fn run_after(
         &self,
         first: &mut Option<Pipeline>,

@@ -38,7 +38,7 @@ use crate::{
     clock::Timestamp,
     protocol::Fault,
     random::Random,
-    redis::{Call, Heard, Redis, RedisError, Replica, cmd, millis},
+    redis::{Call, Heard, Instance, Redis, RedisError, cmd, millis},
 };
 
 /// For how long a replica has to be missing before its tasks have failed: more
@@ -54,16 +54,16 @@ pub struct RedisTasks {
 }
 
 struct Inner {
-    replica: Replica,
+    instance: Instance,
     scripts: Scripts,
     held: Arc<Held>,
 }
 
 impl RedisTasks {
     /// Those that lie in the replica's Redis. Needs a Tokio runtime.
-    pub fn new(replica: Replica, random: Random, limits: TaskLimits) -> Self {
+    pub fn new(instance: Instance, random: Random, limits: TaskLimits) -> Self {
         let (scripts, held) = (Scripts::new(), Arc::default());
-        let inner = Arc::new(Inner { replica, scripts, held });
+        let inner = Arc::new(Inner { instance, scripts, held });
         let hearing = Arc::clone(&inner);
         let hearing = AbortOnDropHandle::new(tokio::spawn(async move { hearing.hear().await }));
         Self { inner, random, limits, _hearing: hearing }
@@ -72,7 +72,7 @@ impl RedisTasks {
 
 impl Inner {
     fn redis(&self) -> &Redis {
-        self.replica.redis()
+        self.instance.redis()
     }
 
     fn place(&self, owner: &Owner, id: &str) -> Place {
@@ -86,7 +86,7 @@ impl Inner {
 
     /// Hears which tasks of this replica to look at, until dropped.
     async fn hear(&self) {
-        let channel = format!("{}{}", self.channels(), self.replica.name());
+        let channel = format!("{}{}", self.channels(), self.instance.name());
         let mut listener = self.redis().listen_patiently(&channel).await;
         // Some may have begun before.
         self.held.tell_all();
@@ -115,7 +115,7 @@ impl Inner {
 
     /// Ends a task whose runner is gone.
     async fn judge(&self, place: &Place, record: Record) -> Result<Option<Record>, Fault> {
-        let alive = self.replica.alive().await.map_err(|error| unavailable(&error))?;
+        let alive = self.instance.alive().await.map_err(|error| unavailable(&error))?;
         if alive.contains(&record.runner) {
             if record.doubted {
                 let mut forget = cmd("HDEL");
@@ -141,7 +141,7 @@ impl Tasks for RedisTasks {
         let place = inner.place(owner, &id);
         let call = place.among_all(&inner.scripts.create).arg(&*id);
         let call = call.arg(millis(limits.ttl)).arg(limits.per_owner);
-        let answer = inner.call(call.arg(&**inner.replica.name())).await?;
+        let answer = inner.call(call.arg(&**inner.instance.name())).await?;
         let created = match &answer[..] {
             [ok, now] if ok == "ok" => now.parse().map(Timestamp::from_millis).ok(),
             _ => return Err(too_many(limits.per_owner)),
@@ -165,7 +165,7 @@ impl Tasks for RedisTasks {
         let inner = &self.inner;
         let place = inner.place(owner, id);
         let record = match inner.read(&place).await? {
-            Some(record) if record.runs() && *record.runner != **inner.replica.name() => {
+            Some(record) if record.runs() && *record.runner != **inner.instance.name() => {
                 inner.judge(&place, record).await?
             }
             record => record,
@@ -208,6 +208,6 @@ fn unavailable(error: &RedisError) -> Fault {
 
 impl fmt::Debug for RedisTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RedisTasks").field(&self.inner.replica).finish()
+        f.debug_tuple("RedisTasks").field(&self.inner.instance).finish()
     }
 }

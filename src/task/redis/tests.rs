@@ -11,8 +11,12 @@ use crate::{
     auth::{Owner, Principal},
     protocol::Fault,
     random::Random,
-    redis::{cmd, testing::RedisServer, testing_installations::Installations},
-    task::{TaskEnd, TaskLimits, TaskState, Tasks, contract, contract::Harness},
+    redis::cmd,
+    task::{TaskEnd, TaskLimits, TaskState, Tasks},
+    testing::{
+        Installations, RedisServer,
+        task::{self as contract, Harness},
+    },
 };
 
 struct OnRedis(Installations);
@@ -26,8 +30,8 @@ impl OnRedis {
         Self(Installations::on(server))
     }
 
-    async fn replica(&self, installation: u32, limits: TaskLimits) -> RedisTasks {
-        RedisTasks::new(self.0.replica(installation).await, Random::system(), limits)
+    async fn instance(&self, installation: u32, limits: TaskLimits) -> RedisTasks {
+        RedisTasks::new(self.0.instance(installation).await, Random::system(), limits)
     }
 }
 
@@ -36,8 +40,8 @@ impl Harness for OnRedis {
     async fn processes(&self, limits: TaskLimits) -> [Arc<dyn Tasks>; 2] {
         let installation = self.0.unused();
         [
-            Arc::new(self.replica(installation, limits.clone()).await),
-            Arc::new(self.replica(installation, limits).await),
+            Arc::new(self.instance(installation, limits.clone()).await),
+            Arc::new(self.instance(installation, limits).await),
         ]
     }
 
@@ -87,7 +91,7 @@ async fn the_same_holds_in_a_cluster() {
 async fn after_its_expiry_nothing_is_left_of_a_task() {
     let harness = OnRedis::new().await;
     let limits = TaskLimits { ttl: Duration::from_millis(500), ..TaskLimits::default() };
-    let tasks = harness.replica(0, limits).await;
+    let tasks = harness.instance(0, limits).await;
     let (view, run) = tasks.create(&owner()).await.expect("it begins");
     let _asked = run.ask("q", &json!(1)).await.expect("it is asked");
     let answers = [("q".to_owned(), json!(2))].into();
@@ -113,8 +117,8 @@ async fn after_its_expiry_nothing_is_left_of_a_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tasks_of_a_replica_that_is_gone_have_failed() {
     let harness = OnRedis::new().await;
-    let one = harness.replica(0, TaskLimits::default()).await;
-    let other = harness.replica(0, TaskLimits::default()).await;
+    let one = harness.instance(0, TaskLimits::default()).await;
+    let other = harness.instance(0, TaskLimits::default()).await;
     let (view, run) = one.create(&owner()).await.expect("it begins");
     let (ended, done) = one.create(&owner()).await.expect("it begins");
     done.finish(TaskEnd::Completed(json!("kept"))).await;
@@ -129,8 +133,8 @@ async fn the_tasks_of_a_replica_that_is_gone_have_failed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
     let mut harness = OnRedis::on(RedisServer::durable().await);
-    let one = harness.replica(0, TaskLimits::default()).await;
-    let other = harness.replica(0, TaskLimits::default()).await;
+    let one = harness.instance(0, TaskLimits::default()).await;
+    let other = harness.instance(0, TaskLimits::default()).await;
     let (view, run) = one.create(&owner()).await.expect("it begins");
     let asked = run.ask("q", &json!(1)).await.expect("it is asked");
     harness.0.servers[0].kill();
@@ -166,7 +170,7 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_redis_has_lost_is_stopped() {
     let mut harness = OnRedis::new().await;
-    let tasks = harness.replica(0, TaskLimits::default()).await;
+    let tasks = harness.instance(0, TaskLimits::default()).await;
     let (_, run) = tasks.create(&owner()).await.expect("it begins");
     harness.0.servers[0].restart().await;
     let stopped = tokio::time::timeout(PATIENCE, run.cancelled().cancelled()).await;

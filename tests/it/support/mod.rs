@@ -6,11 +6,7 @@ mod events;
 mod legacy;
 mod modern;
 mod raw;
-#[path = "../../../src/redis/testing.rs"]
-mod redis;
 mod redis_access;
-#[path = "../../../src/store/object/testing.rs"]
-mod s3;
 mod server;
 mod stage;
 mod tools;
@@ -20,12 +16,11 @@ use std::time::Duration;
 pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use events::{Events, messages};
+pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
-pub(crate) use redis::{RedisServer, free_port};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
-pub(crate) use s3::S3Server;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::{Ctx, numbered_lines, registry};

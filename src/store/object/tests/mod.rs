@@ -7,13 +7,14 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{ObjectBackend, ObjectLimits, ObjectPlace, testing::S3Server};
+use super::{ObjectBackend, ObjectLimits, ObjectPlace};
 use crate::{
     clock::ManualClock,
     random::Random,
-    store::{
-        Store,
-        contract::{Harness, Setup},
+    store::Store,
+    testing::{
+        S3Server,
+        store::{Harness, Setup},
     },
 };
 

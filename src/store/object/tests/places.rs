@@ -17,8 +17,11 @@ use crate::{
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store,
         StoreError, StoreLimits,
-        contract::{Setup, noise},
-        object::{change::GRACE, objects::Objects, testing::S3Server},
+        object::{change::GRACE, objects::Objects},
+    },
+    testing::{
+        S3Server,
+        store::{Setup, noise},
     },
 };
 
@@ -358,7 +361,7 @@ async fn what_is_replaced_or_deleted_can_be_read_to_its_end() {
         let setup = Setup { limits, ..Setup::default() };
         let (store, alice) = (place.store(&setup).await, Owner::new("alice"));
         // What no compression makes less, in several blocks.
-        let content = crate::store::contract::noise(1 << 20);
+        let content = crate::testing::store::noise(1 << 20);
         for uri in ["x://replaced", "x://deleted"] {
             let stored = store.create(&alice, name(uri), content.clone().into(), lasting(HOUR));
             stored.await.expect("it fits");

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::{heard, lasting, maintained, read, replica, uri};
+use super::{heard, instance, lasting, maintained, read, uri};
 use crate::{
     auth::Owner,
-    redis::{Redis, RedisSettings, cmd, testing::RedisServer},
-    store::{ChangeKind, Content, Details, StoreError, blocks::BLOCK_BYTES, contract::Setup},
+    redis::{Redis, RedisSettings, cmd},
+    store::{ChangeKind, Content, Details, StoreError, blocks::BLOCK_BYTES},
+    testing::{RedisServer, store::Setup},
 };
 
 #[tokio::test]
@@ -16,7 +17,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
     let setup = Setup { bytes_per_owner: 4 * BLOCK_BYTES as u64, ..Setup::default() };
-    let (a, b) = (replica(&settings, &setup).await, replica(&settings, &setup).await);
+    let (a, b) = (instance(&settings, &setup).await, instance(&settings, &setup).await);
     let _maintained = maintained(&a);
     let large = vec![7; 3 * BLOCK_BYTES + 1];
     // Enough owners for every node.

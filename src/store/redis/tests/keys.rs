@@ -11,9 +11,9 @@ use crate::{
     redis::{
         Redis, cmd,
         layout::{self, Layout},
-        testing::RedisServer,
     },
-    store::{Content, Details, StoreError, blocks::BLOCK_BYTES, contract::noise},
+    store::{Content, Details, StoreError, blocks::BLOCK_BYTES},
+    testing::{RedisServer, store::noise},
 };
 
 /// All keys but those that say which layout this is, with the milliseconds

@@ -1,11 +1,11 @@
 //! The contract; and what it does not say: what lies in Redis, what replicas
 //! see of each other, what happens when Redis goes.
 
-mod beside;
 mod cluster;
+mod external_blobs;
+mod instances;
 mod keys;
 mod outage;
-mod replicas;
 mod usage;
 
 use std::{
@@ -25,10 +25,11 @@ use crate::{
     auth::Owner,
     clock::SystemClock,
     random::Random,
-    redis::{Redis, RedisSettings, layout::Layout, testing::RedisServer},
-    store::{
-        ChangeKind, Changes, Details, ResourceUri, Store,
-        contract::{Harness, Setup},
+    redis::{Redis, RedisSettings, layout::Layout},
+    store::{ChangeKind, Changes, Details, ResourceUri, Store},
+    testing::{
+        RedisServer,
+        store::{Harness, Setup},
     },
 };
 
@@ -49,7 +50,7 @@ fn settings(server: &RedisServer) -> RedisSettings {
 }
 
 /// One more replica of the installation with these settings.
-async fn replica(settings: &RedisSettings, setup: &Setup) -> Store {
+async fn instance(settings: &RedisSettings, setup: &Setup) -> Store {
     let redis = Redis::open(settings).await.expect("it is there");
     Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
     let limits = RedisLimits {
@@ -62,7 +63,7 @@ async fn replica(settings: &RedisSettings, setup: &Setup) -> Store {
 
 /// A replica on a server of one's own.
 async fn on(server: &RedisServer) -> Store {
-    replica(&settings(server), &Setup::default()).await
+    instance(&settings(server), &Setup::default()).await
 }
 
 fn uri(uri: &str) -> ResourceUri {
@@ -99,7 +100,7 @@ impl Harness for OnRedis {
     async fn store(&self, setup: Setup) -> Store {
         let installation = self.installations.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("larder-{installation}");
-        replica(&RedisSettings { prefix, ..settings(&self.server) }, &setup).await
+        instance(&RedisSettings { prefix, ..settings(&self.server) }, &setup).await
     }
 
     async fn pass(&self, span: Duration) {

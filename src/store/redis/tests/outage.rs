@@ -6,25 +6,24 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
-use super::{heard, maintained, patiently, read, replica, settings, uri};
+use super::{heard, instance, maintained, patiently, read, settings, uri};
 use crate::{
     auth::Owner,
     redis::{
         Redis, RedisSettings, cmd,
         layout::{self, Layout},
-        testing::RedisServer,
     },
-    store::{
-        ChangeKind, Content, Details, Store, StoreError,
-        blocks::BLOCK_BYTES,
-        contract::{Setup, noise},
+    store::{ChangeKind, Content, Details, Store, StoreError, blocks::BLOCK_BYTES},
+    testing::{
+        RedisServer,
+        store::{Setup, noise},
     },
 };
 
 /// A replica that does not wait for long.
 async fn on(server: &RedisServer) -> Store {
     let settings = RedisSettings { timeout: Duration::from_secs(1), ..settings(server) };
-    replica(&settings, &Setup::default()).await
+    instance(&settings, &Setup::default()).await
 }
 
 async fn create(store: &Store, owner: &Owner, name: &str) -> Result<(), StoreError> {

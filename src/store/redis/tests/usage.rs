@@ -8,9 +8,9 @@ use crate::{
     redis::{
         Redis, cmd,
         layout::{self, Layout},
-        testing::RedisServer,
     },
     store::{Details, Store, Usage},
+    testing::RedisServer,
 };
 
 async fn create(store: &Store, owner: &Owner, bytes: usize, details: Details) {

@@ -1,0 +1,74 @@
+//! Whether a file lies where the client said that the server may work.
+
+use iri_string::types::UriStr;
+
+use super::Root;
+
+/// Whether a `file:` URI lies within one of the client's roots: is one, or
+/// stands below one. By its text, percent-decoded; where links in the file
+/// system lead is for whoever opens it to see. What leads upwards lies nowhere.
+///
+/// ```
+/// use larder::{Root, within_roots};
+///
+/// let roots = [Root { uri: "file:///home/ana/project".into(), name: None }];
+/// assert!(within_roots(&roots, "file:///home/ana/project/src/main.rs"));
+/// assert!(!within_roots(&roots, "file:///home/ana/project/../.ssh/id"));
+/// assert!(!within_roots(&roots, "file:///home/ana/projects"));
+/// ```
+pub fn within_roots(roots: &[Root], uri: &str) -> bool {
+    let Some(file) = segments(uri) else { return false };
+    roots
+        .iter()
+        .any(|root| segments(&root.uri).is_some_and(|root| file.starts_with(root.as_slice())))
+}
+
+/// The path's segments, decoded; nothing for what is no path to a file on
+/// this machine.
+fn segments(uri: &str) -> Option<Vec<String>> {
+    let uri = UriStr::new(uri).ok()?;
+    let is_local = matches!(uri.authority_str(), Some("" | "localhost") | None);
+    if !uri.scheme_str().eq_ignore_ascii_case("file") || !is_local || uri.query().is_some() {
+        return None;
+    }
+    let path = uri.path_str().strip_prefix('/')?;
+    let path = path.strip_suffix('/').unwrap_or(path);
+    if path.is_empty() {
+        return Some(Vec::new());
+    }
+    path.split('/').map(crate::uri_template::decode_segment).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(uri: &str) -> Root {
+        Root { uri: uri.into(), name: None }
+    }
+
+    #[test]
+    fn only_what_stands_below_a_root_lies_within_it() {
+        let roots = [root("file:///a/b%20c/"), root("https://e.com/x")];
+        for (uri, within) in [
+            ("file:///a/b%20c", true),
+            ("file:///a/b%20c/d", true),
+            ("FILE://localhost/a/%62%20c/d/e", true),
+            ("file:///a/b%20cd", false),
+            ("file:///a", false),
+            ("file:///a/b%20c/../d", false),
+            ("file:///a/b%20c/%2e%2e/d", false),
+            ("file:///a/b%20c/..%2fd", false),
+            ("file:///a/b%20c/%00", false),
+            ("file:///a/b%20c//d", false),
+            ("file://elsewhere/a/b%20c/d", false),
+            ("file:a/b%20c/d", false),
+            ("https://e.com/x/y", false),
+            ("/a/b c/d", false),
+        ] {
+            assert_eq!(within_roots(&roots, uri), within, "{uri}");
+        }
+        assert!(within_roots(&[root("file:///")], "file:///etc/hosts"));
+        assert!(!within_roots(&[], "file:///a"));
+    }
+}
