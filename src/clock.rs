@@ -1,14 +1,10 @@
 //! Time as an argument: nothing else here asks the machine what time it is.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, Utc};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -124,8 +120,8 @@ impl ManualClock {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Manual> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Manual> {
+        self.0.lock()
     }
 }
 

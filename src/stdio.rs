@@ -1,15 +1,11 @@
 //! The protocol over standard input and output: one JSON-RPC message a line
 //! (2026-07-28, transports: stdio). Both eras; a session is the process.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt},
     sync::mpsc,
@@ -337,7 +333,7 @@ impl Connection {
 }
 
 fn lock(running: &Running) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
+    running.lock()
 }
 
 /// Sends a step; nothing when nobody reads any more.

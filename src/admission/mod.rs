@@ -4,13 +4,14 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
 
 use crate::{
     auth::{Identity, Owner},
@@ -118,7 +119,7 @@ impl Limits {
             return Ok(());
         }
         let usage = self.usage(identity)?;
-        let mut bucket = usage.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = usage.bucket.lock();
         let now = self.clock.now();
         let rate = f64::from(requests) / window.as_secs_f64();
         bucket.fill(now, rate, requests);
@@ -174,7 +175,7 @@ impl Limits {
     }
 
     fn usage(&self, identity: &Identity) -> Result<Arc<Usage>, Limited> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         if let Some(usage) = table.principals.get(identity.owner()) {
             return Ok(Arc::clone(usage));
         }
@@ -206,7 +207,7 @@ impl Limits {
         table.swept = Some(now);
         let window = self.bounds().window;
         table.principals.retain(|_, usage| {
-            let bucket = usage.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            let bucket = usage.bucket.lock();
             let is_full = self.bounds().requests == 0 || now.since(bucket.at) >= window;
             !is_full || Arc::strong_count(usage) > 1
         });
@@ -286,7 +287,7 @@ mod tests {
         assert!(limits.request(&caller("new")).is_err());
         clock.advance(Duration::from_secs(60));
         limits.request(&caller("new")).unwrap();
-        assert_eq!(limits.table.lock().unwrap().principals.len(), 2);
+        assert_eq!(limits.table.lock().principals.len(), 2);
         assert!(limits.call(&caller("held")).is_err());
         drop(held);
         limits.call(&caller("held")).unwrap();

@@ -3,12 +3,13 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
@@ -80,7 +81,7 @@ impl Live {
     /// Names the setting that cannot be used. Everything is as before then.
     pub fn apply(&self, new: &Config) -> Result<Reloaded, ConfigError> {
         new.check()?;
-        let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut config = self.config.lock();
         let mut next = config.clone();
         next.limits.clone_from(&new.limits);
         next.log.level.clone_from(&new.log.level);

@@ -1,8 +1,9 @@
 //! One authorization server: its rules, its keys, its word on opaque tokens.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use super::{
@@ -43,7 +44,7 @@ struct Place {
 impl Place {
     /// Discovered once; again when what it led to was of no use.
     async fn metadata(&self) -> Result<Metadata, String> {
-        let known = self.discovered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.discovered.lock().clone();
         if let Some(metadata) = known {
             return Ok(metadata);
         }
@@ -53,7 +54,7 @@ impl Place {
     }
 
     fn remember(&self, metadata: Option<Metadata>) {
-        *self.discovered.lock().unwrap_or_else(PoisonError::into_inner) = metadata;
+        *self.discovered.lock() = metadata;
     }
 
     async fn keys(&self) -> Result<KeySet, String> {

@@ -5,16 +5,14 @@
 //! minute at most: anybody can make up key ids. Where no newer set is to be
 //! had, the last good one goes on.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
 use jsonwebtoken::Algorithm;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     AuthError, Denied,
@@ -177,7 +175,7 @@ impl Jwks {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -25,11 +25,11 @@ impl Issuer {
     }
 
     fn set(&self, keys: &[&'static str]) {
-        *self.keys.lock().unwrap() = Ok(keys.to_vec());
+        *self.keys.lock() = Ok(keys.to_vec());
     }
 
     fn fail(&self) {
-        *self.keys.lock().unwrap() = Err("down".into());
+        *self.keys.lock() = Err("down".into());
     }
 
     fn fetches(&self) -> usize {
@@ -39,7 +39,7 @@ impl Issuer {
     async fn get(&self) -> Result<KeySet, String> {
         self.fetches.fetch_add(1, Ordering::SeqCst);
         self.gate.acquire().await.unwrap().forget();
-        let keys: Vec<Value> = self.keys.lock().unwrap().clone()?.iter().map(|kid| {
+        let keys: Vec<Value> = self.keys.lock().clone()?.iter().map(|kid| {
             json!({ "kty": "OKP", "crv": "Ed25519", "kid": kid, "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" })
         }).collect();
         KeySet::read(json!({ "keys": keys }).to_string().as_bytes())

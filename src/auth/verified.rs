@@ -1,11 +1,9 @@
 //! What was verified already, by the token's hash: a signature is checked
 //! once, not with each request.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use super::Identity;
@@ -62,7 +60,7 @@ impl Verified {
     }
 
     fn lock(&self) -> MutexGuard<'_, (Generation, Generation)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

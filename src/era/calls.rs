@@ -1,11 +1,9 @@
 //! Calls under way in legacy sessions: found again to be cancelled, and run
 //! to their end when the client has gone.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -34,7 +32,7 @@ impl Calls {
     /// Notes a call until the guard is dropped.
     pub(super) fn register(&self, session: &Arc<str>, id: &RequestId) -> CallGuard {
         let cancelled = CancellationToken::new();
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         table.next += 1;
         let key = table.next;
         let calls = table.sessions.entry(Arc::clone(session)).or_default();
@@ -46,7 +44,7 @@ impl Calls {
     /// whether there is one here.
     pub(super) fn cancel(&self, session: &str, id: &RequestId) -> bool {
         let mut found = false;
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.lock();
         for (_, running, cancelled) in table.sessions.get(session).into_iter().flatten() {
             if running == id {
                 cancelled.cancel();
@@ -68,7 +66,7 @@ impl Calls {
         question: &RequestId,
         outcome: Result<Value, String>,
     ) -> Option<Result<Value, String>> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         let asked = table.questions.get_mut(session).and_then(|q| q.remove(question));
         let Some(asked) = asked else { return Some(outcome) };
         // They may have given up meanwhile.
@@ -78,7 +76,7 @@ impl Calls {
 
     /// Cancels all calls of a session, and gives its questions up.
     pub(super) fn cancel_all(&self, session: &str) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         table.questions.remove(session);
         for (_, _, cancelled) in table.sessions.get(session).into_iter().flatten() {
             cancelled.cancel();
@@ -95,7 +93,7 @@ struct SessionRoute {
 impl Route for SessionRoute {
     fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
         let (answer, expected) = oneshot::channel();
-        let mut table = self.calls.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.calls.0.lock();
         let questions = table.questions.entry(Arc::clone(&self.session)).or_default();
         // A session has few questions; those given up are forgotten here.
         questions.retain(|_, asked| !asked.is_closed());
@@ -115,7 +113,7 @@ pub(super) struct CallGuard {
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        let mut table = self.calls.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.calls.0.lock();
         if let Some(calls) = table.sessions.get_mut(&self.session) {
             calls.retain(|(key, _, _)| *key != self.key);
             if calls.is_empty() {

@@ -9,14 +9,10 @@
 //! run more than once, and each question needs a key of its own that is the
 //! same in every run.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientCapabilities, JsonObject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -188,7 +184,7 @@ impl Rounds {
     }
 
     fn lock(&self) -> MutexGuard<'_, Asked> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn register(&self, waker: &std::task::Waker) {

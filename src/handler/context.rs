@@ -1,12 +1,9 @@
 //! What a handler has at hand while it runs.
 
-use std::{
-    future::IntoFuture,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rmcp::model::{self, ContentBlock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -137,7 +134,7 @@ impl<S> Context<S> {
         }
         let Some(token) = scope.progress_token.clone() else { return };
         {
-            let mut last = self.call.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.call.progress.lock();
             if !done.is_finite() || done <= *last {
                 return;
             }

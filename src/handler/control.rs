@@ -5,11 +5,12 @@ use std::{
     fmt,
     future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     task::Poll,
 };
 
 use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::{Asking, Context, InputRequired};
@@ -47,7 +48,7 @@ pub enum Paused {
 
 impl Control {
     fn lock(&self) -> MutexGuard<'_, Option<Wish>> {
-        self.wish.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wish.lock()
     }
 
     fn wish(&self, wish: Wish) {

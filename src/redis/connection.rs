@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use ::redis::{
     cluster_async::ClusterConnection,
 };
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
@@ -228,8 +229,8 @@ impl Server {
         }
     }
 
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Live>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self) -> parking_lot::MutexGuard<'_, Option<Live>> {
+        self.live.lock()
     }
 }
 

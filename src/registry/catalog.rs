@@ -1,8 +1,9 @@
 //! [`Registry`]: what a server offers, and how it is asked for it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::RwLock;
 use rmcp::model;
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -116,7 +117,7 @@ impl Registry {
 
     /// What there is now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.catalog.read())
     }
 
     /// Says that a list has changed, to whoever listens from now on.
@@ -139,7 +140,7 @@ impl Registry {
             return Err(BuildError { faults });
         }
         {
-            let mut current = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.catalog.write();
             let mut next = Catalog::clone(&current);
             edit(&mut next, &mut faults);
             if !faults.is_empty() {

@@ -1,10 +1,8 @@
 //! The change feed: who wrote or lost what, once each, to whoever listens.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use super::ResourceUri;
@@ -67,7 +65,7 @@ impl ChangeFeed {
     pub fn publish(&self, change: Change) {
         let change = Arc::new(change);
         {
-            let mut owners = self.0.owners.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut owners = self.0.owners.lock();
             if let Some(sender) = owners.get(&change.owner)
                 && sender.send(Some(Arc::clone(&change))).is_err()
             {
@@ -82,7 +80,7 @@ impl ChangeFeed {
     /// Tells everybody that some changes were missed: the backend itself does
     /// not know which. Never waits.
     pub fn skip(&self) {
-        let mut owners = self.0.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self.0.owners.lock();
         owners.retain(|_, sender| sender.send(None).is_ok());
         drop(owners);
         let _ = self.0.all.send(None);
@@ -90,7 +88,7 @@ impl ChangeFeed {
 
     /// Hears what happens to one owner's resources from now on.
     pub fn listen(&self, owner: &Owner) -> Changes {
-        let mut owners = self.0.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self.0.owners.lock();
         let sender = owners.entry(owner.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG));
         Changes(sender.subscribe())
     }

@@ -1,13 +1,11 @@
 //! Content that belongs to no store, looked at as if it did: what a static
 //! resource gives, for the tools that read by window.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{
     Committed, Content, Details, Draft, Found, Packed, Placement, ResourceUri, StoreError, Upload,
@@ -68,7 +66,7 @@ impl Found {
             },
         };
         let entry = draft.over(None).ok_or(StoreError::NotFound { uri })?;
-        let blocks = std::mem::take(&mut *blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        let blocks = std::mem::take(&mut *blocks.lock());
         Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
     }
 }
@@ -81,7 +79,7 @@ struct Detached {
 #[async_trait]
 impl Upload for Detached {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        let blocks = &mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocks = &mut *self.blocks.lock();
         blocks.push((self.at, block.bytes));
         self.at += block.size;
         Ok(())

@@ -1,12 +1,10 @@
 //! Compression: each block by itself, and only where it pays, so that a window
 //! still costs just the blocks it lies in.
 
-use std::{
-    io,
-    sync::{Mutex, PoisonError},
-};
+use std::io;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use zstd::{
     bulk::{Compressor, Decompressor},
     zstd_safe::CParameter,
@@ -100,7 +98,7 @@ impl<T> Pool<T> {
         new: impl FnOnce() -> io::Result<T>,
         work: impl FnOnce(&mut T) -> io::Result<R>,
     ) -> io::Result<R> {
-        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.0.lock();
         let idle = kept().pop();
         let mut used = idle.map_or_else(new, Ok)?;
         let done = work(&mut used);

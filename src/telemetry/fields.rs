@@ -99,10 +99,8 @@ impl Write for OneLine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io,
-        sync::{Arc, Mutex},
-    };
+    use parking_lot::Mutex;
+    use std::{io, sync::Arc};
 
     use tracing_subscriber::layer::SubscriberExt;
 
@@ -113,7 +111,7 @@ mod tests {
 
     impl io::Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panicked").write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -140,7 +138,7 @@ mod tests {
             let _in = span.enter();
             tracing::warn!(n = 1, r#type = %"t", "said\u{1b}");
         });
-        let written = written.0.lock().expect("nobody panicked").clone();
+        let written = written.0.lock().clone();
         let written = String::from_utf8(written).expect("it is text");
         let (spans, event) = written.split_once("}: ").expect("it is within a span");
         assert!(spans.ends_with(r#"call{call="7" tool="a\nb\"""#), "{spans}");

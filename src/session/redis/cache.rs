@@ -1,11 +1,8 @@
 //! Sessions that were looked up a moment ago.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::{auth::Principal, session::Session};
@@ -64,6 +61,6 @@ impl Cache {
     }
 
     fn lock(&self) -> MutexGuard<'_, LookedUp> {
-        self.looked_up.lock().unwrap_or_else(PoisonError::into_inner)
+        self.looked_up.lock()
     }
 }

@@ -1,12 +1,9 @@
 //! What a replica does so that what is in use does not expire.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Inner, LINGER, scripts::Place};
 use crate::redis::{RedisError, millis};
@@ -111,5 +108,5 @@ impl Inner {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

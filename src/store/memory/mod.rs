@@ -8,9 +8,10 @@ mod upload;
 
 pub(super) use upload::MemoryBlob;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use self::shelf::Shelves;
@@ -73,7 +74,7 @@ impl MemoryBackend {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.lock()
     }
 
     /// The shelves, with nothing on them that has expired: so nobody else

@@ -2,13 +2,11 @@
 //! to look at it. The first who looks removes it and tells; the others find
 //! nothing left.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
 use object_store::path::Path;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -55,7 +53,7 @@ impl Agenda {
 
     /// Something expires then.
     pub(super) fn expect(&self, at: Timestamp) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.next.lock();
         if at < *next {
             *next = at;
             self.sooner.notify_one();
@@ -68,11 +66,11 @@ impl Agenda {
     }
 
     fn next(&self) -> Timestamp {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.next.lock()
     }
 
     fn set(&self, at: Timestamp) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        *self.next.lock() = at;
     }
 }
 

@@ -4,14 +4,11 @@
 //! change is atomic, and what an owner has is counted exactly, whoever dies
 //! in the middle and however many servers there are.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
@@ -89,7 +86,7 @@ pub(super) struct Turns(Mutex<HashMap<Owner, Arc<tokio::sync::Mutex<OwnerLock>>>
 impl Turns {
     pub(super) async fn wait(&self, owner: &Owner) -> OwnedMutexGuard<OwnerLock> {
         let turn = {
-            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turns = self.0.lock();
             if turns.len() >= REMEMBERED && !turns.contains_key(owner) {
                 turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             }

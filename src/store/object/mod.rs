@@ -20,16 +20,12 @@ pub(super) mod tests;
 mod upload;
 mod usage;
 
-use std::{
-    error::Error,
-    fmt,
-    ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{error::Error, fmt, ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
+use parking_lot::{Mutex, MutexGuard};
 
 pub use self::place::{ObjectPlace, PlaceError};
 use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
@@ -205,7 +201,7 @@ impl Inner {
     }
 
     fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock().unwrap_or_else(PoisonError::into_inner)
+        self.expired.lock()
     }
 }
 

@@ -1,14 +1,11 @@
 //! What all owners have together: added up now and then, and kept up with each
 //! change that this process makes.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Inner, layout, ledger::Ledger};
@@ -30,7 +27,7 @@ pub(super) struct Sum {
 impl Sum {
     /// An owner has that much instead of this.
     pub(super) fn change(&self, before: &Ledger, after: &Ledger) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some((sum, _)) = &mut *known {
             let moved = |sum: u64, before: u64, after: u64| (sum + after).saturating_sub(before);
             sum.resources = moved(sum.resources, before.resources, after.resources);
@@ -39,7 +36,7 @@ impl Sum {
     }
 
     fn known(&self) -> Option<(Usage, Instant)> {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.known.lock()
     }
 }
 
@@ -91,7 +88,7 @@ impl Inner {
             })
         });
         let sum = sum.await?;
-        let mut known = self.sum.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.sum.known.lock();
         *known = Some((sum, Instant::now()));
         Ok(())
     }

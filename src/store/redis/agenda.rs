@@ -1,11 +1,9 @@
 //! When to look which shard for something that has expired.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
 use super::Inner;
@@ -67,7 +65,7 @@ impl Agenda {
     }
 
     fn due(&self) -> MutexGuard<'_, Vec<Instant>> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+        self.due.lock()
     }
 }
 

@@ -13,14 +13,12 @@ mod scripts;
 mod tests;
 mod upload;
 
-use std::{
-    error::Error,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{error::Error, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::try_join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use self::external_blobs::RedisBlobs;
@@ -192,7 +190,7 @@ impl Inner {
     }
 
     fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock().unwrap_or_else(PoisonError::into_inner)
+        self.expired.lock()
     }
 
     /// When what had that name expired, if that is known.
