@@ -149,7 +149,7 @@ fn first_segments(path: &str) -> Vec<String> {
 }
 
 fn is_test(file: &Path) -> bool {
-    file.file_stem().is_some_and(|stem| stem == "tests")
+    file.with_extension("").iter().any(|part| part == "tests")
 }
 
 #[test]
