@@ -49,6 +49,7 @@ mod in_flight;
 pub mod preview;
 pub mod protocol;
 pub mod random;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;
 mod schema;
@@ -75,7 +76,9 @@ pub use handler::{
 pub use registry::{
     BuildError, Builder, Completing, Prompt, Registry, Resource, Spill, Template, Tool,
 };
-pub use sources::{DirectoryResource, FileResource, HttpResource};
+#[cfg(feature = "web")]
+pub use sources::HttpResource;
+pub use sources::{DirectoryResource, FileResource};
 pub use uri_template::{UriTemplate, Variables};
 
 /// The code in the guides, which is compiled and run like any example here.

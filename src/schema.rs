@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "validation")]
 use jsonschema::error::ValidationErrorKind;
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -137,10 +138,12 @@ fn snake_case(name: &str) -> String {
 
 /// Checks arguments against a schema.
 pub(crate) struct Validator {
+    #[cfg(feature = "validation")]
     validator: jsonschema::Validator,
     pub(crate) schema: Arc<JsonObject>,
 }
 
+#[cfg(feature = "validation")]
 /// How many faults of one call's arguments are told.
 const FAULTS_TOLD: usize = 5;
 
@@ -164,6 +167,13 @@ impl Validator {
         Self::build(schema, "output")
     }
 
+    #[cfg(not(feature = "validation"))]
+    #[allow(clippy::unnecessary_wraps, reason = "with validation a schema can be refused")]
+    fn build(schema: JsonObject, _: &str) -> Result<Self, String> {
+        Ok(Self { schema: Arc::new(schema) })
+    }
+
+    #[cfg(feature = "validation")]
     fn build(schema: JsonObject, what: &str) -> Result<Self, String> {
         let value = Value::Object(schema);
         let validator = jsonschema::draft202012::options()
@@ -203,8 +213,17 @@ impl Validator {
         self.faults(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
 
+    /// Without the feature `validation`, only the deserialization of a value
+    /// checks it.
+    #[cfg(not(feature = "validation"))]
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with validation")]
+    pub(crate) fn faults(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     /// # Errors
     /// What is wrong with a value, without the value.
+    #[cfg(feature = "validation")]
     pub(crate) fn faults(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());

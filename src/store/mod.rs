@@ -18,9 +18,11 @@ mod error;
 mod expired;
 mod facade;
 mod memory;
+#[cfg(feature = "object")]
 mod object;
 mod packing;
 mod reading;
+#[cfg(feature = "redis")]
 mod redis;
 mod sharing;
 mod stored_bytes;
@@ -36,8 +38,10 @@ pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use facade::{Details, Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
+#[cfg(feature = "object")]
 pub use object::{ObjectBackend, ObjectLimits, ObjectPlace, PlaceError};
 pub use packing::Packed;
+#[cfg(feature = "redis")]
 pub use redis::{RedisBackend, RedisBlobs, RedisLimits};
 pub use sharing::{Audience, Shared};
 pub use stored_bytes::StoredBytes;

@@ -4,6 +4,7 @@
 
 mod limits;
 mod memory;
+#[cfg(feature = "redis")]
 mod redis;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};

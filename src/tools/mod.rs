@@ -8,11 +8,16 @@ mod create;
 mod delete;
 mod describe;
 mod list;
+#[cfg(feature = "search")]
 mod pattern;
+#[cfg(feature = "search")]
 mod rank;
 mod read;
+#[cfg(feature = "search")]
 mod scan;
+#[cfg(feature = "search")]
 mod search;
+#[cfg(feature = "search")]
 mod search_all;
 mod share;
 mod update;
@@ -58,13 +63,15 @@ pub fn reading<S: Send + Sync + 'static>(
     options: ToolOptions,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
-        builder
+        let builder = builder
             .tool(reads(list::tool(options.clone()), "List resources"))
             .tool(reads(describe::tool(options.clone()), "Describe a resource"))
-            .tool(reads(read::tool(options.clone()), "Read a resource"))
+            .tool(reads(read::tool(options.clone()), "Read a resource"));
+        #[cfg(feature = "search")]
+        let builder = builder
             .tool(reads(search::tool(options.clone()), "Search a resource"))
-            .tool(reads(search_all::tool(options), "Search all stored resources"))
-            .with(windows())
+            .tool(reads(search_all::tool(options), "Search all stored resources"));
+        builder.with(windows())
     }
 }
 
