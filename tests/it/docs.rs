@@ -55,8 +55,8 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
         {
             continue;
         }
-        let cells = line.trim_matches('|').split(" | ");
-        rows.push(cells.map(str::trim).collect());
+        let cells = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')).unwrap();
+        rows.push(cells.split('|').map(str::trim).collect());
     }
     rows
 }
@@ -208,7 +208,9 @@ fn reference() -> (String, Vec<(String, String)>) {
         let names = section.settings.iter().map(|setting| setting.name.as_str());
         names.map(|name| format!("{}.{name}", section.path))
     });
-    let settings: BTreeSet<String> = paths.collect();
+    let mut settings: BTreeSet<String> = paths.collect();
+    let names = sections.iter().flat_map(|section| &section.settings).map(|s| s.name.clone());
+    settings.extend(names.filter(|name| name.contains('_')));
     let (mut text, mut variables) = (String::new(), Vec::new());
     let is_list = |path: &str| sections.iter().any(|s| s.is_list && s.path == path);
     // With [] behind the names of lists.
