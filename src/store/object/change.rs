@@ -133,14 +133,14 @@ impl Inner {
             }
             // With the turn still held, so that changes are heard in their order.
             if let Some(at) = expired {
-                self.expired().remember(owner.clone(), uri.clone(), at);
+                self.expired.remember(owner.clone(), uri.clone(), at);
                 self.publish(owner, uri, ChangeKind::Expired);
             }
             let created = expired.is_some() || !exists;
             return Ok(match put {
                 Some(Record { entry, .. }) => {
                     let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
-                    self.expired().forget(owner, uri);
+                    self.expired.forget(owner, uri);
                     self.agenda.expect(entry.expires);
                     self.publish(owner, uri, change);
                     Outcome::Put(Committed { entry: Arc::new(entry), change })

@@ -25,7 +25,6 @@ use std::{error::Error, fmt, ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
-use parking_lot::{Mutex, MutexGuard};
 
 pub use self::place::{ObjectPlace, PlaceError};
 use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
@@ -58,7 +57,7 @@ struct Inner {
     turns: Turns,
     agenda: Agenda,
     /// What expired here: nothing of it is left there.
-    expired: Mutex<Expired>,
+    expired: Expired,
 }
 
 impl ObjectBackend {
@@ -79,7 +78,7 @@ impl ObjectBackend {
             quota,
             feed: ChangeFeed::new(),
             turns: Turns::default(),
-            expired: Mutex::default(),
+            expired: Expired::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -106,7 +105,7 @@ impl Backend for ObjectBackend {
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
         let inner = &self.inner;
         let Some(current) = inner.current(owner, uri).await? else {
-            return Ok(inner.expired().at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
+            return Ok(inner.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
         };
         let record = current.record?;
         if record.entry.is_expired(inner.clock.now()) {
@@ -181,10 +180,6 @@ impl Inner {
             uri: record.entry.uri.clone(),
         };
         Found { entry: Arc::new(record.entry), blob: Arc::new(blob) }
-    }
-
-    fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock()
     }
 }
 

@@ -18,7 +18,6 @@ use std::{error::Error, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use self::external_blobs::RedisBlobs;
@@ -58,7 +57,7 @@ struct Inner {
     feed: ChangeFeed,
     agenda: Agenda,
     /// Nothing of it lies in Redis: each replica remembers what it heard.
-    expired: Mutex<Expired>,
+    expired: Expired,
 }
 
 impl RedisBackend {
@@ -90,7 +89,7 @@ impl RedisBackend {
             blobs,
             feed: ChangeFeed::new(),
             agenda: Agenda::new(),
-            expired: Mutex::default(),
+            expired: Expired::default(),
             redis,
             random,
             quota,
@@ -168,17 +167,13 @@ impl Inner {
         Found { entry: Arc::new(entry), blob }
     }
 
-    fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock()
-    }
-
     /// When what had that name expired, if that is known.
     async fn expired_at(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let heard = self.expired().at(owner, uri);
+        let heard = self.expired.at(owner, uri);
         if heard.is_some() {
             return Ok(heard);
         }
