@@ -21,6 +21,7 @@ mod memory;
 #[cfg(feature = "object")]
 mod object;
 mod packing;
+mod quota;
 mod reading;
 #[cfg(feature = "redis")]
 mod redis;
@@ -39,10 +40,11 @@ pub use error::StoreError;
 pub use facade::{Details, Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
 #[cfg(feature = "object")]
-pub use object::{ObjectBackend, ObjectLimits, ObjectPlace, PlaceError};
+pub use object::{ObjectBackend, ObjectPlace, PlaceError};
 pub use packing::Packed;
+pub use quota::OwnerQuota;
 #[cfg(feature = "redis")]
-pub use redis::{RedisBackend, RedisBlobs, RedisLimits};
+pub use redis::{RedisBackend, RedisBlobs};
 pub use sharing::{Audience, Shared};
 pub use stored_bytes::StoredBytes;
 pub use uri::{InvalidUri, ResourceUri};
