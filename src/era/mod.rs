@@ -11,9 +11,7 @@
 
 mod announce;
 mod calls;
-mod content;
 mod encode;
-mod escape;
 mod legacy;
 mod listen;
 mod modern;
@@ -23,11 +21,11 @@ mod state;
 
 pub use announce::{announce_changes, announce_edits};
 pub use calls::DetachableCall;
-pub use encode::{Encoded, ResponseEncoder, code, failure, success};
-pub use legacy::{Accepts, Answer, Legacy, encode_outcome};
+pub use encode::{Encoded, ResponseEncoder, code, encode_outcome, failure, success};
+pub use legacy::{Answer, Legacy};
 pub use listen::Listen;
 pub use modern::{MirroredHeaders, Modern};
-pub use response_mode::ResponseMode;
+pub use response_mode::{Accepts, ResponseMode};
 pub use state::StateSealer;
 
 use crate::protocol::ProtocolVersion;

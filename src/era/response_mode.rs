@@ -2,11 +2,20 @@
 
 use std::time::Duration;
 
-use super::{Accepts, DetachableCall};
+use super::DetachableCall;
 use crate::{
     dispatch::{Reply, Running, Step},
     protocol::{Fault, Outgoing},
 };
+
+/// Which kinds of answer a client takes. One of them at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepts {
+    /// A single message.
+    pub message: bool,
+    /// A stream of them.
+    pub stream: bool,
+}
 
 /// A call that gives steps.
 pub(crate) trait Steps {

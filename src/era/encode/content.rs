@@ -10,7 +10,10 @@ use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
-use super::{Encoded, ResponseEncoder, encode, escape::escape};
+use super::{
+    encoder::{Encoded, ResponseEncoder, json_of},
+    escape::escape,
+};
 use crate::{
     dispatch::{CacheHint, ReadReply},
     protocol::{Fault, RequestId},
@@ -95,7 +98,7 @@ pub(super) fn tool_result(
             }
             _ => None,
         };
-        let json = encode::json_of(&block)?;
+        let json = json_of(&block)?;
         let Some(large) = large else {
             parts.push(Part::Json(json));
             continue;

@@ -1,0 +1,140 @@
+//! Replies as JSON-RPC messages, as each era writes them.
+
+mod content;
+mod encoder;
+mod error;
+mod escape;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+pub(super) use self::encoder::frame;
+use self::{encoder::dressed, error::error};
+pub use self::{
+    encoder::{Encoded, ResponseEncoder},
+    error::{code, failure},
+};
+use super::Era;
+use crate::{
+    dispatch::Reply,
+    protocol::{Fault, RequestId},
+    task::TaskView,
+};
+
+macro_rules! list {
+    ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
+        let (mut result, hint, encoder) = ($result, $hint, $encoder);
+        result.result_type = encoder.result_type();
+        encoder.meta(&mut result.meta);
+        let modern = encoder.era == Era::Modern;
+        result.ttl_ms = modern.then_some(hint.ttl_ms);
+        result.cache_scope = modern.then_some(hint.scope);
+        frame($id, result)
+    }};
+}
+
+/// The response to a request.
+///
+/// # Errors
+/// When the reply's content cannot be read; nothing has been sent then.
+pub async fn success(
+    id: &RequestId,
+    reply: Reply,
+    encoder: &ResponseEncoder,
+) -> Result<Encoded, Fault> {
+    let whole = match reply {
+        Reply::Empty => {
+            let mut meta = None;
+            encoder.meta(&mut meta);
+            let mut result = json!({});
+            if let (Some(result_type), Some(meta)) = (encoder.result_type(), meta) {
+                result = json!({ "resultType": result_type, "_meta": meta });
+            }
+            frame(id, result)
+        }
+        Reply::Discover(mut result, hint) => {
+            encoder.meta(&mut result.meta);
+            (result.ttl_ms, result.cache_scope) = (hint.ttl_ms, hint.scope);
+            let mut result = serde_json::to_value(result)
+                .map_err(|_| Fault::Internal("The result could not be written.".into()))?;
+            result["supportedVersions"] = json!(encoder.versions);
+            if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
+                for modern in ["resultType", "ttlMs", "cacheScope"] {
+                    members.remove(modern);
+                }
+                members.insert("serverInfo".into(), encoder.server.clone());
+            }
+            frame(id, result)
+        }
+        Reply::CallTool(mut result) => {
+            if result.meta.is_some() {
+                result.result_type = encoder.result_type();
+                encoder.meta(&mut result.meta);
+                return content::tool_result(result, |result| frame(id, result));
+            }
+            result.result_type = None;
+            return content::tool_result(result, |result| dressed(id, result, encoder));
+        }
+        Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),
+        Reply::Task(task) => frame(id, task_result(&task, "complete", encoder)),
+        Reply::InputRequired(required) => {
+            let mut meta = None;
+            encoder.meta(&mut meta);
+            let result = json!({
+                "resultType": "input_required",
+                "inputRequests": required.questions,
+                "requestState": required.state,
+                "_meta": meta,
+            });
+            frame(id, result)
+        }
+        Reply::GetPrompt(mut result) => {
+            result.result_type = encoder.result_type();
+            encoder.meta(&mut result.meta);
+            frame(id, result)
+        }
+        Reply::Complete(mut result) => {
+            result.result_type = encoder.result_type();
+            encoder.meta(&mut result.meta);
+            frame(id, result)
+        }
+        Reply::Prompts(result, hint) => list!(encoder, id, result, hint),
+        Reply::Tools(result, hint) => list!(encoder, id, result, hint),
+        Reply::Resources(result, hint) => list!(encoder, id, result, hint),
+        Reply::Templates(result, hint) => list!(encoder, id, result, hint),
+        // By itself on the heap: other replies need no room for it.
+        Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, encoder)).await,
+    };
+    whole.map(Encoded::Whole)
+}
+
+fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {
+    let mut meta = None;
+    encoder.meta(&mut meta);
+    let mut result = task.to_json(|fault| error(fault, encoder.era));
+    result["resultType"] = json!(result_type);
+    result["_meta"] = json!(meta);
+    result
+}
+
+/// An outcome as one message, whatever becomes of it.
+pub async fn encode_outcome(
+    id: &RequestId,
+    outcome: Result<Reply, Fault>,
+    encoder: &ResponseEncoder,
+) -> Bytes {
+    let encoded = match outcome {
+        Ok(reply) => success(id, reply, encoder).await,
+        Err(fault) => Err(fault),
+    };
+    let whole = match encoded {
+        Ok(encoded) => encoded.whole().await.map_err(|error| {
+            tracing::error!(%error, "a reply could not be read to its end");
+            Fault::Unavailable(
+                "The content could not be read to its end; try again shortly.".into(),
+            )
+        }),
+        Err(fault) => Err(fault),
+    };
+    whole.unwrap_or_else(|fault| failure(Some(id), &fault, encoder.era()))
+}
