@@ -12,6 +12,7 @@
 mod announce;
 mod calls;
 mod encode;
+mod inbound;
 mod legacy;
 mod listen;
 mod modern;
@@ -22,7 +23,8 @@ mod state;
 pub use announce::{announce_changes, announce_edits};
 pub use calls::DetachableCall;
 pub use encode::{Encoded, ResponseEncoder, code, encode_outcome, failure, success};
-pub use legacy::{Answer, Legacy};
+pub use inbound::{Inbound, MessageContext};
+pub use legacy::{Answer, Legacy, SessionRequest};
 pub use listen::Listen;
 pub use modern::{MirroredHeaders, Modern};
 pub use response_mode::{Accepts, ResponseMode};
@@ -45,7 +47,7 @@ impl Era {
     /// any other, even one that does not exist, is modern and will be told so;
     /// what names none is legacy (2026-07-28, versioning: Backward
     /// Compatibility).
-    pub fn of(meta: Option<&str>, header: Option<&str>) -> Self {
+    pub fn from_versions(meta: Option<&str>, header: Option<&str>) -> Self {
         let declared = meta.or(header);
         match declared.map(ProtocolVersion::parse) {
             Some(None) => Self::Modern,
@@ -79,7 +81,7 @@ mod tests {
             (Some("2025-11-25"), Some("2026-07-28"), Era::Modern),
             (Some("v999.0.0"), Some("2026-07-28"), Era::Modern),
         ] {
-            assert_eq!(Era::of(meta, header), era, "{meta:?} {header:?}");
+            assert_eq!(Era::from_versions(meta, header), era, "{meta:?} {header:?}");
         }
     }
 }

@@ -5,39 +5,51 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::{
-    Endpoint,
-    endpoint::{Received, check_version, header},
-    error, sse,
+    Endpoint, error,
+    headers::{SESSION, header},
+    post::Post,
+    sse,
 };
 use crate::{
     auth::Identity,
     era::{Accepts, Answer, Encoded},
-    protocol::{Fault, Method, Params, RequestId},
+    protocol::{Fault, Meta, Params, Request, RequestId},
 };
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Answers a request, in a session or by itself.
-pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, accepts } = received;
+/// Begins a session.
+pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Response, Fault> {
+    let Post { endpoint, identity, accepts, .. } = post;
+    let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
+    let mut response = one(encoded, accepts, endpoint, &identity);
+    // Hexadecimal digits only.
+    if let Ok(id) = HeaderValue::from_str(&session.id) {
+        response.headers_mut().insert(SESSION, id);
+    }
+    Ok(response)
+}
+
+/// Answers a request outside of a session.
+pub(super) async fn single(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, identity, accepts, .. } = post;
+    let encoded = endpoint.legacy.answer_once(&request, meta, identity.clone()).await?;
+    Ok(one(encoded, accepts, endpoint, &identity))
+}
+
+/// Answers a request in a session.
+pub(super) async fn in_session(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, headers, identity, accepts } = post;
     let legacy = &endpoint.legacy;
-    let Some(session) = header(headers, &SESSION) else {
-        if Method::parse(&request.method) == Some(Method::Initialize) {
-            let (session, encoded) = Box::pin(legacy.initialize(&request, &identity)).await?;
-            let mut response = one(encoded, accepts, endpoint, &identity);
-            // Hexadecimal digits only.
-            if let Ok(id) = HeaderValue::from_str(&session.id) {
-                response.headers_mut().insert(SESSION, id);
-            }
-            return Ok(response);
-        }
-        check_version(headers)?;
-        let encoded = legacy.answer_once(&request, meta, identity.clone()).await?;
-        return Ok(one(encoded, accepts, endpoint, &identity));
-    };
-    check_version(headers)?;
-    let session = legacy.session(session, identity.principal()).await?;
+    let session = legacy.session(session_of(headers)?, identity.principal()).await?;
     let promote = endpoint.options().promote_after;
     match legacy.answer(&session, request, meta, identity.clone(), accepts, promote).await? {
         Answer::Message(encoded) => Ok(one(encoded, accepts, endpoint, &identity)),
@@ -63,13 +75,10 @@ fn one(encoded: Encoded, accepts: Accepts, endpoint: &Endpoint, identity: &Ident
 
 /// Accepts a notification.
 pub(super) async fn notification(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
+    Post { endpoint, headers, identity, .. }: &Post<'_>,
     method: &str,
     params: &Params,
-    identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other(method, identity)?;
     // Without a session there is nothing that it could concern.
     if let Some(id) = header(headers, &SESSION) {
@@ -81,16 +90,13 @@ pub(super) async fn notification(
 
 /// Accepts the answer to a request of the server's.
 pub(super) async fn response(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    id: &RequestId,
+    Post { endpoint, headers, identity, .. }: &Post<'_>,
+    id: RequestId,
     outcome: Result<Value, String>,
-    identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("a response", identity)?;
     let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
-    endpoint.legacy.answered(&session, id.clone(), outcome).await
+    endpoint.legacy.answered(&session, id, outcome).await
 }
 
 /// Opens the session's own stream, or resumes any of its streams.
@@ -99,7 +105,6 @@ pub(super) async fn connect(
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Result<Response, Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("a stream", identity)?;
     let session = session_of(headers)?;
     let session = endpoint.legacy.session(session, identity.principal()).await?;
@@ -119,7 +124,6 @@ pub(super) async fn end(
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("the end of a session", identity)?;
     endpoint.legacy.end(session_of(headers)?, identity.principal()).await
 }

@@ -7,23 +7,28 @@ use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderName, StatusCode};
 
 use super::{
-    Endpoint, accept,
-    endpoint::{Received, VERSION, header},
+    accept,
     error::{self, HttpError},
+    headers::{VERSION, header},
+    post::Post,
     sse,
 };
 use crate::{
     dispatch::{Reply, Running, Step},
     era::{Encoded, Era, Listen, MirroredHeaders, ResponseEncoder, ResponseMode, failure, success},
-    protocol::{Fault, Method, Outgoing, RequestId},
+    protocol::{Fault, Meta, Method, Outgoing, Request, RequestId},
 };
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Answers a request.
-pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, accepts } = received;
+pub(super) async fn answer(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, headers, identity, accepts } = post;
     // What is known beforehand need not be parsed for each look.
     let lookup = |name: &str| match name {
         "mcp-protocol-version" => header(headers, &VERSION),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::Legacy;
 use crate::{
     auth::Identity,
-    dispatch::{Call, Running, Step},
+    dispatch::{Call, Reply, Running, Step},
     era::{
         Accepts, DetachableCall, Encoded, ResponseMode,
         encode::{encode_outcome, success},
@@ -28,6 +28,14 @@ pub enum Answer {
     },
     /// The request was cancelled: there is no answer.
     Cancelled,
+}
+
+/// A request in a session that has begun.
+pub enum SessionRequest {
+    /// The session answered it itself.
+    Answered(Reply),
+    /// A call runs.
+    Started(DetachableCall),
 }
 
 impl Legacy {
@@ -84,11 +92,14 @@ impl Legacy {
         accepts: Accepts,
         promote: Duration,
     ) -> Result<Answer, Fault> {
-        let method = method_of(&request)?;
-        if let Some(reply) = self.in_session(session, method, &request.params, &identity).await? {
-            return Ok(Answer::Message(success(&request.id, reply, &self.encoder).await?));
-        }
-        let mut attended = self.start(session, method, &request, meta, identity, accepts.stream)?;
+        let mut attended =
+            match self.begin(session, &request, meta, identity, accepts.stream).await? {
+                SessionRequest::Answered(reply) => {
+                    let encoded = success(&request.id, reply, &self.encoder).await?;
+                    return Ok(Answer::Message(encoded));
+                }
+                SessionRequest::Started(call) => call,
+            };
         let first = match ResponseMode::of(&mut attended, accepts, promote).await {
             ResponseMode::Ready(outcome) => {
                 return Ok(Answer::Message(success(&request.id, outcome?, &self.encoder).await?));
@@ -117,13 +128,32 @@ impl Legacy {
         Ok(Answer::Stream { prime: primes.then_some(start), deliveries })
     }
 
+    /// Begins a request in a session: the session answers it itself, or a call starts.
+    /// `streams` says whether the transport carries more than the response.
+    ///
+    /// # Errors
+    /// [`Fault::MethodNotFound`]; as [`Dispatcher::start`](crate::dispatch::Dispatcher::start);
+    /// and those of the session's own methods.
+    pub async fn begin(
+        &self,
+        session: &Arc<Session>,
+        request: &Request,
+        meta: Meta,
+        identity: Identity,
+        streams: bool,
+    ) -> Result<SessionRequest, Fault> {
+        let method = method_of(request)?;
+        if let Some(reply) = self.in_session(session, method, &request.params, &identity).await? {
+            return Ok(SessionRequest::Answered(reply));
+        }
+        let call = self.start(session, method, request, meta, identity, streams)?;
+        Ok(SessionRequest::Started(call))
+    }
+
     /// Begins a call of that session. Its client can be asked things where
     /// the transport carries more than the response. Who calls comes with the
     /// request: the session only shows that it is the same principal.
-    ///
-    /// # Errors
-    /// As [`Dispatcher::start`].
-    pub fn start(
+    fn start(
         &self,
         session: &Arc<Session>,
         method: Method,

@@ -11,7 +11,7 @@ use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
 
-pub use self::answer::Answer;
+pub use self::answer::{Answer, SessionRequest};
 use super::{Encoded, Era, ResponseEncoder, calls::Calls, encode::frame, shared::audible};
 use crate::{
     auth::{Identity, Principal},

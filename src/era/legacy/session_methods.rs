@@ -13,7 +13,7 @@ use crate::{
 
 impl Legacy {
     /// Answers what concerns the session itself.
-    pub async fn in_session(
+    pub(super) async fn in_session(
         &self,
         session: &Session,
         method: Method,
