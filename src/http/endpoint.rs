@@ -1,4 +1,4 @@
-//! The endpoint: reads a request, decides its era, and hands it on.
+//! The MCP endpoint: reads a request and passes it to its protocol era.
 
 use axum::{
     body::Body,
@@ -19,7 +19,7 @@ use crate::{
     protocol::Fault,
 };
 
-/// Accepts one message.
+/// Handles a POST request: one message.
 pub(super) async fn post(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -32,7 +32,7 @@ pub(super) async fn post(
     }
     if endpoint.options().json_response {
         if !accepts.message {
-            return HttpError::OnlyMessages.into_response();
+            return HttpError::JsonOnly.into_response();
         }
         accepts.stream = false;
     }
@@ -48,90 +48,90 @@ pub(super) async fn post(
     match Inbound::read(&body, context) {
         Inbound::Modern(request, meta) => {
             let id = request.id.clone();
-            let answered = modern::answer(post, request, meta).await;
-            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, Era::Modern))
+            let response = modern::answer(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Modern))
         }
         Inbound::Initialize(request) => {
             let id = request.id.clone();
-            let answered = Box::pin(legacy::initialize(post, request)).await;
-            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, Era::Legacy))
+            let response = Box::pin(legacy::initialize(post, request)).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
         Inbound::Single(request, meta) => {
             let id = request.id.clone();
-            let answered = legacy::single(post, request, meta).await;
-            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, Era::Legacy))
+            let response = legacy::single(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
         Inbound::InSession(request, meta) => {
             let id = request.id.clone();
-            let answered = legacy::in_session(post, request, meta).await;
-            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, Era::Legacy))
+            let response = legacy::in_session(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
         Inbound::Notification { method, params } => {
-            let taken = legacy::notification(&post, &method, &params);
-            Box::pin(taken).await.map_or_else(refused, accepted)
+            let handled = legacy::notification(&post, &method, &params);
+            Box::pin(handled).await.map_or_else(rejected, accepted)
         }
         Inbound::Response { id, outcome } => {
-            let taken = legacy::response(&post, id, outcome);
-            Box::pin(taken).await.map_or_else(refused, accepted)
+            let handled = legacy::response(&post, id, outcome);
+            Box::pin(handled).await.map_or_else(rejected, accepted)
         }
         Inbound::Ignored => accepted(()),
-        Inbound::Rejected { id, fault, era } => error::fault(id.as_ref(), &fault, era),
+        Inbound::Rejected { id, fault, era } => error::fault_response(id.as_ref(), &fault, era),
     }
 }
 
-/// Opens a stream of the legacy era, new or resumed.
+/// Handles a GET request: opens or resumes a legacy stream.
 pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
-    if let Some(error) = refuse_modern(&Method::GET, headers) {
+    if let Some(error) = reject_modern(&Method::GET, headers) {
         return error;
     }
     if !accept::accepts(headers).stream {
         return HttpError::NotAcceptable.into_response();
     }
-    legacy::connect(endpoint, headers, identity).await.unwrap_or_else(refused)
+    legacy::open_stream(endpoint, headers, identity).await.unwrap_or_else(rejected)
 }
 
-/// Ends a session of the legacy era.
+/// Handles a DELETE request: ends a legacy session.
 pub(super) async fn delete(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Response {
-    if let Some(error) = refuse_modern(&Method::DELETE, headers) {
+    if let Some(error) = reject_modern(&Method::DELETE, headers) {
         return error;
     }
     let ended = legacy::end(endpoint, headers, identity).await;
-    ended.map_or_else(refused, |()| StatusCode::NO_CONTENT.into_response())
+    ended.map_or_else(rejected, |()| StatusCode::NO_CONTENT.into_response())
 }
 
-/// Whatever else HTTP knows.
+/// The response to other methods.
 pub(super) fn other_method(method: &Method) -> Response {
-    HttpError::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
+    HttpError::Method(method.to_string(), "Use POST, or GET and DELETE within a session.")
         .into_response()
 }
 
-/// Somewhere else.
+/// The response to other paths.
 pub(super) fn other_path(endpoint: &Endpoint) -> Response {
     HttpError::Path(endpoint.options().path.clone()).into_response()
 }
 
-/// GET and DELETE are not of the modern era (Streamable HTTP: Earlier
-/// Streamable HTTP Revisions).
-fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
+/// Rejects GET and DELETE in the modern era (Streamable HTTP: Earlier Streamable HTTP
+/// Revisions).
+fn reject_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
     let version = header(headers, &VERSION)?;
     if Era::from_versions(None, Some(version)) != Era::Modern {
         return None;
     }
-    let error = HttpError::Method(method.to_string(), "This version has POST only.");
+    let error = HttpError::Method(method.to_string(), "This protocol version uses POST only.");
     Some(error.into_response())
 }
 
-/// Taken, with nothing to say.
+/// 202 without a body.
 fn accepted((): ()) -> Response {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// What is no request, in the legacy era, and was not taken.
-#[allow(clippy::needless_pass_by_value, reason = "what maps an error is given it")]
-fn refused(fault: Fault) -> Response {
-    error::fault(None, &fault, Era::Legacy)
+/// The response to a rejected legacy message that has no ID.
+#[allow(clippy::needless_pass_by_value, reason = "passed to map_or_else")]
+fn rejected(fault: Fault) -> Response {
+    error::fault_response(None, &fault, Era::Legacy)
 }

@@ -1,4 +1,4 @@
-//! One client on standard input and output.
+//! The connection to the client.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,26 +13,27 @@ use crate::{
     auth::{Identity, Principal},
     dispatch::Step,
     era::{
-        Encoded, Era, Inbound, Listen, MessageContext, ResponseEncoder, SessionRequest,
-        encode_outcome, failure,
+        Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
+        encode_error, encode_outcome,
     },
     protocol::{Fault, Message, Meta, Method, Params, Request, RequestId},
     session::{Delivery, Session},
 };
 
-/// One connection.
+/// The connection to the client.
 pub(super) struct Connection {
     stdio: Stdio,
     output: mpsc::Sender<Bytes>,
-    /// Calls, which come to an end.
+    /// Calls. They end by themselves.
     calls: TaskTracker,
-    /// Streams, which do not by themselves.
+    /// Streams. They do not end by themselves.
     streams: TaskTracker,
     session: Option<Arc<Session>>,
-    running: Arc<Running>,
+    cancellations: Arc<Cancellations>,
 }
 
-type Running = Mutex<HashMap<RequestId, CancellationToken>>;
+/// Cancels the running requests, by their ID.
+type Cancellations = Mutex<HashMap<RequestId, CancellationToken>>;
 
 impl Connection {
     pub(super) fn new(stdio: Stdio, output: mpsc::Sender<Bytes>) -> Self {
@@ -42,13 +43,13 @@ impl Connection {
             calls: TaskTracker::new(),
             streams: TaskTracker::new(),
             session: None,
-            running: Arc::default(),
+            cancellations: Arc::default(),
         }
     }
 
-    pub(super) async fn take(&mut self, line: Bytes) {
+    pub(super) async fn handle(&mut self, line: Bytes) {
         let context = MessageContext { version: None, in_session: self.session.is_some() };
-        let (id, era, begun) = match Inbound::read(&line, context) {
+        let (id, era, result) = match Inbound::read(&line, context) {
             Inbound::Modern(request, meta) => {
                 (request.id.clone(), Era::Modern, self.modern(&request, meta).await)
             }
@@ -66,18 +67,18 @@ impl Connection {
             }
             Inbound::Response { id, outcome } => {
                 if let Some(session) = &self.session {
-                    // Whoever asked is in this process.
-                    let _ = self.stdio.legacy.answered(session, id, outcome).await;
+                    // The handler that asked runs in this process.
+                    let _ = self.stdio.legacy.handle_response(session, id, outcome).await;
                 }
                 return;
             }
             Inbound::Ignored => return,
             Inbound::Rejected { id, fault, era } => {
-                return self.refuse(id.as_ref(), &fault, era).await;
+                return self.send_error(id.as_ref(), &fault, era).await;
             }
         };
-        if let Err(fault) = begun {
-            self.refuse(Some(&id), &fault, era).await;
+        if let Err(fault) = result {
+            self.send_error(Some(&id), &fault, era).await;
         }
     }
 
@@ -88,10 +89,10 @@ impl Connection {
         if call.method == Method::Listen {
             let closing = stdio.closing.clone();
             let (params, dispatcher) = (&call.params, &stdio.dispatcher);
-            let listen =
-                Listen::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
+            let subscription =
+                Subscription::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
             self.spawn(&self.streams, id, async move {
-                let mut messages = std::pin::pin!(listen.messages());
+                let mut messages = std::pin::pin!(subscription.messages());
                 while let Some(message) = messages.next().await {
                     if output.send(message).await.is_err() {
                         return;
@@ -114,13 +115,13 @@ impl Connection {
 
     async fn initialize(&mut self, request: &Request) -> Result<(), Fault> {
         let (session, encoded) = self.stdio.legacy.initialize(request, &Identity::local()).await?;
-        self.follow(&session).await?;
+        self.forward_session_stream(&session).await?;
         self.session = Some(session);
         self.reply(encoded).await
     }
 
     async fn single(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
-        let encoded = self.stdio.legacy.answer_once(request, meta, Identity::local()).await?;
+        let encoded = self.stdio.legacy.answer_single(request, meta, Identity::local()).await?;
         self.reply(encoded).await
     }
 
@@ -148,16 +149,16 @@ impl Connection {
     }
 
     async fn reply(&self, encoded: Encoded) -> Result<(), Fault> {
-        let message = encoded.whole().await.map_err(|e| Fault::Internal(e.to_string()))?;
-        // Nobody reading is noticed by the reader of our input.
+        let message = encoded.into_bytes().await.map_err(|e| Fault::Internal(e.to_string()))?;
+        // A client that closed the output also closes the input, which ends the connection.
         let _ = self.output.send(message).await;
         Ok(())
     }
 
-    /// Carries what belongs to no call.
-    async fn follow(&self, session: &Session) -> Result<(), Fault> {
+    /// Forwards the session's own stream.
+    async fn forward_session_stream(&self, session: &Session) -> Result<(), Fault> {
         let (_, mut deliveries) =
-            self.stdio.legacy.connect(session, None, &Identity::local()).await?;
+            self.stdio.legacy.open_stream(session, None, &Identity::local()).await?;
         let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
         self.streams.spawn(async move {
             let forward = async {
@@ -177,8 +178,8 @@ impl Connection {
 
     async fn notification(&self, method: &str, params: &Params) {
         if let Some(session) = &self.session {
-            // Whatever it concerns is in this process.
-            let _ = self.stdio.legacy.notified(session, method, params).await;
+            // The call runs in this process.
+            let _ = self.stdio.legacy.handle_notification(session, method, params).await;
         }
         let running = self.lock();
         if let Some(cancelled) = Message::cancelled(method, params).and_then(|id| running.get(&id))
@@ -187,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Runs what a request asks for beside the others, until it is cancelled.
+    /// Runs a request concurrently with others until it ends or is cancelled.
     fn spawn(
         &self,
         tasks: &TaskTracker,
@@ -196,30 +197,30 @@ impl Connection {
     ) {
         let cancelled = CancellationToken::new();
         self.lock().insert(id.clone(), cancelled.clone());
-        let running = Arc::clone(&self.running);
+        let cancellations = Arc::clone(&self.cancellations);
         tasks.spawn(async move {
             tokio::select! {
-                // First, so that nothing is said of what has been cancelled.
+                // Checked first: a cancelled request must not send anything more.
                 biased;
                 () = cancelled.cancelled() => {}
                 () = run => {}
             }
-            lock(&running).remove(&id);
+            lock(&cancellations).remove(&id);
         });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        lock(&self.running)
+        lock(&self.cancellations)
     }
 
-    pub(super) async fn refuse(&self, id: Option<&RequestId>, fault: &Fault, era: Era) {
-        // Nobody reading is noticed by the reader of our input.
-        let _ = self.output.send(failure(id, fault, era)).await;
+    pub(super) async fn send_error(&self, id: Option<&RequestId>, fault: &Fault, era: Era) {
+        // A client that closed the output also closes the input, which ends the connection.
+        let _ = self.output.send(encode_error(id, fault, era)).await;
     }
 
-    /// Whoever closed our input may still read our output: calls may finish
-    /// within the grace period, unless the server itself is told to stop.
-    pub(super) async fn end(&mut self) {
+    /// Ends the connection. The client may have closed only the input, so calls may finish
+    /// within the grace period unless the server stops.
+    pub(super) async fn close(&mut self) {
         self.calls.close();
         tokio::select! {
             _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()) => {}
@@ -229,7 +230,7 @@ impl Connection {
             cancelled.cancel();
         }
         if let Some(session) = self.session.take() {
-            // It may have expired already.
+            // The session may have expired.
             let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
         }
         self.calls.wait().await;
@@ -238,11 +239,11 @@ impl Connection {
     }
 }
 
-fn lock(running: &Running) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-    running.lock()
+fn lock(cancellations: &Cancellations) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+    cancellations.lock()
 }
 
-/// Sends a step; nothing when nobody reads any more.
+/// Sends a step of a call. None if the output is closed.
 async fn send(
     output: &mpsc::Sender<Bytes>,
     step: Step,

@@ -11,10 +11,10 @@ pub(super) enum Line {
     End,
 }
 
-/// Reads a line without keeping more of it than a message may have.
+/// Reads a line. Discards lines of more than `max_bytes`.
 pub(super) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
-    most: usize,
+    max_bytes: usize,
 ) -> io::Result<Line> {
     let mut line = Vec::new();
     let mut too_long = false;
@@ -29,13 +29,13 @@ pub(super) async fn read_line(
         }
         let end = memchr::memchr(b'\n', buffer);
         let part = &buffer[..end.unwrap_or(buffer.len())];
-        too_long |= line.len() + part.len() > most;
+        too_long |= line.len() + part.len() > max_bytes;
         if too_long {
             line = Vec::new();
         } else {
             line.extend_from_slice(part);
         }
-        let used = end.map_or(buffer.len(), |at| at + 1);
+        let used = end.map_or(buffer.len(), |index| index + 1);
         input.consume(used);
         if end.is_some() {
             return Ok(if too_long { Line::TooLong } else { Line::Message(line.into()) });

@@ -1,5 +1,5 @@
-//! The protocol over standard input and output: one JSON-RPC message a line
-//! (2026-07-28, transports: stdio). Both eras; a session is the process.
+//! The protocol over standard input and output: one JSON-RPC message per line (2026-07-28,
+//! transports: stdio), in both eras. A process has one session.
 
 mod connection;
 mod line;
@@ -23,21 +23,21 @@ use crate::{
     protocol::{Fault, has_values_within},
 };
 
-/// How many messages may wait for a slow reader of our output.
-const OUTPUT: usize = 64;
+/// The number of encoded messages that may wait for a slow reader of the output.
+const OUTPUT_CAPACITY: usize = 64;
 
-/// What a connection works with.
+/// The server for one client on standard input and output.
 #[derive(Clone)]
 pub(crate) struct Stdio {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
     pub(crate) closing: CancellationToken,
-    /// The most that a message may have, in bytes.
+    /// The maximum size of a message, in bytes.
     pub(crate) message_bytes: usize,
-    /// The most JSON values that it may have, at every depth.
+    /// The maximum number of JSON values in a message, at all depths.
     pub(crate) message_values: usize,
-    /// How long running calls may take to end once the input has.
+    /// How long running calls may continue after the end of the input.
     pub(crate) grace: Duration,
 }
 
@@ -45,13 +45,13 @@ impl Stdio {
     /// Serves until the input ends or the server stops.
     ///
     /// # Errors
-    /// When input or output fails.
+    /// Reading the input or writing the output fails.
     pub(crate) async fn serve(
         self,
         mut input: impl AsyncBufRead + Unpin,
         mut output: impl AsyncWrite + Unpin + Send + 'static,
     ) -> io::Result<()> {
-        let (sender, mut messages) = mpsc::channel::<Bytes>(OUTPUT);
+        let (sender, mut messages) = mpsc::channel::<Bytes>(OUTPUT_CAPACITY);
         let writer = tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
                 output.write_all(&message).await?;
@@ -60,32 +60,33 @@ impl Stdio {
             }
             Ok::<_, io::Error>(())
         });
-        let (closing, most, values) =
+        let (closing, max_bytes, max_values) =
             (self.closing.clone(), self.message_bytes, self.message_values);
         let mut connection = Connection::new(self, sender);
         loop {
             let line = tokio::select! {
                 () = closing.cancelled() => break,
-                line = read_line(&mut input, most) => line?,
+                line = read_line(&mut input, max_bytes) => line?,
             };
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
-                Line::Message(line) if !has_values_within(&line, values) => {
+                Line::Message(line) if !has_values_within(&line, max_values) => {
                     let message = format!(
-                        "The message has more than {values} JSON values (limits.body_values). Send bulky data as text, in one string."
+                        "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
                     );
-                    connection.refuse(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                    connection.send_error(None, &Fault::InvalidRequest(message), Era::Legacy).await;
                 }
-                Line::Message(line) => connection.take(line).await,
+                Line::Message(line) => connection.handle(line).await,
                 Line::TooLong => {
-                    let message =
-                        format!("The message is longer than {most} bytes (limits.body_bytes).");
-                    connection.refuse(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                    let message = format!(
+                        "The message is longer than {max_bytes} bytes (limits.body_bytes)."
+                    );
+                    connection.send_error(None, &Fault::InvalidRequest(message), Era::Legacy).await;
                 }
             }
         }
-        connection.end().await;
+        connection.close().await;
         drop(connection);
         writer.await.map_err(io::Error::other)?
     }

@@ -1,4 +1,4 @@
-//! What an era adds to each result.
+//! The encoder of an era, and encoded messages.
 
 use std::{io, pin::Pin, sync::Arc};
 
@@ -14,52 +14,52 @@ use crate::{
     protocol::{Fault, ProtocolVersion, RequestId, SERVER_INFO},
 };
 
-/// A message on its way out: one line of JSON, whole or still being read.
+/// An encoded message: one line of JSON, complete or as a stream.
 pub enum Encoded {
-    /// All of it.
-    Whole(Bytes),
-    /// Pieces of it. An error ends it before the message is complete, so that
-    /// what was cut short never looks whole.
-    Pieces(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
+    /// The complete message.
+    Complete(Bytes),
+    /// The message in chunks. An error ends the stream before the message is complete, so a
+    /// truncated message is never valid.
+    Chunks(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
 }
 
 impl Encoded {
-    /// All of it in one piece.
+    /// Collects the message.
     ///
     /// # Errors
-    /// When the rest of it cannot be read.
-    pub async fn whole(self) -> io::Result<Bytes> {
+    /// The rest of the message cannot be read.
+    pub async fn into_bytes(self) -> io::Result<Bytes> {
         match self {
-            Self::Whole(bytes) => Ok(bytes),
-            Self::Pieces(mut pieces) => {
-                let mut whole = Vec::new();
-                while let Some(piece) = pieces.next().await {
-                    whole.extend_from_slice(&piece?);
+            Self::Complete(bytes) => Ok(bytes),
+            Self::Chunks(mut chunks) => {
+                let mut message = Vec::new();
+                while let Some(chunk) = chunks.next().await {
+                    message.extend_from_slice(&chunk?);
                 }
-                Ok(whole.into())
+                Ok(message.into())
             }
         }
     }
 }
 
-/// What an era adds to a result.
+/// Adds the members that a protocol era requires to results.
 #[derive(Debug, Clone)]
 pub struct ResponseEncoder {
     pub(super) era: Era,
     pub(super) versions: Vec<&'static str>,
     pub(super) server: Value,
-    /// What stands in a complete result that has no metadata of its own, as
-    /// JSON: written once, because it is the same in every one.
-    complete: Arc<str>,
+    /// The members of a complete result that has no metadata of its own, as JSON. Cached
+    /// because they are the same in all results.
+    complete_members: Arc<str>,
 }
 
 impl ResponseEncoder {
-    /// For replies of that era, from a server of that name that speaks
-    /// versions up to `max`.
+    /// Creates an encoder for an era. `server` is the server's identity, `max` its latest
+    /// protocol version.
     pub fn new(era: Era, server: &rmcp::model::Implementation, max: ProtocolVersion) -> Self {
         // A struct of strings always serializes.
         let server = serde_json::to_value(server).unwrap_or_default();
-        let complete = match era {
+        let complete_members = match era {
             Era::Legacy => String::new(),
             Era::Modern => {
                 let meta = json!({ SERVER_INFO: server });
@@ -67,28 +67,28 @@ impl ResponseEncoder {
             }
         };
         let versions = ProtocolVersion::names_up_to(max);
-        Self { era, versions, server, complete: complete.into() }
+        Self { era, versions, server, complete_members: complete_members.into() }
     }
 
-    /// Whose dress it is.
+    /// The era of the replies.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    pub(super) fn meta(&self, meta: &mut Option<MetaObject>) {
+    pub(super) fn add_server_info(&self, meta: &mut Option<MetaObject>) {
         if self.era == Era::Modern {
             let meta = meta.get_or_insert_default();
             meta.0.insert(SERVER_INFO.to_owned(), self.server.clone());
         }
     }
 
-    /// What stands in a result before its own members, each with a comma.
-    pub(super) fn members(&self, hint: CacheHint) -> String {
+    /// The members that precede a result's own, each with a trailing comma.
+    pub(super) fn leading_members(&self, hint: CacheHint) -> String {
         if self.era != Era::Modern {
             return String::new();
         }
         let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
-        format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete)
+        format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete_members)
     }
 
     pub(super) fn result_type(&self) -> Option<ResultType> {
@@ -96,27 +96,27 @@ impl ResponseEncoder {
     }
 }
 
-/// A response whose result is an object with neither a type nor metadata yet.
-pub(super) fn dressed(
+/// Encodes a response whose result is an object with neither a result type nor metadata.
+pub(super) fn response(
     id: &RequestId,
     result: &impl Serialize,
     encoder: &ResponseEncoder,
 ) -> Result<Bytes, Fault> {
-    let mut json = Vec::with_capacity(SMALL);
+    let mut json = Vec::with_capacity(INITIAL_CAPACITY);
     json.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     write_json(&mut json, id)?;
     json.extend_from_slice(br#","result":"#);
-    if encoder.complete.is_empty() {
+    if encoder.complete_members.is_empty() {
         write_json(&mut json, result)?;
     } else {
         json.push(b'{');
-        json.extend_from_slice(encoder.complete.as_bytes());
-        let opening = json.len();
+        json.extend_from_slice(encoder.complete_members.as_bytes());
+        let brace = json.len();
         write_json(&mut json, result)?;
-        // Its own members go on where it would begin.
-        match json.get(opening + 1) {
-            Some(b'}') => drop(json.remove(opening)),
-            _ => json[opening] = b',',
+        // Replaces the opening brace, so that the result's own members follow.
+        match json.get(brace + 1) {
+            Some(b'}') => drop(json.remove(brace)),
+            _ => json[brace] = b',',
         }
     }
     json.push(b'}');
@@ -130,22 +130,22 @@ struct Frame<'a, T> {
     result: T,
 }
 
-/// What most responses fit in.
-const SMALL: usize = 512;
+/// Initial capacity for a response, in bytes. Most responses fit.
+const INITIAL_CAPACITY: usize = 512;
 
 pub(in crate::era) fn frame(id: &RequestId, result: impl Serialize) -> Result<Bytes, Fault> {
-    json_of(&Frame { jsonrpc: "2.0", id, result })
+    to_json(&Frame { jsonrpc: "2.0", id, result })
 }
 
-pub(super) fn json_of(value: &impl Serialize) -> Result<Bytes, Fault> {
-    let mut json = Vec::with_capacity(SMALL);
+pub(super) fn to_json(value: &impl Serialize) -> Result<Bytes, Fault> {
+    let mut json = Vec::with_capacity(INITIAL_CAPACITY);
     write_json(&mut json, value)?;
     Ok(json.into())
 }
 
 fn write_json(json: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
     serde_json::to_writer(json, value).map_err(|error| {
-        tracing::error!(%error, "a result does not serialize");
-        Fault::Internal("The result could not be written as JSON.".into())
+        tracing::error!(%error, "a result cannot be encoded as JSON");
+        Fault::Internal("The result cannot be encoded as JSON.".into())
     })
 }

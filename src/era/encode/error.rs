@@ -1,4 +1,4 @@
-//! Faults as JSON-RPC errors.
+//! Encodes faults as JSON-RPC errors.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use crate::{
     protocol::{Fault, RequestId},
 };
 
-/// The error response to a request, or to what could not be read as one.
-pub fn failure(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
+/// Encodes the error response to a request. Without an id, the request could not be read.
+pub fn encode_error(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
     let mut message = json!({ "jsonrpc": "2.0", "error": error(fault, era) });
-    // JSON-RPC 2.0 has a null id where none could be read; MCP leaves it out.
+    // JSON-RPC 2.0 requires a null id here; MCP omits it.
     if let Some(id) = id {
         message["id"] = json!(id);
     }
@@ -19,7 +19,7 @@ pub fn failure(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
 }
 
 pub(super) fn error(fault: &Fault, era: Era) -> Value {
-    let mut error = json!({ "code": code(fault, era), "message": fault.to_string() });
+    let mut error = json!({ "code": error_code(fault, era), "message": fault.to_string() });
     match fault {
         Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
         Fault::ResourceNotFound { uri, .. } => error["data"] = json!({ "uri": uri }),
@@ -37,8 +37,8 @@ pub(super) fn error(fault: &Fault, era: Era) -> Value {
     error
 }
 
-/// The error code (2026-07-28, basic: Error Codes).
-pub fn code(fault: &Fault, era: Era) -> i32 {
+/// The JSON-RPC error code of a fault (2026-07-28, basic: Error Codes).
+pub fn error_code(fault: &Fault, era: Era) -> i32 {
     match fault {
         Fault::Parse(_) => -32700,
         Fault::InvalidRequest(_)

@@ -1,4 +1,4 @@
-//! Replies as JSON-RPC messages, as each era writes them.
+//! Encodes replies as JSON-RPC messages, by the rules of their protocol era.
 
 mod content;
 mod encoder;
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 pub(super) use self::encoder::frame;
-use self::{encoder::dressed, error::error};
+use self::{encoder::response, error::error};
 pub use self::{
     encoder::{Encoded, ResponseEncoder},
-    error::{code, failure},
+    error::{encode_error, error_code},
 };
 use super::Era;
 use crate::{
@@ -25,7 +25,7 @@ macro_rules! list {
     ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
         let (mut result, hint, encoder) = ($result, $hint, $encoder);
         result.result_type = encoder.result_type();
-        encoder.meta(&mut result.meta);
+        encoder.add_server_info(&mut result.meta);
         let modern = encoder.era == Era::Modern;
         result.ttl_ms = modern.then_some(hint.ttl_ms);
         result.cache_scope = modern.then_some(hint.scope);
@@ -33,19 +33,19 @@ macro_rules! list {
     }};
 }
 
-/// The response to a request.
+/// Encodes the response to a request.
 ///
 /// # Errors
-/// When the reply's content cannot be read; nothing has been sent then.
-pub async fn success(
+/// The reply's content cannot be read. Nothing has been sent then.
+pub async fn encode_reply(
     id: &RequestId,
     reply: Reply,
     encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
-    let whole = match reply {
+    let message = match reply {
         Reply::Empty => {
             let mut meta = None;
-            encoder.meta(&mut meta);
+            encoder.add_server_info(&mut meta);
             let mut result = json!({});
             if let (Some(result_type), Some(meta)) = (encoder.result_type(), meta) {
                 result = json!({ "resultType": result_type, "_meta": meta });
@@ -53,10 +53,10 @@ pub async fn success(
             frame(id, result)
         }
         Reply::Discover(mut result, hint) => {
-            encoder.meta(&mut result.meta);
+            encoder.add_server_info(&mut result.meta);
             (result.ttl_ms, result.cache_scope) = (hint.ttl_ms, hint.scope);
             let mut result = serde_json::to_value(result)
-                .map_err(|_| Fault::Internal("The result could not be written.".into()))?;
+                .map_err(|_| Fault::Internal("The result cannot be encoded as JSON.".into()))?;
             result["supportedVersions"] = json!(encoder.versions);
             if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
                 for modern in ["resultType", "ttlMs", "cacheScope"] {
@@ -69,17 +69,17 @@ pub async fn success(
         Reply::CallTool(mut result) => {
             if result.meta.is_some() {
                 result.result_type = encoder.result_type();
-                encoder.meta(&mut result.meta);
+                encoder.add_server_info(&mut result.meta);
                 return content::tool_result(result, |result| frame(id, result));
             }
             result.result_type = None;
-            return content::tool_result(result, |result| dressed(id, result, encoder));
+            return content::tool_result(result, |result| response(id, result, encoder));
         }
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),
         Reply::Task(task) => frame(id, task_result(&task, "complete", encoder)),
         Reply::InputRequired(required) => {
             let mut meta = None;
-            encoder.meta(&mut meta);
+            encoder.add_server_info(&mut meta);
             let result = json!({
                 "resultType": "input_required",
                 "inputRequests": required.questions,
@@ -90,51 +90,49 @@ pub async fn success(
         }
         Reply::GetPrompt(mut result) => {
             result.result_type = encoder.result_type();
-            encoder.meta(&mut result.meta);
+            encoder.add_server_info(&mut result.meta);
             frame(id, result)
         }
         Reply::Complete(mut result) => {
             result.result_type = encoder.result_type();
-            encoder.meta(&mut result.meta);
+            encoder.add_server_info(&mut result.meta);
             frame(id, result)
         }
         Reply::Prompts(result, hint) => list!(encoder, id, result, hint),
         Reply::Tools(result, hint) => list!(encoder, id, result, hint),
         Reply::Resources(result, hint) => list!(encoder, id, result, hint),
         Reply::Templates(result, hint) => list!(encoder, id, result, hint),
-        // By itself on the heap: other replies need no room for it.
+        // Boxed, so that futures of other replies stay small.
         Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, encoder)).await,
     };
-    whole.map(Encoded::Whole)
+    message.map(Encoded::Complete)
 }
 
 fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {
     let mut meta = None;
-    encoder.meta(&mut meta);
+    encoder.add_server_info(&mut meta);
     let mut result = task.to_json(|fault| error(fault, encoder.era));
     result["resultType"] = json!(result_type);
     result["_meta"] = json!(meta);
     result
 }
 
-/// An outcome as one message, whatever becomes of it.
+/// Encodes an outcome as one message. Errors become error responses.
 pub async fn encode_outcome(
     id: &RequestId,
     outcome: Result<Reply, Fault>,
     encoder: &ResponseEncoder,
 ) -> Bytes {
     let encoded = match outcome {
-        Ok(reply) => success(id, reply, encoder).await,
+        Ok(reply) => encode_reply(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
-    let whole = match encoded {
-        Ok(encoded) => encoded.whole().await.map_err(|error| {
-            tracing::error!(%error, "a reply could not be read to its end");
-            Fault::Unavailable(
-                "The content could not be read to its end; try again shortly.".into(),
-            )
+    let message = match encoded {
+        Ok(encoded) => encoded.into_bytes().await.map_err(|error| {
+            tracing::error!(%error, "the content of a reply cannot be read");
+            Fault::Unavailable("The content cannot be read completely. Try again shortly.".into())
         }),
         Err(fault) => Err(fault),
     };
-    whole.unwrap_or_else(|fault| failure(Some(id), &fault, encoder.era()))
+    message.unwrap_or_else(|fault| encode_error(Some(id), &fault, encoder.era()))
 }

@@ -1,14 +1,14 @@
-//! Answers requests: with one message, or with a stream that can be resumed.
+//! Answers requests with one message or with a resumable stream.
 
 use std::{sync::Arc, time::Duration};
 
 use super::Legacy;
 use crate::{
     auth::Identity,
-    dispatch::{Call, Reply, Running, Step},
+    dispatch::{Call, Reply, Step},
     era::{
         Accepts, DetachableCall, Encoded, ResponseMode,
-        encode::{encode_outcome, success},
+        encode::{encode_outcome, encode_reply},
     },
     handler::Asking,
     protocol::{ClientFacts, Fault, Meta, Method, Outgoing, ProtocolVersion, Request, RequestId},
@@ -17,43 +17,43 @@ use crate::{
 
 /// The answer to a request in a session.
 pub enum Answer {
-    /// Ready: one message.
+    /// One message.
     Message(Encoded),
-    /// A stream, to be resumed from any of its events.
+    /// A stream that can be resumed after any of its events.
     Stream {
-        /// The id before its first event, for clients that know priming events.
+        /// The event ID before the first event, for clients that support priming events.
         prime: Option<EventId>,
-        /// What comes.
+        /// The events.
         deliveries: Deliveries,
     },
-    /// The request was cancelled: there is no answer.
+    /// No answer: the request was cancelled.
     Cancelled,
 }
 
-/// A request in a session that has begun.
+/// The result of starting a request in a session.
 pub enum SessionRequest {
-    /// The session answered it itself.
+    /// The session answered the request itself.
     Answered(Reply),
     /// A call runs.
     Started(DetachableCall),
 }
 
 impl Legacy {
-    /// Answers a request that belongs to no session, by itself.
-    pub async fn answer_once(
+    /// Answers a request outside of a session.
+    pub async fn answer_single(
         &self,
         request: &Request,
         meta: Meta,
         identity: Identity,
     ) -> Result<Encoded, Fault> {
-        let method = method_of(request)?;
+        let method = parse_method(request)?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
             return Err(Fault::InvalidRequest(format!(
-                "{} needs a session: send initialize first, then the Mcp-Session-Id that it answers with.",
+                "{} needs a session. Send initialize first, then the Mcp-Session-Id header from its response.",
                 request.method
             )));
         }
-        // It cannot be asked, whatever it says it can do.
+        // Drops the declared capabilities: the client cannot be asked without a session.
         let info = meta.client.info.clone();
         let client = if meta.declares_capabilities {
             Arc::new(ClientFacts { info, ..ClientFacts::default() })
@@ -70,19 +70,18 @@ impl Legacy {
             client,
             session: None,
             log_level: None,
-            asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
+            asking: Asking::No("The client cannot be asked without a session."),
         };
         let reply = self.dispatcher.start(call)?.outcome().await?;
-        success(&request.id, reply, &self.encoder).await
+        encode_reply(&request.id, reply, &self.encoder).await
     }
 
-    /// Answers a request in a session: with one message when it is ready at
-    /// once (and the client takes one), as a stream as soon as the handler has
-    /// something to say or takes longer than `promote` (and the client takes a
-    /// stream).
+    /// Answers a request in a session. The answer is one message if the outcome comes
+    /// before `promote_after` and before any message of the call, or else a stream. The
+    /// client gets only what it accepts.
     ///
     /// # Errors
-    /// The fault that the request ends in, when that is known at once.
+    /// The request's fault, if it is known before a stream begins.
     pub async fn answer(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -90,50 +89,52 @@ impl Legacy {
         meta: Meta,
         identity: Identity,
         accepts: Accepts,
-        promote: Duration,
+        promote_after: Duration,
     ) -> Result<Answer, Fault> {
-        let mut attended =
-            match self.begin(session, &request, meta, identity, accepts.stream).await? {
-                SessionRequest::Answered(reply) => {
-                    let encoded = success(&request.id, reply, &self.encoder).await?;
-                    return Ok(Answer::Message(encoded));
-                }
-                SessionRequest::Started(call) => call,
-            };
-        let first = match ResponseMode::of(&mut attended, accepts, promote).await {
-            ResponseMode::Ready(outcome) => {
-                return Ok(Answer::Message(success(&request.id, outcome?, &self.encoder).await?));
+        let mut call = match self.begin(session, &request, meta, identity, accepts.stream).await? {
+            SessionRequest::Answered(reply) => {
+                let encoded = encode_reply(&request.id, reply, &self.encoder).await?;
+                return Ok(Answer::Message(encoded));
+            }
+            SessionRequest::Started(call) => call,
+        };
+        let first = match ResponseMode::decide(&mut call, accepts, promote_after).await {
+            ResponseMode::Single(outcome) => {
+                return Ok(Answer::Message(
+                    encode_reply(&request.id, outcome?, &self.encoder).await?,
+                ));
             }
             ResponseMode::Stream(first) => first,
             ResponseMode::Cancelled => return Ok(Answer::Cancelled),
         };
-        let opened = async {
+        let stream = async {
             let writer = self.sessions.open(session, &request.id).await?;
             let start = writer.start();
             let deliveries = self.sessions.follow(session, &start).await?;
             Ok::<_, SessionError>((writer, start, deliveries))
         };
-        let (writer, start, deliveries) = match opened.await {
-            Ok(opened) => opened,
+        let (writer, start, deliveries) = match stream.await {
+            Ok(stream) => stream,
             Err(error) => {
-                attended.give_up();
+                call.cancel();
                 return Err(error.into());
             }
         };
-        let this = Arc::clone(self);
+        let legacy = Arc::clone(self);
         let id = request.id;
-        self.tasks.spawn(async move { this.write_out(attended, first, writer, &id).await });
-        // Older clients read the empty data of a priming event as a broken message.
-        let primes = session.version >= ProtocolVersion::V2025_11_25;
-        Ok(Answer::Stream { prime: primes.then_some(start), deliveries })
+        self.tasks.spawn(async move { legacy.write_stream(call, first, writer, &id).await });
+        // Older clients report the empty data of a priming event as an invalid message.
+        let send_prime = session.version >= ProtocolVersion::V2025_11_25;
+        Ok(Answer::Stream { prime: send_prime.then_some(start), deliveries })
     }
 
-    /// Begins a request in a session: the session answers it itself, or a call starts.
-    /// `streams` says whether the transport carries more than the response.
+    /// Starts a request in a session. The session answers it itself, or a call starts.
+    /// `streams`: whether the transport can carry more than the response.
     ///
     /// # Errors
-    /// [`Fault::MethodNotFound`]; as [`Dispatcher::start`](crate::dispatch::Dispatcher::start);
-    /// and those of the session's own methods.
+    /// [`Fault::MethodNotFound`], those of
+    /// [`Dispatcher::start`](crate::dispatch::Dispatcher::start), and those of the
+    /// session's own methods.
     pub async fn begin(
         &self,
         session: &Arc<Session>,
@@ -142,17 +143,18 @@ impl Legacy {
         identity: Identity,
         streams: bool,
     ) -> Result<SessionRequest, Fault> {
-        let method = method_of(request)?;
-        if let Some(reply) = self.in_session(session, method, &request.params, &identity).await? {
+        let method = parse_method(request)?;
+        if let Some(reply) =
+            self.answer_in_session(session, method, &request.params, &identity).await?
+        {
             return Ok(SessionRequest::Answered(reply));
         }
         let call = self.start(session, method, request, meta, identity, streams)?;
         Ok(SessionRequest::Started(call))
     }
 
-    /// Begins a call of that session. Its client can be asked things where
-    /// the transport carries more than the response. Who calls comes with the
-    /// request: the session only shows that it is the same principal.
+    /// Starts a call. The caller's identity comes with the request; the session only proves
+    /// that it is the same principal.
     fn start(
         &self,
         session: &Arc<Session>,
@@ -163,11 +165,9 @@ impl Legacy {
         streams: bool,
     ) -> Result<DetachableCall, Fault> {
         let asking = if streams {
-            Asking::Routed(self.calls.route(&session.id))
+            Asking::Routed(self.active_calls.route(&session.id))
         } else {
-            Asking::No(
-                "The client cannot be asked: the call is answered without a stream to ask it on.",
-            )
+            Asking::No("The client cannot be asked: the response to this call is not a stream.")
         };
         let call = Call {
             method,
@@ -180,13 +180,13 @@ impl Legacy {
             log_level: Some(session.log_level),
             asking,
         };
-        let running: Running = self.dispatcher.start(call)?;
-        let guard = self.calls.register(&session.id, &request.id);
+        let running = self.dispatcher.start(call)?;
+        let guard = self.active_calls.register(&session.id, &request.id);
         Ok(DetachableCall::new(running, guard, self.tasks.clone()))
     }
 
     /// Writes a call's messages and its outcome to its stream.
-    async fn write_out(
+    async fn write_stream(
         &self,
         mut call: DetachableCall,
         mut first: Option<Outgoing>,
@@ -210,12 +210,12 @@ impl Legacy {
                 Some(Step::Outcome(outcome)) => {
                     writer.finish(encode_outcome(id, outcome, &self.encoder).await).await
                 }
-                // Nothing is said of what the client has cancelled.
+                // The client has cancelled the call and expects no response.
                 None => return,
             };
             if let Err(error) = written {
-                tracing::warn!(%error, "a call's stream cannot be written");
-                return call.give_up();
+                tracing::warn!(%error, "the stream of a call cannot be written");
+                return call.cancel();
             }
             if is_last {
                 return;
@@ -224,7 +224,7 @@ impl Legacy {
     }
 }
 
-fn method_of(request: &Request) -> Result<Method, Fault> {
+fn parse_method(request: &Request) -> Result<Method, Fault> {
     Method::parse(&request.method)
         .filter(|m| m.in_legacy())
         .ok_or_else(|| Fault::MethodNotFound(request.method.clone()))

@@ -1,4 +1,4 @@
-//! Notifications and responses of the client, received here or elsewhere.
+//! Notifications and responses of the client, received by this or another instance.
 
 use std::sync::Arc;
 
@@ -12,53 +12,54 @@ use crate::{
 };
 
 impl Legacy {
-    /// Accepts a notification of the client's.
+    /// Handles a notification of the client.
     ///
     /// # Errors
-    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
-    pub async fn notified(
+    /// [`Fault::SessionsUnavailable`]: the notification cannot be passed to the instance
+    /// that runs the call.
+    pub async fn handle_notification(
         &self,
         session: &Session,
         method: &str,
         params: &Params,
     ) -> Result<(), Fault> {
         if let Some(request) = Message::cancelled(method, params)
-            && !self.calls.cancel(&session.id, &request)
+            && !self.active_calls.cancel(&session.id, &request)
         {
             self.sessions.signal(session, Signal::Cancelled(request)).await?;
         }
         Ok(())
     }
 
-    /// Accepts the client's answer to a question of a call's.
+    /// Handles the client's answer to a question of a call.
     ///
     /// # Errors
-    /// [`Fault::SessionsUnavailable`] when it cannot be handed on to where the call runs.
-    pub async fn answered(
+    /// [`Fault::SessionsUnavailable`]: the answer cannot be passed to the instance that
+    /// runs the call.
+    pub async fn handle_response(
         &self,
         session: &Session,
         question: RequestId,
         outcome: Result<Value, String>,
     ) -> Result<(), Fault> {
-        if let Some(outcome) = self.calls.answer(&session.id, &question, outcome) {
+        if let Some(outcome) = self.active_calls.answer(&session.id, &question, outcome) {
             self.sessions.signal(session, Signal::Answered { question, outcome }).await?;
         }
         Ok(())
     }
 
-    /// Does here what other processes are told by the clients of the sessions
-    /// that this one serves, too.
-    pub async fn attend(self: Arc<Self>) {
+    /// Handles what clients send to other instances about calls that run on this one.
+    pub async fn handle_signals(self: Arc<Self>) {
         let mut signals = self.sessions.signals();
         while let Some((session, signal)) = signals.next().await {
             match signal {
                 Signal::Cancelled(request) => {
-                    self.calls.cancel(&session, &request);
+                    self.active_calls.cancel(&session, &request);
                 }
                 Signal::Answered { question, outcome } => {
-                    self.calls.answer(&session, &question, outcome);
+                    self.active_calls.answer(&session, &question, outcome);
                 }
-                Signal::Ended => self.calls.cancel_all(&session),
+                Signal::Ended => self.active_calls.cancel_all(&session),
             }
         }
     }

@@ -1,5 +1,4 @@
-//! The legacy era: sessions, streams that can be resumed, and single requests
-//! without a session.
+//! The legacy era: sessions, resumable streams, and single requests without a session.
 
 mod answer;
 mod client_messages;
@@ -12,7 +11,9 @@ use serde::Deserialize;
 use tokio_util::task::TaskTracker;
 
 pub use self::answer::{Answer, SessionRequest};
-use super::{Encoded, Era, ResponseEncoder, calls::Calls, encode::frame, shared::audible};
+use super::{
+    Encoded, Era, ResponseEncoder, calls::ActiveCalls, encode::frame, shared::readable_updates,
+};
 use crate::{
     auth::{Identity, Principal},
     dispatch::Dispatcher,
@@ -25,18 +26,18 @@ use crate::{
 pub struct Legacy {
     dispatcher: Arc<Dispatcher>,
     sessions: Arc<dyn Sessions>,
-    calls: Calls,
+    active_calls: ActiveCalls,
     tasks: TaskTracker,
     max: ProtocolVersion,
-    /// Whether what was created in a session goes when the client ends it.
+    /// Whether the resources that a session created are deleted when the client ends it.
     delete_resources: bool,
-    /// What replies carry.
+    /// The encoder of replies.
     pub encoder: ResponseEncoder,
 }
 
 impl Legacy {
-    /// Serves sessions of versions up to `max`; with `delete_resources`, what
-    /// was created in a session goes when the client ends it.
+    /// Serves sessions of protocol versions up to `max`. `delete_resources`: whether the
+    /// resources that a session created are deleted when the client ends it.
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         sessions: Arc<dyn Sessions>,
@@ -44,24 +45,24 @@ impl Legacy {
         delete_resources: bool,
     ) -> Self {
         let encoder = ResponseEncoder::new(Era::Legacy, dispatcher.registry().info(), max);
-        let (calls, tasks) = (Calls::default(), TaskTracker::new());
-        Self { dispatcher, sessions, calls, tasks, max, delete_resources, encoder }
+        let (active_calls, tasks) = (ActiveCalls::default(), TaskTracker::new());
+        Self { dispatcher, sessions, active_calls, tasks, max, delete_resources, encoder }
     }
 
-    /// Waits until no call runs on without a client.
+    /// Waits until all calls that run without a client have ended.
     pub async fn drain(&self) {
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
     }
 
-    /// Where sessions are kept.
+    /// The session store.
     pub fn sessions(&self) -> &Arc<dyn Sessions> {
         &self.sessions
     }
 
-    /// Begins a session: the one asked for where it is spoken here, the
-    /// newest spoken otherwise (2025-11-25, lifecycle: Version Negotiation).
+    /// Begins a session. Its version is the requested one if it is supported, or else the
+    /// latest legacy version (2025-11-25, lifecycle: Version Negotiation).
     ///
     /// # Errors
     /// [`Fault::InvalidParams`], [`Fault::TooMany`].
@@ -79,18 +80,18 @@ impl Legacy {
         }
         self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
         let params: InitializeParams = request.params.parse()?;
-        let newest = self.max.min(ProtocolVersion::LATEST_LEGACY);
-        let asked = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= newest);
-        let version = asked.unwrap_or(newest);
+        let latest = self.max.min(ProtocolVersion::LATEST_LEGACY);
+        let requested = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= latest);
+        let version = requested.unwrap_or(latest);
         let client =
             ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         metrics::counter!("larder_sessions_started_total").increment(1);
         let result = self.dispatcher.initialize(version);
-        Ok((session, Encoded::Whole(frame(&request.id, result)?)))
+        Ok((session, Encoded::Complete(frame(&request.id, result)?)))
     }
 
-    /// The caller's session of that id.
+    /// The caller's session with that ID.
     ///
     /// # Errors
     /// [`Fault::SessionNotFound`].
@@ -98,7 +99,7 @@ impl Legacy {
         Ok(self.sessions.get(id, principal).await?)
     }
 
-    /// Ends a session and everything that runs in it.
+    /// Ends a session and cancels its calls.
     ///
     /// # Errors
     /// [`Fault::SessionNotFound`].
@@ -107,16 +108,15 @@ impl Legacy {
             return Err(Fault::SessionNotFound);
         }
         metrics::counter!("larder_sessions_ended_total").increment(1);
-        self.calls.cancel_all(id);
+        self.active_calls.cancel_all(id);
         if self.delete_resources {
-            let deleted = self.dispatcher.store().delete_of_session(&principal.owner(), id).await;
-            deleted?;
+            self.dispatcher.store().delete_of_session(&principal.owner(), id).await?;
         }
         Ok(())
     }
 
-    /// Connects to the session's own stream, or again to any of its streams.
-    pub async fn connect(
+    /// Opens the session's own stream, or resumes any of its streams after `last_event_id`.
+    pub async fn open_stream(
         &self,
         session: &Session,
         last_event_id: Option<&str>,
@@ -126,12 +126,12 @@ impl Legacy {
         let Some(text) = last_event_id else {
             let (start, deliveries) = self.sessions.standalone(session).await?;
             let primes = session.version >= ProtocolVersion::V2025_11_25;
-            return Ok((primes.then_some(start), audible(deliveries, identity, store)));
+            return Ok((primes.then_some(start), readable_updates(deliveries, identity, store)));
         };
         let unknown = || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
         let after = EventId::parse(text).ok_or_else(unknown)?;
         let deliveries = self.sessions.follow(session, &after).await?;
-        Ok((None, audible(deliveries, identity, store)))
+        Ok((None, readable_updates(deliveries, identity, store)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Methods that concern the session itself.
+//! The methods that the session answers itself.
 
 use serde::Deserialize;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Legacy {
-    /// Answers what concerns the session itself.
-    pub(super) async fn in_session(
+    /// Answers a method of the session. None for other methods.
+    pub(super) async fn answer_in_session(
         &self,
         session: &Session,
         method: Method,
@@ -21,43 +21,44 @@ impl Legacy {
         identity: &Identity,
     ) -> Result<Option<Reply>, Fault> {
         #[derive(Deserialize)]
-        struct Subscribed {
+        struct SubscribeParams {
             uri: String,
         }
-        let mine = [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
-        if !mine.contains(&method) {
+        let session_methods =
+            [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
+        if !session_methods.contains(&method) {
             return Ok(None);
         }
         self.dispatcher.authorize(method, params, identity)?;
         match method {
             Method::Subscribe => {
-                let Subscribed { uri } = params.parse()?;
+                let SubscribeParams { uri } = params.parse()?;
                 let name = ResourceUri::parse(&uri);
                 let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
-                // A link that is not there will never be.
+                // Fails for a link that does not exist; it will never exist.
                 let shared = self.dispatcher.store().leads_to(identity, &name).await?;
                 self.sessions.subscribe(session, &uri).await?;
                 if let Some(Shared { owner, uri: resource, until }) = shared {
                     let watch = Watch { reader: identity.owner().clone(), link: uri };
-                    let lasting = until.since(self.dispatcher.store().now());
-                    self.sessions.watch(&owner, resource.as_str(), watch, lasting).await?;
+                    let ttl = until.since(self.dispatcher.store().now());
+                    self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;
                 }
             }
             Method::Unsubscribe => {
-                let Subscribed { uri } = params.parse()?;
+                let SubscribeParams { uri } = params.parse()?;
                 self.sessions.unsubscribe(session, &uri).await?;
             }
             Method::SetLevel => {
                 #[derive(Deserialize)]
-                struct Level {
+                struct SetLevelParams {
                     level: LogLevel,
                 }
-                let Level { level } = params.parse()?;
+                let SetLevelParams { level } = params.parse()?;
                 self.sessions.set_log_level(session, level).await?;
             }
             Method::Initialize => {
                 return Err(Fault::InvalidRequest(
-                    "This session is initialized already; send initialize without Mcp-Session-Id to begin another.".into(),
+                    "This session is already initialized. To begin another one, send initialize without Mcp-Session-Id.".into(),
                 ));
             }
             _ => return Ok(None),
