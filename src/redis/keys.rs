@@ -167,6 +167,26 @@ mod tests {
         }
     }
 
+    /// Keys that exist in Redis stay readable only if the encoding stays as it is.
+    #[test]
+    fn the_encoding_of_names_is_part_of_the_layout() {
+        for (name, escaped) in [
+            ("", ""),
+            ("results://search/42.json?q=a&b#c", "results%3A//search/42.json%3Fq%3Da%26b%23c"),
+            ("user-_.~/|@", "user-_.~/|@"),
+            ("a:{b} c*%\n\0\x7f", "a%3A%7Bb%7D%20c%2A%25%0A%00%7F"),
+            ("é€😀", "%C3%A9%E2%82%AC%F0%9F%98%80"),
+            ("!\"$'()+,;<>[\\]^`", "%21%22%24%27%28%29%2B%2C%3B%3C%3E%5B%5C%5D%5E%60"),
+        ] {
+            assert_eq!(escape(name), escaped);
+            assert_eq!(unescape(escaped).as_deref(), Some(name));
+        }
+        assert_eq!(unescape("%c3%a9").as_deref(), Some("é"));
+        for malformed in ["%", "a%4", "%zz", "%%41", "%+1", "%C3"] {
+            assert_eq!(unescape(malformed), None, "{malformed}");
+        }
+    }
+
     #[test]
     fn names_spread_over_the_shards() {
         let keys = Keys::new("larder").expect("it is plain");
