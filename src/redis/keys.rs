@@ -8,11 +8,13 @@
 //! (such as who has something that expires next) can be changed in that same
 //! script, and be found without looking through all keys.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
+use percent_encoding::AsciiSet;
 use sha2::{Digest, Sha256};
 
 use super::RedisError;
+use crate::uri_template::percent;
 
 /// Into how many shards owners are spread. Part of the layout.
 pub const SHARDS: u8 = 64;
@@ -113,34 +115,18 @@ impl Shard {
     }
 }
 
-/// Spells a name with letters, digits and a few signs, so that it has no
-/// colon, brace or space and shows up in a terminal as it is.
+/// The characters that are encoded in names. Part of the layout of keys.
+const ENCODED: &AsciiSet = &percent::PATH.remove(b'|').remove(b'@');
+
+/// Percent-encodes a name, so that it has no colon, brace or space and a
+/// terminal shows it as it is.
 pub(crate) fn escape(name: &str) -> String {
-    name.bytes().fold(String::with_capacity(name.len()), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~/|@".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
+    percent::encode(name, ENCODED)
 }
 
-/// Reads what [`escape`] wrote.
+/// Decodes what [`escape`] returned.
 pub(crate) fn unescape(escaped: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(escaped.len());
-    let mut rest = escaped.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digit = |byte: u8| char::from(byte).to_digit(16);
-            let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
-            bytes.push(u8::try_from(value).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    percent::decode(escaped)
 }
 
 #[cfg(test)]
