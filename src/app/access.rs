@@ -6,7 +6,7 @@ use crate::{
     auth::{AuthOptionsError, Authenticator},
     clock::Clock,
     config::{AuthMode, Config, ConfigError, PublicUrl},
-    http::{AllowedHosts, Certificate, CertificateError, HttpOptions, Protected},
+    http::{AllowedHosts, Certificate, CertificateError, HttpOptions, ProtectedResource},
     registry::{OutputRules, Registry},
 };
 
@@ -15,7 +15,7 @@ pub(crate) struct AccessSetup {
     pub(super) registry: Registry,
     pub(super) authenticator: Arc<Authenticator>,
     /// What clients are told of where to get tokens, where there is such a place.
-    pub(super) protected: Option<Protected>,
+    pub(super) protected: Option<ProtectedResource>,
     pub(super) certificate: Option<Arc<Certificate>>,
 }
 
@@ -35,7 +35,7 @@ impl AccessSetup {
         })?;
         registry.bound_output(checked_output(&registry, config)?);
         let protected = match (auth.mode, &public_url) {
-            (AuthMode::OAuth, Some(url)) => Protected::new(
+            (AuthMode::OAuth, Some(url)) => ProtectedResource::new(
                 url.as_str(),
                 &config.server.path,
                 authenticator.issuers(),

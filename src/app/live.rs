@@ -98,7 +98,7 @@ impl Live {
         registry.bound_output(output);
         telemetry::set_level(&next.log.level);
         self.connections.store(next.limits.connections, Ordering::Relaxed);
-        self.dispatcher.principals().set_bounds(next.limits.principals());
+        self.dispatcher.caller_limits().set_bounds(next.limits.principals());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
         let hosts = super::access::allowed_hosts(&next, next.public_url()?.as_ref());
         let (body_bytes, body_values) = (next.limits.body_bytes, next.limits.body_values);

@@ -16,7 +16,7 @@ use crate::{
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    http::{self, Endpoint, HttpOptions, Protected, Readiness, ServeLimits},
+    http::{self, Endpoint, HttpOptions, ProtectedResource, Readiness, ServeLimits},
     random::Random,
     redis::{Instance, Redis, RedisError},
     registry::Registry,
@@ -67,7 +67,7 @@ pub struct App {
     legacy: Arc<Legacy>,
     modern: Modern,
     authenticator: Arc<Authenticator>,
-    protected: Option<Protected>,
+    protected: Option<ProtectedResource>,
     closing: CancellationToken,
     sessions: Arc<dyn Sessions>,
     http: HttpOptions,
@@ -218,7 +218,7 @@ impl App {
                 let sessions = Arc::clone(&sessions);
                 async move { sessions.maintain().await }
             }),
-            tokio::spawn(Arc::clone(&legacy).attend()),
+            tokio::spawn(Arc::clone(&legacy).handle_signals()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
         ];

@@ -77,7 +77,7 @@ impl ServerConfig {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
-        if let Some(taken) = crate::http::OPEN_PATHS.iter().find(|open| *open == path) {
+        if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|open| *open == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is for probes")));
         }
         if ProtocolVersion::parse(&self.max_version).is_none() {

@@ -1,10 +1,10 @@
-//! Text as it stands between the quotes of a JSON string (RFC 8259, 7).
+//! Escapes text for JSON strings (RFC 8259, 7).
 
-/// Appends the text, escaped.
+/// Appends the escaped text.
 pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     loop {
-        let (plain, special) = rest.split_at(plain(rest));
+        let (plain, special) = rest.split_at(plain_length(rest));
         out.extend_from_slice(plain);
         let Some((&byte, after)) = special.split_first() else { return };
         let short = match byte {
@@ -35,20 +35,21 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes come before the first that has to be escaped.
-fn plain(bytes: &[u8]) -> usize {
+/// The number of bytes before the first that has to be escaped. Examines eight bytes at a
+/// time.
+fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGHS: u64 = ONES * 0x80;
-    // Where a byte is zero, its highest bit; above the first of them, anything.
+    // Sets the highest bit of each zero byte. Bits above the first zero byte are arbitrary.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let control = word.wrapping_sub(ONES * 0x20) & !word;
         let quotes = zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
         let special = (control | quotes) & HIGHS;
         if special != 0 {
-            return at * 8 + special.trailing_zeros() as usize / 8;
+            return index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
     let is_special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
