@@ -8,11 +8,13 @@
 //! (such as who has something that expires next) can be changed in that same
 //! script, and be found without looking through all keys.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
+use percent_encoding::AsciiSet;
 use sha2::{Digest, Sha256};
 
 use super::RedisError;
+use crate::uri_template::percent;
 
 /// Into how many shards owners are spread. Part of the layout.
 pub const SHARDS: u8 = 64;
@@ -113,34 +115,18 @@ impl Shard {
     }
 }
 
-/// Spells a name with letters, digits and a few signs, so that it has no
-/// colon, brace or space and shows up in a terminal as it is.
+/// The characters that are encoded in names. Part of the layout of keys.
+const ENCODED: &AsciiSet = &percent::PATH.remove(b'|').remove(b'@');
+
+/// Percent-encodes a name, so that it has no colon, brace or space and a
+/// terminal shows it as it is.
 pub(crate) fn escape(name: &str) -> String {
-    name.bytes().fold(String::with_capacity(name.len()), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~/|@".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
+    percent::encode(name, ENCODED)
 }
 
-/// Reads what [`escape`] wrote.
+/// Decodes what [`escape`] returned.
 pub(crate) fn unescape(escaped: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(escaped.len());
-    let mut rest = escaped.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digit = |byte: u8| char::from(byte).to_digit(16);
-            let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
-            bytes.push(u8::try_from(value).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    percent::decode(escaped)
 }
 
 #[cfg(test)]
@@ -164,6 +150,26 @@ mod tests {
             let keys = Keys::new("larder").expect("it is plain");
             let key = |name: &str, rest: &str| keys.shard_of(name).key_with("entry", name, rest);
             prop_assert_eq!(key(&a, &b) == key(&c, &d), (&a, &b) == (&c, &d));
+        }
+    }
+
+    /// Keys that exist in Redis stay readable only if the encoding stays as it is.
+    #[test]
+    fn the_encoding_of_names_is_part_of_the_layout() {
+        for (name, escaped) in [
+            ("", ""),
+            ("results://search/42.json?q=a&b#c", "results%3A//search/42.json%3Fq%3Da%26b%23c"),
+            ("user-_.~/|@", "user-_.~/|@"),
+            ("a:{b} c*%\n\0\x7f", "a%3A%7Bb%7D%20c%2A%25%0A%00%7F"),
+            ("é€😀", "%C3%A9%E2%82%AC%F0%9F%98%80"),
+            ("!\"$'()+,;<>[\\]^`", "%21%22%24%27%28%29%2B%2C%3B%3C%3E%5B%5C%5D%5E%60"),
+        ] {
+            assert_eq!(escape(name), escaped);
+            assert_eq!(unescape(escaped).as_deref(), Some(name));
+        }
+        assert_eq!(unescape("%c3%a9").as_deref(), Some("é"));
+        for malformed in ["%", "a%4", "%zz", "%%41", "%+1", "%C3"] {
+            assert_eq!(unescape(malformed), None, "{malformed}");
         }
     }
 
