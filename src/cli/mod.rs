@@ -4,6 +4,7 @@ mod args;
 mod builtin;
 mod client;
 mod config;
+mod demo;
 mod dev;
 mod files;
 mod health;
@@ -20,8 +21,13 @@ use futures_util::FutureExt;
 
 pub use self::args::ServeArgs;
 use self::{
-    client::ClientCommand, config::ConfigCommand, health::HealthArgs, hosts::HostCommand,
-    migrate::MigrateArgs, serve::serve,
+    client::{ClientCommand, exit_code},
+    config::ConfigCommand,
+    demo::DemoArgs,
+    health::HealthArgs,
+    hosts::HostCommand,
+    migrate::MigrateArgs,
+    serve::serve,
 };
 use crate::{
     app::OpenError,
@@ -53,6 +59,9 @@ enum Command {
         #[arg(long)]
         migrate: bool,
     },
+    /// Show what Larder does, on a large text: stores it in a server of its own,
+    /// searches and pages it, and counts the bytes that a model would see.
+    Demo(DemoArgs),
     /// Bring the layout of what the store holds up to this version, once.
     Migrate(MigrateArgs),
     /// Look at the configuration.
@@ -89,6 +98,7 @@ pub fn main() -> ExitCode {
                 Err(error) => refuse(&error),
             }
         }),
+        Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
         Command::Client(command) => client::run(command),

@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 use super::{ClientError, HERE, ServerArgs};
 
 /// The way to a server.
-pub(super) struct Link {
+pub(in crate::cli) struct Link {
     client: reqwest::Client,
     url: String,
     token: Option<String>,
 }
 
 /// What a tool answered.
-pub(super) struct Told {
+pub(in crate::cli) struct Told {
     /// The first block of text, which the service's tools make for programs
     /// where there are several.
     pub(super) first: String,
     /// All blocks of text, a line break after each.
     pub(super) text: String,
     /// The whole result.
-    pub(super) result: Value,
+    pub(in crate::cli) result: Value,
 }
 
 impl Link {
-    pub(super) fn new(args: ServerArgs) -> Result<Self, ClientError> {
+    pub(in crate::cli) fn new(args: ServerArgs) -> Result<Self, ClientError> {
         let ServerArgs { server: url, token, ca } = args;
         // As with all variables, an empty one says nothing.
         let url = if url.is_empty() { HERE.to_owned() } else { url };
@@ -50,7 +50,11 @@ impl Link {
     }
 
     /// Calls a tool.
-    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Told, ClientError> {
+    pub(in crate::cli) async fn call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Told, ClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
         told(self.request("tools/call", &params).await?)
     }
@@ -64,7 +68,11 @@ impl Link {
     }
 
     /// The result of a request.
-    pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, ClientError> {
+    pub(in crate::cli) async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, ClientError> {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.send(request.to_string().into()).await
     }

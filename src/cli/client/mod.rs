@@ -10,7 +10,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
-use self::link::Link;
+pub(super) use self::link::Link;
 use super::{fail, in_runtime};
 
 /// Exit codes: 1, the server refused or there is nothing; 2, the command line;
@@ -45,8 +45,8 @@ impl ClientError {
         }
     }
 
-    /// A file of this machine's, or standard input, cannot be used.
-    fn local(name: &str, error: &std::io::Error) -> Self {
+    /// A local file, or standard input, cannot be used.
+    pub(super) fn local(name: &str, error: &std::io::Error) -> Self {
         Self::Usage(format!("{name}: {error}"))
     }
 }
@@ -69,6 +69,13 @@ pub(super) struct ServerArgs {
     ca: Option<std::path::PathBuf>,
 }
 
+impl ServerArgs {
+    /// The server at that URL, without a token.
+    pub(super) fn new(url: String) -> Self {
+        Self { server: url, token: None, ca: None }
+    }
+}
+
 /// What can be asked of a server.
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientCommand {
@@ -88,23 +95,27 @@ pub(super) enum ClientCommand {
 
 pub(super) fn run(command: ClientCommand) -> ExitCode {
     in_runtime(|| async {
-        let done = match command {
+        exit_code(match command {
             ClientCommand::Put(args) => put::run(args).await,
             ClientCommand::Ls(args) => look::ls(args).await,
             ClientCommand::Cat(args) => get::run(args).await,
             ClientCommand::Grep(args) => look::grep(args).await,
             ClientCommand::Rm(args) => look::rm(args).await,
             ClientCommand::Call(args) => look::call(args).await,
-        };
-        match done {
-            Ok(()) | Err(ClientError::Closed) => ExitCode::SUCCESS,
-            Err(error) => fail(error.code(), &error),
-        }
+        })
     })
 }
 
+/// The exit code of a command; its error goes to standard error.
+pub(super) fn exit_code(result: Result<(), ClientError>) -> ExitCode {
+    match result {
+        Ok(()) | Err(ClientError::Closed) => ExitCode::SUCCESS,
+        Err(error) => fail(error.code(), &error),
+    }
+}
+
 /// Writes to standard output.
-fn print(bytes: &[u8]) -> Result<(), ClientError> {
+pub(super) fn print(bytes: &[u8]) -> Result<(), ClientError> {
     use std::io::Write;
 
     let mut out = std::io::stdout().lock();
