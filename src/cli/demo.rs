@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     builtin,
-    client::{ClientError, Link, ServerArgs, print},
+    client::{ClientError, McpClient, ServerArgs, print},
 };
 use crate::{
     app::App,
@@ -43,8 +43,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
         None => find_text()?,
     };
     let server = Server::start().await?;
-    let link = Link::new(ServerArgs::new(server.url.clone()))?;
-    let mut model = Model { link, style: Style::detect(), seen_bytes: 0 };
+    let client = McpClient::new(ServerArgs::new(server.url.clone()))?;
+    let mut model = Model { client, style: Style::detect(), seen_bytes: 0 };
 
     let titled = |title: &str, text: &str| say(&format!("{} {text}", model.style.title(title)));
     titled("The text:", &format!("{} of {origin}", megabytes(text.len())))?;
@@ -74,7 +74,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
     model.call("read_resource", &json!({ "uri": uri, "offset": offset })).await?;
 
     model.step("Nothing is lost: resources/read returns the complete text.")?;
-    let read = model.link.request("resources/read", &json!({ "uri": uri })).await?;
+    let read = model.client.request("resources/read", &json!({ "uri": uri })).await?;
     if read["contents"][0]["text"].as_str() != Some(&text) {
         return Err(ClientError::Failed("What was read is not what was stored.".into()));
     }
@@ -112,7 +112,7 @@ impl Server {
 
 /// A model in its host: it sees what tools return.
 struct Model {
-    link: Link,
+    client: McpClient,
     style: Style,
     seen_bytes: usize,
 }
@@ -135,7 +135,7 @@ impl Model {
             })
             .collect();
         say(&self.style.call(&format!("> {tool} {{{}}}", shown.join(", "))))?;
-        let result = self.link.call(tool, arguments).await?.result;
+        let result = self.client.call(tool, arguments).await?.result;
         let mut output = String::new();
         for block in result["content"].as_array().into_iter().flatten() {
             let text = match (block["text"].as_str(), block["uri"].as_str()) {
