@@ -115,6 +115,9 @@ impl Shard {
     }
 }
 
+/// The characters that are encoded in names. Part of the layout of keys.
+const ENCODED: &AsciiSet = &percent::PATH.remove(b'|').remove(b'@');
+
 /// Percent-encodes a name, so that it contains no colon, brace, space or control
 /// character.
 pub(crate) fn escape(name: &str) -> String {
