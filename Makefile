@@ -62,8 +62,7 @@ deny: ## Check licences, bans, sources and advisories of the dependencies
 	fi
 
 demo: ## Show Larder at work on a large text
-	@cargo build --release --locked --bin larder --example demo
-	@$(or $(CARGO_TARGET_DIR),target)/release/examples/demo $(ARGS)
+	@cargo run --release --quiet --locked -- demo $(ARGS)
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official MCP conformance suites
 	$(CONFORMANCE)/run $(ARGS)

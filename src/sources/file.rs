@@ -15,7 +15,7 @@ use tokio_util::io::ReaderStream;
 use super::sniff::{is_text, sniff};
 use crate::{
     handler::{Context, IntoContent, ResourceError},
-    registry::{Facts, Resource},
+    registry::{Resource, ResourceStat},
     store::Content,
 };
 
@@ -89,7 +89,7 @@ impl FileResource {
             async move {
                 match file.find().await {
                     Ok((_, metadata)) => facts(&metadata, true),
-                    Err(_) => Facts::default(),
+                    Err(_) => ResourceStat::default(),
                 }
             }
             .boxed()
@@ -167,7 +167,7 @@ impl DirectoryResource {
                 async move {
                     match fs::metadata(path).await {
                         Ok(metadata) => facts(&metadata, false),
-                        Err(_) => Facts::default(),
+                        Err(_) => ResourceStat::default(),
                     }
                 }
                 .boxed()
@@ -204,9 +204,9 @@ impl IntoContent for DirectoryResource {
     }
 }
 
-fn facts(metadata: &Metadata, with_size: bool) -> Facts {
+fn facts(metadata: &Metadata, with_size: bool) -> ResourceStat {
     let modified = metadata.modified().ok().map(DateTime::<Utc>::from);
-    Facts {
+    ResourceStat {
         size: with_size.then_some(metadata.len()),
         last_modified: modified.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)),
     }

@@ -39,7 +39,7 @@ pub struct Spiller {
 impl Spiller {
     /// For a call of that scope.
     pub fn new(scope: &Arc<Scope>) -> Self {
-        let registry = Registry::of(scope);
+        let registry = Registry::from_scope(scope);
         Self {
             output_bytes: registry.output_bytes(&scope.client),
             media_bytes: registry.media_bytes(),
@@ -58,7 +58,7 @@ impl Spiller {
     /// The tool's result as it may be sent: unchanged, or a preview of it.
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
         let unregistered = if self.even_unread { Spill::Auto } else { Spill::Never };
-        let policy = Registry::of(&self.scope).spill_of(tool).unwrap_or(unregistered);
+        let policy = Registry::from_scope(&self.scope).spill_of(tool).unwrap_or(unregistered);
         let spills = match policy {
             Spill::Never => false,
             Spill::Auto => {
@@ -78,7 +78,7 @@ impl Spiller {
     async fn spill(&self, tool: &str, result: CallToolResult, all: bool) -> CallToolResult {
         let fits = !parts::is_over(&result, self.output_bytes, self.media_bytes);
         let whole = fits.then(|| result.clone());
-        let with_links = !Registry::of(&self.scope).has_ui(tool);
+        let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
         let meta = result.meta.clone();
         let parts = Parts::of(result, self.output_bytes, self.media_bytes, all);
@@ -106,7 +106,7 @@ impl Spiller {
 
     /// Whether the caller has that tool.
     fn offers(&self, tool: &str) -> bool {
-        Registry::of(&self.scope).offers(self.scope.identity.grant(), tool)
+        Registry::from_scope(&self.scope).offers(self.scope.identity.grant(), tool)
     }
 }
 

@@ -1,12 +1,43 @@
-//! Whether a file lies where the client said that the server may work.
+//! Roots: the directories in which the client lets the server work.
 
 use iri_string::types::UriStr;
+use serde::Deserialize;
+use serde_json::json;
 
-use super::Root;
+use super::{capability::Capability, request::AskError};
+use crate::handler::Context;
 
-/// Whether a `file:` URI lies within one of the client's roots: is one, or
-/// stands below one. By its text, percent-decoded; where links in the file
-/// system lead is for whoever opens it to see. What leads upwards lies nowhere.
+/// A directory or file in which the client lets the server work.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Root {
+    /// A `file://` URI.
+    pub uri: String,
+    /// The name to display.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+impl<S> Context<S> {
+    /// Requests the client's roots.
+    ///
+    /// # Errors
+    /// As [`Context::elicit`].
+    pub async fn roots(&self, key: &str) -> Result<Vec<Root>, AskError> {
+        #[derive(Deserialize)]
+        struct ListRootsResult {
+            roots: Vec<Root>,
+        }
+        let parse = |result| {
+            let parsed: Result<ListRootsResult, _> = serde_json::from_value(result);
+            parsed.map(|r| r.roots).map_err(|e| e.to_string())
+        };
+        self.ask(key, Capability::Roots, "roots/list", json!({}), parse).await
+    }
+}
+
+/// Whether a `file:` URI is one of the client's roots or below one. Compares
+/// the percent-decoded paths and does not resolve symbolic links. A URI with
+/// `..` is below no root.
 ///
 /// ```
 /// use larder::{Root, within_roots};
@@ -23,8 +54,8 @@ pub fn within_roots(roots: &[Root], uri: &str) -> bool {
         .any(|root| segments(&root.uri).is_some_and(|root| file.starts_with(root.as_slice())))
 }
 
-/// The path's segments, decoded; nothing for what is no path to a file on
-/// this machine.
+/// The percent-decoded segments of the path. `None` if the URI is not a `file:`
+/// URI of this machine.
 fn segments(uri: &str) -> Option<Vec<String>> {
     let uri = UriStr::new(uri).ok()?;
     let is_local = matches!(uri.authority_str(), Some("" | "localhost") | None);
@@ -48,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_below_a_root_lies_within_it() {
+    fn only_roots_and_what_is_below_them_are_within_roots() {
         let roots = [root("file:///a/b%20c/"), root("https://e.com/x")];
         for (uri, within) in [
             ("file:///a/b%20c", true),

@@ -1,55 +1,92 @@
-//! Puts a server's definition together and finds all its faults at once.
+//! [`Builder`]: collects a server's definition, and reports all its problems at
+//! once.
+
+mod custom;
 
 use std::sync::Arc;
 
 use rmcp::model::{ExperimentalCapabilities, Icon, Implementation, JsonObject};
 
 use super::{
-    Catalog, Prompt, Registry, Resource, Template, Tool, catalog::Definition,
-    custom::CustomHandlers, marks,
+    annotations::check_icons,
+    build_error::BuildError,
+    catalog::Catalog,
+    custom::CustomHandlers,
+    definition::{Definition, Registry},
+    prompt::Prompt,
+    resource::Resource,
+    template::Template,
+    tool::Tool,
 };
-use crate::handler::ToolError;
 
-/// How many items a page has where nobody says otherwise.
-const PAGE_SIZE: usize = 100;
+/// The default page size of lists.
+const DEFAULT_PAGE_SIZE: usize = 100;
 
-/// Collects what a server offers. `S` is the state that handlers reach by
-/// [`Context::state`](super::Context::state).
+/// Collects a server's definition. `S` is the state that handlers get from
+/// [`Context::state`](crate::Context::state).
 pub struct Builder<S = ()> {
     info: Implementation,
     instructions: Option<String>,
     page_size: usize,
     fixed_lists: bool,
     experimental: ExperimentalCapabilities,
-    pub(super) state: Arc<S>,
+    state: Arc<S>,
     catalog: Catalog,
-    pub(super) custom: CustomHandlers,
+    custom: CustomHandlers,
     checks: Vec<Check>,
-    faults: Vec<String>,
+    problems: Vec<String>,
 }
 
-/// Something that can be checked only when everything is registered.
+/// A check that runs when everything is registered.
 type Check = Box<dyn FnOnce(&Catalog, &mut Vec<String>) + Send>;
 
+impl Registry {
+    /// Starts a server's definition.
+    ///
+    /// ```
+    /// use larder::{Context, Registry, Tool};
+    ///
+    /// /// Returns the text.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Echo {
+    ///     /// The text to return.
+    ///     text: String,
+    /// }
+    ///
+    /// async fn echo(_: Context, args: Echo) -> String {
+    ///     args.text
+    /// }
+    ///
+    /// let registry = Registry::builder("echo").tool(Tool::new(echo)).build()?;
+    /// let tool = &registry.tools(None)?.items[0];
+    /// assert_eq!(tool.name, "echo");
+    /// assert_eq!(tool.description.as_deref(), Some("Returns the text."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: impl Into<String>) -> Builder {
+        Builder::new(name)
+    }
+}
+
 impl Builder {
-    /// A server of that name, with this crate's version until
-    /// [`Builder::version`] says otherwise.
+    /// A server of that name. Its version is this crate's, unless
+    /// [`Builder::version`] sets another one.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             info: Implementation::new(name, env!("CARGO_PKG_VERSION")),
             instructions: None,
-            page_size: PAGE_SIZE,
+            page_size: DEFAULT_PAGE_SIZE,
             fixed_lists: false,
             experimental: ExperimentalCapabilities::new(),
             state: Arc::new(()),
             catalog: Catalog::default(),
             custom: CustomHandlers::default(),
             checks: Vec::new(),
-            faults: Vec::new(),
+            problems: Vec::new(),
         }
     }
 
-    /// Gives the handlers registered from here on a state to share.
+    /// Sets the state of the handlers that are registered after this call.
     pub fn state<S>(self, state: S) -> Builder<S> {
         Builder {
             info: self.info,
@@ -61,20 +98,20 @@ impl Builder {
             catalog: self.catalog,
             custom: self.custom,
             checks: self.checks,
-            faults: self.faults,
+            problems: self.problems,
         }
     }
 }
 
 impl<S: Send + Sync + 'static> Builder<S> {
-    /// The server's own version.
+    /// The server's version.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.info.version = version.into();
         self
     }
 
-    /// A name for people.
+    /// The name to display.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());
@@ -88,78 +125,79 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
-    /// How many items a page of a listing has at most. 100 by default.
+    /// The most items on one page of a list. Default: 100.
     #[must_use]
     pub fn page_size(mut self, items: usize) -> Self {
         if items == 0 {
-            self.faults.push("page_size must be at least 1".into());
+            self.problems.push("page_size must be at least 1".into());
         }
         self.page_size = items.max(1);
         self
     }
 
-    /// A picture of the server, for people; may be said several times.
+    /// An icon of the server. Can be called several times.
     #[must_use]
     pub fn icon(mut self, icon: Icon) -> Self {
         self.info.icons.get_or_insert_default().push(icon);
         self
     }
 
-    /// Promises that tools and prompts stay as they are while the server runs:
-    /// no `listChanged` is declared for them, and adding or removing fails.
+    /// Fixes the lists of tools and prompts: the server does not declare
+    /// `listChanged` for them, and adding or removing one fails.
     #[must_use]
     pub fn fixed_lists(mut self) -> Self {
         self.fixed_lists = true;
         self
     }
 
-    /// Declares a capability that the protocol does not know.
+    /// Declares an experimental capability.
     #[must_use]
     pub fn experimental(mut self, name: impl Into<String>, capability: JsonObject) -> Self {
         self.experimental.insert(name.into(), capability);
         self
     }
 
-    /// Offers a tool.
+    /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, tool: Tool<S>) -> Self {
-        let tool = tool.register(&self.state, &mut self.faults);
-        self.catalog.tools.add(tool, &mut self.faults);
+        let tool = tool.register(&self.state, &mut self.problems);
+        self.catalog.tools.add(tool, &mut self.problems);
         self
     }
 
-    /// Offers a prompt.
+    /// Adds a prompt.
     #[must_use]
     pub fn prompt(mut self, prompt: Prompt<S>) -> Self {
-        let prompt = prompt.register(&self.state, &mut self.faults);
-        self.catalog.prompts.add(prompt, &mut self.faults);
+        let prompt = prompt.register(&self.state, &mut self.problems);
+        self.catalog.prompts.add(prompt, &mut self.problems);
         self
     }
 
-    /// Offers a resource.
+    /// Adds a static resource.
     #[must_use]
     pub fn resource(mut self, resource: Resource<S>) -> Self {
-        let resource = resource.register(&self.state, &mut self.faults);
-        self.catalog.resources.add(resource, &mut self.faults);
+        let resource = resource.register(&self.state, &mut self.problems);
+        self.catalog.resources.add(resource, &mut self.problems);
         self
     }
 
-    /// Offers whatever resources match a URI template.
+    /// Adds a resource template.
     #[must_use]
     pub fn template(mut self, template: Template<S>) -> Self {
-        if let Some(template) = template.register(&self.state, &mut self.faults) {
-            self.catalog.templates.add(template, &mut self.faults);
+        if let Some(template) = template.register(&self.state, &mut self.problems) {
+            self.catalog.templates.add(template, &mut self.problems);
         }
         self
     }
 
-    /// Lets somebody else add to the server: `builder.with(tools::reading)`.
+    /// Applies a function that adds items: `builder.with(tools::writing())`.
     #[must_use]
     pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
 
-    /// Has something checked against all that is registered in the end.
+    /// Adds a check that [`Builder::build`] runs on all registered items. The
+    /// check reports problems to the list.
     #[must_use]
     pub fn check(
         mut self,
@@ -169,26 +207,25 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
-    /// Checks everything.
+    /// Validates the definition.
     ///
     /// # Errors
-    /// All that is wrong, each fault with the item's name.
+    /// All problems of the definition.
     pub fn build(mut self) -> Result<Registry, BuildError> {
         if self.info.name.trim().is_empty() {
-            self.faults.push("The server needs a name".into());
+            self.problems.push("The server needs a name".into());
         }
-        marks::check_icons(
+        check_icons(
             "The server",
             self.info.icons.as_deref().unwrap_or_default(),
-            &mut self.faults,
+            &mut self.problems,
         );
-        self.custom.check(&self.catalog, &mut self.faults);
+        let (has_tools, has_prompts) = (self.catalog.has_tools(), self.catalog.has_prompts());
+        self.custom.check(has_tools, has_prompts, &mut self.problems);
         for check in self.checks {
-            check(&self.catalog, &mut self.faults);
+            check(&self.catalog, &mut self.problems);
         }
-        if !self.faults.is_empty() {
-            return Err(BuildError { faults: self.faults });
-        }
+        BuildError::check(self.problems)?;
         let definition = Definition {
             info: self.info,
             instructions: self.instructions,
@@ -198,35 +235,5 @@ impl<S: Send + Sync + 'static> Builder<S> {
             custom: self.custom,
         };
         Ok(Registry::new(definition, self.catalog))
-    }
-}
-
-/// Everything that is wrong with a server's definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildError {
-    /// One a fault, each naming its item.
-    pub faults: Vec<String>,
-}
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = self.faults.len();
-        write!(
-            f,
-            "the server's definition has {count} fault{}",
-            if count == 1 { "" } else { "s" }
-        )?;
-        for fault in &self.faults {
-            write!(f, "\n  - {fault}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for BuildError {}
-
-impl From<BuildError> for ToolError {
-    fn from(error: BuildError) -> Self {
-        Self::new(error.to_string())
     }
 }

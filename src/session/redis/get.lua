@@ -1,4 +1,4 @@
--- What a session is, with its expiry put off: idle.
+-- Returns a session's fields and extends its expiry. Arguments: idle.
 local record = redis.call('HMGET', KEYS[1], 'own', 'version', 'client', 'level')
 if not record[1] then
   return { 'none' }

@@ -1,4 +1,4 @@
-//! One request, one answer.
+//! Requests to a server, each answered by one JSON response.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use futures_util::Stream;
 use reqwest::{Body, StatusCode};
 use serde_json::{Value, json};
 
-use super::{ClientError, HERE, ServerArgs};
+use super::{ClientError, DEFAULT_URL, ServerArgs};
 
-/// The way to a server.
-pub(super) struct Link {
-    client: reqwest::Client,
+/// A client of one server. It needs no session.
+pub(in crate::cli) struct McpClient {
+    http: reqwest::Client,
     url: String,
     token: Option<String>,
 }
 
-/// What a tool answered.
-pub(super) struct Told {
-    /// The first block of text, which the service's tools make for programs
-    /// where there are several.
+/// A tool's result.
+pub(in crate::cli) struct ToolOutput {
+    /// The first block of text: the part for programs, in the results of
+    /// Larder's tools that have several.
     pub(super) first: String,
-    /// All blocks of text, a line break after each.
+    /// All blocks of text, joined by line feeds.
     pub(super) text: String,
-    /// The whole result.
-    pub(super) result: Value,
+    /// The complete result.
+    pub(in crate::cli) result: Value,
 }
 
-impl Link {
-    pub(super) fn new(args: ServerArgs) -> Result<Self, ClientError> {
+impl McpClient {
+    pub(in crate::cli) fn new(args: ServerArgs) -> Result<Self, ClientError> {
         let ServerArgs { server: url, token, ca } = args;
-        // As with all variables, an empty one says nothing.
-        let url = if url.is_empty() { HERE.to_owned() } else { url };
+        // An empty environment variable counts as unset.
+        let url = if url.is_empty() { DEFAULT_URL.to_owned() } else { url };
         let token = token.filter(|token| !token.is_empty());
         let usage = |problem: &dyn std::fmt::Display| ClientError::Usage(problem.to_string());
         let parsed = reqwest::Url::parse(&url).map_err(|e| usage(&format!("{url}: {e}")))?;
         let mut builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(10));
-        // Whatever the environment says of proxies, none leads to this machine.
+        // No proxy can reach this machine's own addresses.
         if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
             builder = builder.no_proxy();
         }
@@ -45,32 +45,40 @@ impl Link {
             let authority = reqwest::Certificate::from_pem(&pem).map_err(|e| usage(&e))?;
             builder = builder.tls_certs_merge([authority]);
         }
-        let client = builder.build().map_err(|e| usage(&e))?;
-        Ok(Self { client, url, token })
+        let http = builder.build().map_err(|e| usage(&e))?;
+        Ok(Self { http, url, token })
     }
 
     /// Calls a tool.
-    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Told, ClientError> {
+    pub(in crate::cli) async fn call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<ToolOutput, ClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
-        told(self.request("tools/call", &params).await?)
+        tool_output(self.request("tools/call", &params).await?)
     }
 
-    /// Calls a tool with a body that is made while it is sent.
+    /// Sends a `tools/call` request whose body is made while it is sent.
     pub(super) async fn call_streaming(
         &self,
         body: impl Stream<Item = Result<bytes::Bytes, ClientError>> + Send + 'static,
-    ) -> Result<Told, ClientError> {
-        told(self.send(Body::wrap_stream(body)).await?)
+    ) -> Result<ToolOutput, ClientError> {
+        tool_output(self.send(Body::wrap_stream(body)).await?)
     }
 
-    /// The result of a request.
-    pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, ClientError> {
+    /// Sends a request and returns its result.
+    pub(in crate::cli) async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, ClientError> {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.send(request.to_string().into()).await
     }
 
     async fn send(&self, body: Body) -> Result<Value, ClientError> {
-        let request = self.client.post(&self.url).body(body);
+        let request = self.http.post(&self.url).body(body);
         let request = request.header("content-type", "application/json");
         let mut request = request.header("accept", "application/json");
         if let Some(token) = &self.token {
@@ -90,15 +98,15 @@ impl Link {
         match message.get_mut("result") {
             Some(result) => Ok(result.take()),
             None => Err(ClientError::Unreachable(format!(
-                "{} answers with {status}, and not as an MCP server does.",
+                "{} answers with {status}, but not as an MCP server does.",
                 self.url
             ))),
         }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        // The innermost cause says most: "connection refused", or what could
-        // not be read of a file that was being sent.
+        // The innermost cause is the most useful one: "connection refused", or
+        // what failed while a local file was read and sent.
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             if let Some(ClientError::Usage(problem)) = source.downcast_ref() {
@@ -110,7 +118,7 @@ impl Link {
     }
 }
 
-fn told(result: Value) -> Result<Told, ClientError> {
+fn tool_output(result: Value) -> Result<ToolOutput, ClientError> {
     let blocks = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
     let first = texts.first().copied().unwrap_or_default().to_owned();
@@ -118,12 +126,12 @@ fn told(result: Value) -> Result<Told, ClientError> {
     if result["isError"] == true {
         return Err(ClientError::Failed(text));
     }
-    Ok(Told { first, text, result })
+    Ok(ToolOutput { first, text, result })
 }
 
-/// The arguments of the call that an answer says goes on with it, if it is not
-/// complete.
-pub(super) fn next(head: &str, tool: &str) -> Option<Value> {
+/// The arguments of the next call of that tool that an incomplete result names
+/// in its head: `next: TOOL ARGUMENTS`.
+pub(super) fn next_call(head: &str, tool: &str) -> Option<Value> {
     let (_, rest) = head.split_once(&format!("next: {tool} "))?;
     serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()
 }

@@ -1,4 +1,4 @@
--- Says which log messages are wanted, and tells all replicas: level, channel, message.
+-- Sets the log level and notifies all instances. Arguments: level, channel, message.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'none' }
 end

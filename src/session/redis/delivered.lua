@@ -1,5 +1,5 @@
--- Notes what of a session's own stream a follower was given: stream, channel,
--- follower, position.
+-- Records the last delivered position of a session's standalone stream, if the
+-- follower has not been cut off. Arguments: stream, channel, follower, position.
 local state = redis.call('HMGET', KEYS[1], 'channel', 'follower')
 if state[1] ~= ARGV[5] or state[2] ~= ARGV[6] then
   return { 'cut' }
