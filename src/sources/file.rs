@@ -109,7 +109,8 @@ impl FileResource {
             if !name.components().all(|part| matches!(part, Component::Normal(_))) {
                 return Err(ResourceError::NotFound);
             }
-            let directory = fs::canonicalize(directory).await.map_err(|error| unreadable(&error))?;
+            let directory =
+                fs::canonicalize(directory).await.map_err(|error| unreadable(&error))?;
             path = fs::canonicalize(&path).await.map_err(|error| unreadable(&error))?;
             if !path.starts_with(directory) {
                 return Err(ResourceError::NotFound);

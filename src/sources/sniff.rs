@@ -16,7 +16,8 @@ pub(super) fn is_text(mime_type: &str) -> bool {
             charset.strip_prefix("charset=").unwrap_or("utf-8").trim_matches('"').to_owned();
         !matches!(&*charset, "utf-8" | "utf8" | "us-ascii")
     });
-    let text_subtypes = ["json", "xml", "javascript", "yaml", "x-yaml", "toml", "x-sh", "sql", "graphql"];
+    let text_subtypes =
+        ["json", "xml", "javascript", "yaml", "x-yaml", "toml", "x-sh", "sql", "graphql"];
     let is_text = essence.starts_with("text/")
         || essence.split_once('/').is_some_and(|(_, subtype)| {
             text_subtypes.contains(&subtype)
