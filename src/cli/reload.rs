@@ -31,7 +31,7 @@ impl Reload {
             tokio::select! {
                 _ = self.hangup.recv() => {
                     // What is taken in now is no change later.
-                    self.files.look().await;
+                    self.files.check().await;
                 }
                 () = self.files.changed() => {}
             }
