@@ -22,7 +22,7 @@ pub(crate) struct AccessSetup {
 
 impl AccessSetup {
     /// Needs only the configuration, so that it can be checked without starting a server.
-    pub(crate) fn of(
+    pub(crate) fn new(
         mut registry: Registry,
         config: &Config,
         clock: Arc<dyn Clock>,

@@ -185,7 +185,7 @@ impl App {
     ) -> Result<Self, ConfigError> {
         let state_key = state_key(&config, &random)?;
         let AccessSetup { registry, authenticator, protected, certificate } =
-            AccessSetup::of(registry, &config, Arc::clone(&clock))?;
+            AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
         let caller_limits = Limits::new(config.limits.per_caller(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(

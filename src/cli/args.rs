@@ -71,6 +71,6 @@ impl ServeArgs {
 
     /// Where the parts of the configuration file stand, for faults in them.
     pub(super) fn places(&self) -> Places {
-        self.file().map(Places::of).unwrap_or_default()
+        self.file().map(Places::read).unwrap_or_default()
     }
 }

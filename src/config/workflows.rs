@@ -35,7 +35,7 @@ struct Step {
 impl Places {
     /// Scans the file. A file that cannot be read has no locations: loading it reports the
     /// error.
-    pub fn of(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let Ok(text) = std::fs::read_to_string(path) else { return Self::default() };
         let Ok(file) = toml::from_str::<File>(&text) else { return Self::default() };
         let line = |name: &Spanned<String>| 1 + text[..name.span().start].matches('\n').count();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_what_it_is_about_and_cannot_be_forged() {
+    fn a_line_names_its_spans_and_cannot_be_forged() {
         let written = Written::default();
         let writer = written.clone();
         let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false);
