@@ -109,7 +109,7 @@ mod tests {
     use super::AllowedHosts;
 
     #[test]
-    fn only_names_of_this_server_are_let_in() {
+    fn only_names_of_this_server_are_allowed() {
         let hosts = AllowedHosts::default().host("mcp.example.com:443");
         for host in ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "MCP.example.com"]
         {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_server_are_let_in() {
+    fn only_pages_of_this_server_are_allowed() {
         let hosts = AllowedHosts::default().origin("https://inspector.example.com/");
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://inspector.example.com"]
         {

@@ -132,7 +132,7 @@ where
         if let Some(slot) = rejected.try_acquire(MAX_OVERLOAD_RESPONSES) {
             tokio::spawn(async move {
                 let _slot = slot;
-                done.run_until_cancelled(acceptor.overload(stream, max)).await;
+                done.run_until_cancelled(acceptor.reject_overload(stream, max)).await;
             });
         }
     }
@@ -212,7 +212,7 @@ where
         ended.boxed()
     }
 
-    async fn overload(&self, stream: TcpStream, max: usize) {
+    async fn reject_overload(&self, stream: TcpStream, max: usize) {
         match &self.tls {
             None => overload::respond(stream, max).await,
             Some(tls) => {

@@ -230,13 +230,13 @@ mod tests {
         )
     }
 
-    async fn sent(era: Era, reply: Reply) -> (Value, usize) {
+    async fn encode(era: Era, reply: Reply) -> (Value, usize) {
         let info = rmcp::model::Implementation::new("s", "1");
         let encoder = ResponseEncoder::new(era, &info, ProtocolVersion::LATEST);
         let id = RequestId::String("\"content\":[ \"text\":\"".into());
         let encoded = encode_reply(&id, reply, &encoder).await.unwrap();
         let chunks: Vec<Bytes> = match encoded {
-            Encoded::Complete(whole) => vec![whole],
+            Encoded::Complete(message) => vec![message],
             Encoded::Chunks(chunks) => chunks.map(Result::unwrap).collect().await,
         };
         assert!(chunks.iter().all(|chunk| chunk.len() <= 8 * CHUNK_BYTES));
@@ -246,18 +246,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn content_is_whole_wherever_its_pieces_are_cut() {
+    async fn content_is_complete_wherever_its_chunks_end() {
         let text = "a\"\\\n\u{1}ä€😀";
         for size in 1..=text.len() {
             let chunks: Vec<_> = text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
-            let (message, _) = sent(Era::Legacy, reply(Kind::Text, chunks.clone())).await;
+            let (message, _) = encode(Era::Legacy, reply(Kind::Text, chunks.clone())).await;
             assert_eq!(message["result"]["contents"][0]["text"], text);
-            let (message, _) = sent(Era::Modern, reply(Kind::Binary, chunks)).await;
+            let (message, _) = encode(Era::Modern, reply(Kind::Binary, chunks)).await;
             let blob = message["result"]["contents"][0]["blob"].as_str().unwrap();
             assert_eq!(BASE64_STANDARD.decode(blob).unwrap(), text.as_bytes());
             assert_eq!(message["result"]["resultType"], "complete");
         }
-        let (message, chunks) = sent(Era::Legacy, reply(Kind::Text, vec![])).await;
+        let (message, chunks) = encode(Era::Legacy, reply(Kind::Text, vec![])).await;
         assert_eq!(chunks, 1);
         assert_eq!(
             message["result"],
@@ -266,19 +266,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_content_goes_out_in_windows() {
+    async fn large_content_is_sent_in_chunks() {
         let text = "€".repeat(CHUNK_BYTES);
-        let whole = vec![text.clone().into_bytes()];
-        let (message, chunks) = sent(Era::Modern, reply(Kind::Text, whole.clone())).await;
+        let content = vec![text.clone().into_bytes()];
+        let (message, chunks) = encode(Era::Modern, reply(Kind::Text, content.clone())).await;
         assert_eq!(message["result"]["contents"][0]["text"], text);
         assert!(chunks > 3, "{chunks}");
-        let (message, _) = sent(Era::Modern, reply(Kind::Binary, whole)).await;
+        let (message, _) = encode(Era::Modern, reply(Kind::Binary, content)).await;
         let blob = message["result"]["contents"][0]["blob"].as_str().unwrap();
         assert_eq!(BASE64_STANDARD.decode(blob).unwrap(), text.as_bytes());
     }
 
     #[tokio::test]
-    async fn large_text_of_a_tool_goes_out_in_windows_and_as_the_rest_has_it() {
+    async fn large_text_of_a_tool_is_sent_in_chunks_and_equals_the_plain_encoding() {
         let large = "line \"of\" text\n".repeat(CHUNK_BYTES / 8);
         let mut result = CallToolResult::success(vec![
             ContentBlock::text(""),
@@ -290,7 +290,7 @@ mod tests {
         result.structured_content = Some(json!({ "content": [], "text": "" }));
         for era in [Era::Legacy, Era::Modern] {
             let mut expected = result.clone();
-            let (message, chunks) = sent(era, Reply::CallTool(Box::new(result.clone()))).await;
+            let (message, chunks) = encode(era, Reply::CallTool(Box::new(result.clone()))).await;
             expected.result_type =
                 message["result"].get("resultType").map(|_| rmcp::model::ResultType::COMPLETE);
             let mut expected = serde_json::to_value(expected).unwrap();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_midway_never_looks_whole() {
+    async fn a_failure_midway_never_looks_complete() {
         let chunk = || Ok(Bytes::from_static(b"x"));
         let chunks = stream::iter([chunk(), chunk(), Err(io::Error::other("gone"))]).boxed();
         let (uri, mime_type) = ("a:b".into(), "text/plain".into());

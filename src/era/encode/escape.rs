@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_byte_is_escaped_as_json_has_it_wherever_it_stands() {
+    fn each_byte_is_escaped_as_serde_json_does_at_any_position() {
         for byte in 0..0x80_u8 {
             for before in 0..9 {
                 let text = format!("{}{}äß\u{80}", "x".repeat(before), char::from(byte));
@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_escaped_as_json_has_it(text in "(?s).*|[\"\\\\\u{0}-\u{30}é😀]*") {
+        fn any_text_is_escaped_as_serde_json_does(text in "(?s).*|[\"\\\\\u{0}-\u{30}é😀]*") {
             prop_assert_eq!(escaped(&text), serde_json::json!(text).to_string());
         }
     }

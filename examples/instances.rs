@@ -1,5 +1,5 @@
-//! Slow tools to try several servers on one Redis with: cut the connection of
-//! a call on one of them, and resume it on another.
+//! Slow tools, to test several instances that share one Redis: close the
+//! connection of a call on one instance, and resume it on another.
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use larder::{
 };
 use tokio::time::sleep;
 
-/// Counts aloud: says by its progress how far it is.
+/// Counts, and reports progress.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Count {
-    /// How far.
+    /// The last number.
     to: u32,
-    /// Milliseconds before each number.
+    /// The delay before each number, in milliseconds.
     every: u64,
 }
 
-/// Asks for a name, and greets whoever has it.
+/// Asks for a name, and returns a greeting.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Greet {}
 
-/// The same as a task, which asks for a word before it ends.
+/// Counts as a task, and asks for a name before it ends.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct CountOn {
-    /// How far.
+    /// The last number.
     to: u32,
-    /// Milliseconds before each number.
+    /// The delay before each number, in milliseconds.
     every: u64,
 }
 
-/// What is asked.
+/// The form.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Name {
     name: String,
@@ -58,13 +58,13 @@ async fn count_on(ctx: Context, args: CountOn) -> Result<String, AskError> {
 async fn greet(ctx: Context, _: Greet) -> Result<String, AskError> {
     Ok(match ctx.elicit::<Name>("name", "What is your name?").await? {
         Elicited::Accepted(Name { name }) => format!("Hello, {name}."),
-        Elicited::Declined | Elicited::Cancelled => "Hello, whoever you are.".to_owned(),
+        Elicited::Declined | Elicited::Cancelled => "Hello, stranger.".to_owned(),
     })
 }
 
 fn main() -> std::process::ExitCode {
     larder::cli::run(|_| {
-        Registry::builder("replicas")
+        Registry::builder("instances")
             .tool(Tool::new(count))
             .tool(Tool::new(count_on))
             .tool(Tool::new(greet))

@@ -1,4 +1,4 @@
-//! A look at what is stored, at the cost of its first and its last block.
+//! The preview of a stored resource. Reads only the first and the last block.
 
 use crate::{
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES},
@@ -6,10 +6,10 @@ use crate::{
 };
 
 impl Preview {
-    /// What a resource is and how it looks, in about so many bytes.
+    /// A preview of the resource in about `budget` bytes.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the resource cannot be read.
     pub async fn of_found(found: &Found, budget: usize) -> Result<Self, StoreError> {
         let entry = &found.entry;
         let (head, tail) = found.ends(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;

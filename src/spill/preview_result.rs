@@ -1,13 +1,12 @@
-//! What stands for a result that was put by: the same in text, for hosts that
-//! show a model the text, and in structured content, for those that show it
-//! that alone.
+//! The result that replaces a stored one. Text and structured content say the
+//! same, because some hosts show a model only one of them.
 
 use std::fmt::Write;
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
 
-use super::Kept;
+use super::store_parts::StoredPart;
 use crate::{
     preview::{
         Excerpt,
@@ -16,19 +15,21 @@ use crate::{
     store::{Entry, Kind},
 };
 
-/// An answer about to be made.
-pub(super) struct Answer<'a> {
+/// Builds a preview result.
+pub(super) struct PreviewResult<'a> {
     pub(super) tool: &'a str,
-    /// Whether the caller has the tools that the preview can name.
-    pub(super) reads: bool,
-    pub(super) searches: bool,
-    pub(super) kept: &'a [Kept],
+    /// Whether the caller may use `read_resource`.
+    pub(super) can_read: bool,
+    /// Whether the caller may use `search_resource`.
+    pub(super) can_search: bool,
+    pub(super) stored: &'a [StoredPart],
+    /// Whether the stored result is an error.
     pub(super) is_error: bool,
 }
 
-impl Answer<'_> {
-    /// The preview first, so that no host cuts it away; then what was small
-    /// enough; then the links.
+impl PreviewResult<'_> {
+    /// The result: the preview, so that hosts which cut results keep it; then
+    /// the small content blocks; then the links.
     pub(super) fn compose(
         &self,
         small: Vec<ContentBlock>,
@@ -41,11 +42,11 @@ impl Answer<'_> {
         let mut content = vec![ContentBlock::text(self.text(&note))];
         content.extend(small);
         if with_links {
-            content.extend(self.kept.iter().map(|kept| kept.entry.to_link()));
+            content.extend(self.stored.iter().map(|part| part.entry.to_link()));
         }
         let mut result = CallToolResult::success(content);
         result.is_error = Some(self.is_error);
-        // A failure needs none, and the schema does not speak of it.
+        // The output schema does not apply to errors.
         if structured && !self.is_error {
             result.structured_content = Some(self.structured(&note, value));
         }
@@ -54,32 +55,33 @@ impl Answer<'_> {
     }
 
     fn is_complete(&self) -> bool {
-        self.kept.iter().all(|kept| kept.preview.is_whole())
+        self.stored.iter().all(|part| part.preview.is_whole())
     }
 
-    fn note(&self, beside: bool) -> String {
+    /// The first sentence. `has_small` says whether other content follows.
+    fn note(&self, has_small: bool) -> String {
         let tool = self.tool;
-        let size = self.kept.iter().map(|kept| kept.entry.size).sum();
+        let size = self.stored.iter().map(|part| part.entry.size).sum();
         let size = count(size, "byte");
         let what = if self.is_error { "failure message" } else { "result" };
-        let where_to = match self.kept {
-            [one] => format!("at {}", one.entry.uri),
-            kept => format!("as {} resources", kept.len()),
+        let location = match self.stored {
+            [part] => format!("at {}", part.entry.uri),
+            parts => format!("as {} resources", parts.len()),
         };
         if self.is_complete() {
             return format!(
-                "The {what} of {tool} ({size}) is stored {where_to}, and complete below."
+                "The {what} of {tool} ({size}) is stored {location}, and complete below."
             );
         }
-        let rest = if beside { "; smaller parts follow as they are" } else { "" };
+        let rest = if has_small { "; smaller parts follow as they are" } else { "" };
         format!(
-            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {where_to}; below are excerpts{rest}."
+            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {location}; below are excerpts{rest}."
         )
     }
 
     fn text(&self, note: &str) -> String {
         let mut text = note.to_owned();
-        for Kept { entry, preview } in self.kept {
+        for StoredPart { entry, preview } in self.stored {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
@@ -93,7 +95,7 @@ impl Answer<'_> {
     }
 
     fn structured(&self, note: &str, value: Option<Value>) -> Value {
-        let resources: Vec<_> = self.kept.iter().map(|kept| self.resource(kept)).collect();
+        let resources: Vec<_> = self.stored.iter().map(|part| self.resource(part)).collect();
         let mut spilled = json!({
             "note": note,
             "complete": self.is_complete(),
@@ -105,7 +107,7 @@ impl Answer<'_> {
         json!({ "spilled": spilled })
     }
 
-    fn resource(&self, Kept { entry, preview }: &Kept) -> Value {
+    fn resource(&self, StoredPart { entry, preview }: &StoredPart) -> Value {
         let mut resource = json!({
             "uri": entry.uri,
             "name": entry.name,
@@ -126,18 +128,17 @@ impl Answer<'_> {
         resource
     }
 
-    /// The exact calls that lead on, of those that the caller has.
+    /// The exact next calls, of the tools that the caller may use.
     fn next(&self, entry: &Entry) -> Vec<String> {
         let mut next = Vec::new();
-        let text = entry.kind == Kind::Text;
-        if self.reads {
+        if self.can_read {
             let read = match entry.kind {
                 Kind::Text => json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
                 Kind::Binary => json!({ "uri": entry.uri, "unit": "bytes" }),
             };
             next.push(format!("read_resource {read}"));
         }
-        if self.searches && text {
+        if self.can_search && entry.kind == Kind::Text {
             let search = json!({ "uri": entry.uri, "query": "PATTERN" });
             next.push(format!("search_resource {search}"));
         }
