@@ -50,7 +50,7 @@ impl Inventory {
         );
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
-        let place = self.store.shared();
+        let place = self.store.shared_location();
         self.set("larder_resources", place.clone(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", place, usage.map(|usage| usage.bytes));
         self.set("larder_sessions", self.sessions.shared(), sessions);
