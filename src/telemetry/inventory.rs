@@ -48,7 +48,7 @@ impl Inventory {
         );
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
-        let location = self.store.shared();
+        let location = self.store.shared_location();
         self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", location, usage.map(|usage| usage.bytes));
         self.set("larder_sessions", self.sessions.shared(), sessions);

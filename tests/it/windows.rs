@@ -218,10 +218,10 @@ async fn revisions_are_listed_and_read_by_tool_and_by_uri() {
 
     // The oldest gives way, and says so.
     client.call("update_resource", json!({ "uri": "x:a", "text": "four" })).await.text();
-    assert!(refused(&client, "x:a?revision=1").await.contains("Kept are 2, 3, 4"));
+    assert!(refused(&client, "x:a?revision=1").await.contains("Available revisions: 2, 3, 4."));
     let read = json!({ "uri": "x:a", "revision": 1 });
     let gone = client.call("read_resource", read).await.failure();
-    assert!(gone.contains("x:a has no revision 1 (any more). Kept are 2, 3, 4."), "{gone}");
+    assert!(gone.contains("x:a has no revision 1. Available revisions: 2, 3, 4."), "{gone}");
     assert!(refused(&client, "x:a?revision=0").await.contains("numbered from 1"));
     assert!(refused(&client, "x:b?revision=1").await.contains("not found"));
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Inner, layout, parts::Parts};
 use crate::{
     auth::Owner,
-    store::{Committed, Draft, Packed, ResourceUri, StoreError, Upload},
+    store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
 };
 
 pub(super) struct ObjectUpload {
@@ -30,7 +30,7 @@ impl ObjectUpload {
 
 #[async_trait]
 impl Upload for ObjectUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit is not sent first.
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;

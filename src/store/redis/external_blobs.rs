@@ -25,7 +25,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectPlace, Packed, StoreError, Upload,
+        Committed, Draft, ObjectPlace, StoreError, StoredBlock, Upload,
         object::{Objects, Parts},
     },
 };
@@ -173,7 +173,7 @@ pub(super) struct ExternalUpload {
     owner: Owner,
     size: u64,
     /// What may still go into Redis, and how much that is.
-    held: Vec<Packed>,
+    held: Vec<StoredBlock>,
     held_bytes: usize,
     large: Option<(String, Parts)>,
 }
@@ -186,7 +186,7 @@ impl ExternalUpload {
 
 #[async_trait]
 impl Upload for ExternalUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;
         if let Some((_, parts)) = &mut self.large {

@@ -230,7 +230,7 @@ impl Backend for RedisBackend {
         NAME
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         Some(self.inner.redis.name())
     }
 
@@ -248,7 +248,7 @@ impl Backend for RedisBackend {
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
         if let Some((entry, blob)) = self.inner.look_up(owner, uri).await? {
-            return Ok(Lookup::Found(self.inner.found(entry, &blob)));
+            return Ok(Lookup::Live(self.inner.found(entry, &blob)));
         }
         Ok(match self.inner.expired_at(owner, uri).await? {
             Some(at) => Lookup::Expired(at),

@@ -14,7 +14,7 @@ use crate::{
         layout::{self, Layout},
         millis,
     },
-    store::{ChangeKind, Committed, Draft, Entry, Placement, ResourceUri, StoreError},
+    store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, WriteMode},
 };
 
 /// How long content that was replaced or deleted stays for those who have
@@ -138,9 +138,9 @@ impl Inner {
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
-        let (ttl, updating) = match &draft.placement {
-            Placement::Create { ttl, .. } => (Some(*ttl), false),
-            Placement::Update { ttl } => (*ttl, true),
+        let (ttl, updating) = match &draft.mode {
+            WriteMode::Create { ttl, .. } => (Some(*ttl), false),
+            WriteMode::Update { ttl } => (*ttl, true),
         };
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
         let (inline, mut first) = match rest {
@@ -153,7 +153,7 @@ impl Inner {
             let previous = if updating { self.look_up(&owner, &uri).await? } else { None };
             let (previous, predecessor) = previous.unzip();
             let missing = || StoreError::NotFound { uri: uri.clone() };
-            let mut entry = draft.clone().over(previous.as_ref()).ok_or_else(missing)?;
+            let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
             let key = entry::key(&shard, &owner, uri.as_str());
             let blob = entry::blob_key(&shard, id);
             let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &blob]);

@@ -11,7 +11,7 @@ use super::{Inner, entry, unavailable};
 use crate::{
     auth::Owner,
     redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, millis, pipe},
-    store::{Committed, Draft, Packed, StoreError, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
 };
 
 /// How much is collected while something else is being sent. What is left at the
@@ -151,7 +151,7 @@ impl Sending {
 
 #[async_trait]
 impl Upload for RedisUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit does not fill Redis first.
         self.inner.quota.check_upload(self.size + block.size)?;
         let idle = self.sending.as_ref().is_none_or(|sending| sending.sent.is_finished());
