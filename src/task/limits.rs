@@ -8,7 +8,7 @@ pub struct TaskLimits {
     /// How long a task is kept after its creation. A task that is still running then is
     /// cancelled.
     pub ttl: Duration,
-    /// The poll interval suggested to clients.
+    /// The polling interval suggested to clients.
     pub poll: Duration,
     /// Tasks per owner, including ended ones that are still kept.
     pub per_owner: usize,

@@ -246,7 +246,7 @@ mod tests {
             let tasks = Arc::new(MemoryTasks::new(clock, Random::counting(), limits));
             let maintained = Arc::clone(&tasks);
             tokio::spawn(async move { maintained.maintain().await });
-            // One process stands for both.
+            // Memory is not shared between processes, so both are the same.
             [tasks.clone(), tasks]
         }
 

@@ -35,7 +35,7 @@ pub struct TaskView {
     pub updated: Timestamp,
     /// How long the task is kept after its creation.
     pub ttl: Duration,
-    /// The poll interval suggested to the client.
+    /// The polling interval suggested to the client.
     pub poll: Duration,
 }
 

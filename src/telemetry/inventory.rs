@@ -53,7 +53,7 @@ impl Inventory {
         let place = self.store.shared();
         self.set("larder_resources", place.clone(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", place, usage.map(|usage| usage.bytes));
-        self.set("larder_sessions", self.sessions.shared(), sessions);
+        self.set("larder_sessions", self.sessions.shared_location(), sessions);
         *last = Some(Instant::now());
     }
 

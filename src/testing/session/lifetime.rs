@@ -42,7 +42,7 @@ pub async fn an_unknown_session_is_not_found(harness: &dyn Harness) {
 }
 
 /// Even with the right id. The session continues for its principal.
-pub async fn a_session_is_found_by_its_principal_and_nobody_else(harness: &dyn Harness) {
+pub async fn a_session_is_found_by_its_principal_alone(harness: &dyn Harness) {
     let [one, other] = harness.processes(SessionLimits::default()).await;
     let user = |subject: &str| {
         let (issuer, subject) = ("https://issuer".into(), subject.into());

@@ -23,7 +23,7 @@
 //!         let sessions = Arc::new(MemorySessions::new(clock, Random::counting(), limits));
 //!         let maintained = Arc::clone(&sessions);
 //!         tokio::spawn(async move { maintained.maintain().await });
-//!         // One process stands for both.
+//!         // Memory is not shared between processes, so both are the same.
 //!         [sessions.clone(), sessions]
 //!     }
 //!
@@ -97,7 +97,7 @@ macro_rules! session_contract {
             lifetime:
                 a_session_is_found_as_it_was_created,
                 an_unknown_session_is_not_found,
-                a_session_is_found_by_its_principal_and_nobody_else,
+                a_session_is_found_by_its_principal_alone,
                 a_log_level_applies_at_once,
                 sessions_of_one_principal_are_limited,
                 living_sessions_are_counted,
