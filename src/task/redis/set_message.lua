@@ -1,7 +1,7 @@
--- Says how it goes: the message.
-if not runs() then
+-- Sets the status message. Arguments: message.
+if not is_running() then
   return { 'none' }
 end
 redis.call('HSET', KEYS[1], 'message', ARGV[1])
-changed()
+set_updated()
 return { 'ok' }
