@@ -31,7 +31,7 @@ impl Dispatcher {
             return Ok(());
         }
         let target = target(method, params);
-        let required = self.registry.required(method, target.as_deref());
+        let required = self.registry.required_scopes(method, target.as_deref());
         decide(identity, &required, &What(method.as_str(), target.as_deref()))
     }
 
@@ -43,7 +43,7 @@ impl Dispatcher {
         if *identity.principal() == Principal::Local && *identity.grant() == Grant::All {
             return Ok(());
         }
-        decide(identity, &self.registry.required(Method::Ping, None), &What(what, None))
+        decide(identity, &self.registry.required_scopes(Method::Ping, None), &What(what, None))
     }
 
     /// A place among the caller's calls. Asking whether anybody is there takes none.

@@ -168,7 +168,9 @@ impl Legacy {
             client,
             session: None,
             log_level: None,
-            asking: Asking::No("The client cannot be asked: there is no session to ask it in."),
+            asking: Asking::Unavailable(
+                "The client cannot be asked: there is no session to ask it in.",
+            ),
         };
         let reply = self.dispatcher.start(call)?.outcome().await?;
         success(&request.id, reply, &self.encoder).await
@@ -241,7 +243,7 @@ impl Legacy {
         let asking = if streams {
             Asking::Routed(self.calls.route(&session.id))
         } else {
-            Asking::No(
+            Asking::Unavailable(
                 "The client cannot be asked: the call is answered without a stream to ask it on.",
             )
         };

@@ -71,7 +71,7 @@ impl Modern {
                 let rounds = self.sealer.rounds(request, identity.owner())?;
                 Asking::Rounds(Arc::new(rounds))
             }
-            _ => Asking::No("This request cannot ask for input."),
+            _ => Asking::Unavailable("This request cannot ask for input."),
         };
         Ok(Call {
             method,

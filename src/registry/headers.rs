@@ -122,7 +122,7 @@ mod tests {
 
     fn of_value(schema: Value) -> Result<Vec<HeaderParameter>, String> {
         let Value::Object(schema) = schema else { panic!("an object") };
-        of(&schema)
+        from_schema(&schema)
     }
 
     #[test]
