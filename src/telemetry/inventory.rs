@@ -51,7 +51,7 @@ impl Inventory {
         let location = self.store.shared_location();
         self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", location, usage.map(|usage| usage.bytes));
-        self.set("larder_sessions", self.sessions.shared(), sessions);
+        self.set("larder_sessions", self.sessions.shared_location(), sessions);
         *last = Some(Instant::now());
     }
 

@@ -89,7 +89,7 @@ async fn one_more_is_refused(address: &str, request: &str) -> bool {
 async fn at_sigterm_two_hundred_running_calls_end_in_a_result_or_a_clear_error() {
     let file = configured("[server]\ngrace = 5\n");
     let arguments = ["--config", file.path().to_str().unwrap(), "--store", "memory:"];
-    let program = program("replicas");
+    let program = program("instances");
     let (mut child, url) = serving_with(program.to_str().unwrap(), &arguments).await;
     // Half of them are done three seconds from now, the others some day.
     let count =
