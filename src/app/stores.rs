@@ -9,8 +9,8 @@ use crate::{
     random::Random,
     redis::{Redis, layout::Layout},
     store::{
-        MemoryLimits, ObjectBackend, ObjectLimits, ObjectPlace, PlaceError, RedisBackend,
-        RedisBlobs, RedisLimits, Store, StoreLimits,
+        MemoryLimits, ObjectBackend, ObjectPlace, OwnerQuota, PlaceError, RedisBackend, RedisBlobs,
+        Store, StoreLimits,
     },
 };
 
@@ -40,8 +40,10 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     }
     let memory = MemoryLimits {
         bytes: config.memory.bytes,
-        bytes_per_owner: config.memory.bytes_per_owner,
-        resources_per_owner: config.memory.resources_per_owner,
+        per_owner: OwnerQuota {
+            bytes: config.memory.bytes_per_owner,
+            resources: config.memory.resources_per_owner,
+        },
     };
     Ok(Store::memory(clock, memory, store_limits(config)))
 }
@@ -57,9 +59,9 @@ pub(super) async fn redis_store(
             tracing::info!(%migration, "migrated");
         }
     }
-    let limits = RedisLimits {
-        bytes_per_owner: config.redis.bytes_per_owner,
-        resources_per_owner: config.redis.resources_per_owner,
+    let quota = OwnerQuota {
+        bytes: config.redis.bytes_per_owner,
+        resources: config.redis.resources_per_owner,
     };
     let blobs = match &config.store.blobs {
         Some(url) => {
@@ -68,7 +70,7 @@ pub(super) async fn redis_store(
         }
         None => None,
     };
-    let backend = RedisBackend::open_beside(redis, random.clone(), limits, blobs).await?;
+    let backend = RedisBackend::open_beside(redis, random.clone(), quota, blobs).await?;
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 
@@ -78,10 +80,10 @@ pub(super) async fn object_store(
     random: &Random,
 ) -> Result<Store, PlaceError> {
     let location = ObjectPlace::open(&config.store.url, random).await?;
-    let limits = ObjectLimits {
-        bytes_per_owner: config.objects.bytes_per_owner,
-        resources_per_owner: config.objects.resources_per_owner,
+    let quota = OwnerQuota {
+        bytes: config.objects.bytes_per_owner,
+        resources: config.objects.resources_per_owner,
     };
-    let backend = ObjectBackend::new(location, Arc::clone(&clock), random.clone(), limits);
+    let backend = ObjectBackend::new(location, Arc::clone(&clock), random.clone(), quota);
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }

@@ -31,13 +31,13 @@ pub struct RedisConfig {
 impl Default for RedisConfig {
     fn default() -> Self {
         let settings = RedisSettings::new("");
-        let limits = crate::store::RedisLimits::default();
+        let quota = crate::store::OwnerQuota::default();
         Self {
             timeout: settings.timeout.as_secs_f64(),
             prefix: settings.prefix,
             migrate: false,
-            bytes_per_owner: limits.bytes_per_owner,
-            resources_per_owner: limits.resources_per_owner,
+            bytes_per_owner: quota.bytes,
+            resources_per_owner: quota.resources,
         }
     }
 }

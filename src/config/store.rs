@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::store::{ObjectLimits, ObjectPlace};
+use crate::store::{ObjectPlace, OwnerQuota};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
 const MAX_BLOB_BYTES: usize = 16 << 20;
@@ -96,8 +96,8 @@ impl Default for MemoryConfig {
         let limits = crate::store::MemoryLimits::default();
         Self {
             bytes: limits.bytes,
-            bytes_per_owner: limits.bytes_per_owner,
-            resources_per_owner: limits.resources_per_owner,
+            bytes_per_owner: limits.per_owner.bytes,
+            resources_per_owner: limits.per_owner.resources,
         }
     }
 }
@@ -120,7 +120,7 @@ pub struct ObjectsConfig {
 
 impl Default for ObjectsConfig {
     fn default() -> Self {
-        let ObjectLimits { bytes_per_owner, resources_per_owner } = ObjectLimits::default();
-        Self { bytes_per_owner, resources_per_owner }
+        let quota = OwnerQuota::default();
+        Self { bytes_per_owner: quota.bytes, resources_per_owner: quota.resources }
     }
 }

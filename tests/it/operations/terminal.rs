@@ -2,6 +2,7 @@
 
 use std::{fs, process::Output};
 
+use larder::preview::words::number;
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
@@ -167,6 +168,28 @@ async fn a_terminal_shows_how_far_a_long_transfer_is() {
     // Where the content itself goes to the terminal, nothing comes between.
     let shown = on_a_terminal(&url, "$LARDER cat x:long").await;
     assert!(shown.replace("\r\n", "\n") == text);
+}
+
+#[tokio::test]
+async fn the_demo_stores_searches_and_pages_a_text() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let lines = (0..20_000).map(|n| format!("{n:08} request served\n"));
+    let text = lines.collect::<String>().replace("00010002 ", "00010002 extraordinary ");
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    let path = file.path().to_str().unwrap();
+    let demo = patiently("the demo", larder(&["demo", path]).output()).await.unwrap();
+    let shown = said(&demo);
+    for expected in [
+        "[link: A large text demo://large-text]",
+        "1 matching line in demo://large-text",
+        "extraordinary",
+        "00019999 ",
+        &format!(" of {}: ", number(text.len() as u64)),
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    let none = larder(&["demo", "/no/such/file"]).output().await.unwrap();
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
 }
 
 #[tokio::test]
