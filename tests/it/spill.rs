@@ -342,7 +342,7 @@ async fn parts_of_a_result_are_put_by_each_as_what_it_is() {
     let read = client.read(csv).await;
     assert_eq!((&read["mimeType"], &read["text"]), (&json!("text/csv"), &json!(table(200_000))));
     let said = text(&result);
-    assert!(said.contains("Table: 200,000 rows below a line of names, 3 columns"), "{said}");
+    assert!(said.contains("Table: 200,000 rows below a header line, 3 columns"), "{said}");
     assert!(said.contains("id: integer, name: text, price: number"), "{said}");
     assert!(said.contains("Binary; the first bytes are 01 01"), "{said}");
     assert_eq!(client.read(blob).await["blob"], BASE64_STANDARD.encode(vec![1; 200_000]));
@@ -534,7 +534,7 @@ async fn what_is_described_has_its_shape() {
     let client = Modern::of(&server);
     let uri = client.create(json!({ "text": table(50_000) , "mime_type": "text/csv"})).await;
     let said = client.call("describe_resource", json!({ "uri": uri })).await.text();
-    assert!(said.contains("Table: 50,000 rows below a line of names, 3 columns"), "{said}");
+    assert!(said.contains("Table: 50,000 rows below a header line, 3 columns"), "{said}");
     assert!(said.contains("Lines 1-") && said.contains("49999,\"name, 49999\""), "{said}");
     assert!(said.len() < 5_000);
 }
