@@ -10,8 +10,8 @@ use super::{
     world, world_with,
 };
 use crate::{
-    changes_legacy::{subscribe, until_marked},
-    sharing::{reads, share},
+    changes::legacy::{subscribe, until_marked},
+    sharing::links::{reads, share},
     support::{Legacy, Modern},
 };
 

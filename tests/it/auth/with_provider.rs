@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{accept, assert_invalid, ping, provider::Provider};
 use crate::{
-    sharing::{reads, share},
+    sharing::links::{reads, share},
     support::{Answer, Legacy, Modern, Server},
 };
 

@@ -1,5 +1,6 @@
 //! The example servers, each in a process of its own, met over HTTP.
 
+mod dynamic_resources;
 mod evaluation;
 mod lifespan;
 mod low_level;

@@ -1,6 +1,7 @@
 //! What an operator meets: probes, certificates, the configuration and its
 //! reload, metrics, traces, and what the server does under load.
 
+pub(crate) mod binary;
 mod browsers;
 mod configuration;
 mod crowds;
@@ -9,8 +10,8 @@ mod health;
 mod https;
 mod load;
 mod reload;
+mod shutdown;
 mod telemetry;
-mod terminal;
 
 use std::{fs, path::Path};
 

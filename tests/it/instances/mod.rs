@@ -3,10 +3,10 @@
 
 mod failover;
 mod failure;
-mod places;
 mod random;
 mod resources;
 mod signals;
+mod stores;
 mod streams;
 mod tasks;
 

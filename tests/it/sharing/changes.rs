@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    changes_legacy::{subscribe, until_marked},
-    sharing::{Callers, share},
+    changes::legacy::{subscribe, until_marked},
+    sharing::links::{Callers, share},
     support::{Events, Legacy, Modern, RedisServer},
 };
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 
 use crate::{
-    objects::AT_ONCE,
     process::serving_in,
+    storage::objects::AT_ONCE,
     support::{Modern, patiently},
 };
 

@@ -7,9 +7,11 @@ use serde_json::json;
 use tokio::{process::Child, time::sleep};
 
 use crate::{
-    directories::walk,
-    objects::{AT_ONCE, Place, killed_in_the_middle},
     process::serving_in,
+    storage::{
+        directories::walk,
+        objects::{AT_ONCE, Place, killed_in_the_middle},
+    },
     support::{Modern, RedisServer, S3Server, patiently},
 };
 

@@ -1,5 +1,8 @@
 //! What asks the client, in either era.
 
+mod rounds;
+mod sessions;
+
 use std::sync::Arc;
 
 use larder::registry::{
