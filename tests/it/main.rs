@@ -23,4 +23,4 @@ mod tasks;
 mod tools;
 mod workflows;
 
-use operations::binary as process;
+use support::process;

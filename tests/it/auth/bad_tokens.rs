@@ -1,16 +1,16 @@
-//! Tokens that no honest server would issue. Each of them is refused with 401
-//! `invalid_token`, and nothing else.
+//! Tokens that an honest issuer would not issue. Each of them is refused with 401
+//! `invalid_token`.
 
 use serde_json::{Value, json};
 
 use super::{
     RESOURCE, assert_invalid,
-    issuer::Said,
+    issuer::Reply,
     signer::{Signer, part},
     world, world_with,
 };
 
-/// Header and claims of a good token, changed.
+/// Tests that a good token is refused after a change of its header or its claims.
 macro_rules! refused {
     ($($name:ident: |$header:ident, $claims:ident| $change:expr;)*) => {$(
         #[tokio::test]
@@ -142,7 +142,7 @@ async fn the_public_key_is_not_taken_for_a_shared_secret() {
 async fn a_symmetric_key_in_the_set_is_not_used() {
     let world = world().await;
     let secret = part("0123456789abcdef0123456789abcdef");
-    world.issuer.keys(&[
+    world.issuer.set_keys(&[
         Signer::Rsa.jwk(),
         json!({ "kty": "oct", "k": secret, "alg": "HS256", "kid": "oct", "use": "sig" }),
     ]);
@@ -240,7 +240,7 @@ async fn a_token_without_a_kid_is_accepted_where_there_is_one_usable_key() {
     let world = world().await;
     let mut unusable = Signer::Ec.jwk();
     unusable["use"] = json!("enc");
-    world.issuer.keys(&[unusable, Signer::Rsa.jwk(), json!({ "kty": "oct", "k": "AA" })]);
+    world.issuer.set_keys(&[unusable, Signer::Rsa.jwk(), json!({ "kty": "oct", "k": "AA" })]);
     let mut header = Signer::Rsa.header();
     drop_member(&mut header, "kid");
     assert_eq!(world.with_token(&Signer::Rsa.sign(&header, &world.claims())).await.status, 200);
@@ -303,7 +303,7 @@ async fn one_issuer_cannot_speak_for_another() {
         config.auth.issuers.push(issuer);
     })
     .await;
-    other.keys(&[Signer::Stranger.jwk()]);
+    other.set_keys(&[Signer::Stranger.jwk()]);
     let good = world.with_token(&world.token(|_| {})).await;
     assert_eq!(good.status, 200);
     // The other's key, our issuer's name.
@@ -319,7 +319,7 @@ async fn metadata_of_another_issuer_is_not_used() {
     let world = world().await;
     let mut metadata = world.issuer.metadata();
     metadata["issuer"] = json!("http://127.0.0.1:1");
-    world.issuer.say("/.well-known/oauth-authorization-server", Said::Json(metadata));
+    world.issuer.set_reply("/.well-known/oauth-authorization-server", Reply::Json(metadata));
     let answer = world.with_token(&world.token(|_| {})).await;
     assert_eq!(answer.status, 503, "{answer:?}");
     assert_eq!(world.issuer.hits("/jwks"), 0);

@@ -1,29 +1,23 @@
-//! `larder config check`, and what the configuration refuses.
-
-use std::{ffi::OsStr, fs, process::Output};
+//! `larder config check`, and the settings that it refuses.
 
 use serde_json::json;
-use tokio::process::Command;
 
-use super::issuer::{Issuer, Said};
-use crate::support::patiently;
+use super::issuer::{Issuer, Reply};
+use crate::support::{
+    ConfigFile,
+    process::{larder, run},
+};
 
-pub(super) async fn larder(arguments: &[&str], environment: &[(&str, &OsStr)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    command.args(arguments).kill_on_drop(true).envs(environment.iter().copied());
-    patiently("the process to end", command.output()).await.unwrap()
-}
-
+/// The exit code and the output of a check.
 async fn check(toml: &str, more: &[&str]) -> (i32, String) {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), toml).unwrap();
-    let path = file.path().to_str().unwrap();
-    let arguments = [&["config", "check", "--config", path], more].concat();
-    let output = larder(&arguments, &[("SECRET_FOR_TESTS", "hush-hush".as_ref())]).await;
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code().unwrap(), String::from_utf8(said).unwrap())
+    let file = ConfigFile::new(toml);
+    let mut command = larder(&["config", "check", "--config", file.path()]);
+    command.args(more).env("SECRET_FOR_TESTS", "hush-hush");
+    let checked = run(command).await;
+    (checked.code.unwrap(), checked.stdout + &checked.stderr)
 }
 
+/// A configuration with one issuer, and more under `[auth]`.
 pub(super) fn oauth(issuer: &str, more: &str) -> String {
     format!(
         "[server]\npublic_url = \"http://127.0.0.1:8000/mcp\"\n[auth]\nmode = \"oauth\"\n{more}\n[[auth.issuers]]\nissuer = \"{issuer}\"\n"
@@ -31,7 +25,7 @@ pub(super) fn oauth(issuer: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_configuration_that_can_be_used_is_said_to_be() {
+async fn a_valid_configuration_is_accepted() {
     assert_eq!(check("", &[]).await.0, 0);
     let (code, said) = check(&oauth("http://127.0.0.1:9000", ""), &[]).await;
     assert_eq!(code, 0, "{said}");
@@ -45,7 +39,7 @@ async fn a_configuration_that_can_be_used_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn online_it_reaches_the_issuers() {
+async fn an_online_check_fetches_the_keys_of_the_issuers() {
     let issuer = Issuer::start().await;
     let toml = oauth(&issuer.url, "");
     assert_eq!(check(&toml, &[]).await.0, 0);
@@ -53,11 +47,11 @@ async fn online_it_reaches_the_issuers() {
     let (code, said) = check(&toml, &["--online"]).await;
     assert_eq!((code, said.contains("3 usable keys")), (0, true), "{said}");
     for (path, answer, named) in [
-        ("/jwks", Said::Json(json!({ "keys": [] })), "no usable key"),
-        ("/jwks", Said::Status(503, json!({})), "503"),
-        ("/.well-known/oauth-authorization-server", Said::Status(404, json!({})), "404"),
+        ("/jwks", Reply::Json(json!({ "keys": [] })), "no usable key"),
+        ("/jwks", Reply::Status(503, json!({})), "503"),
+        ("/.well-known/oauth-authorization-server", Reply::Status(404, json!({})), "404"),
     ] {
-        issuer.say(path, answer);
+        issuer.set_reply(path, answer);
         let (code, said) = check(&toml, &["--online"]).await;
         assert_eq!(code, 1, "{said}");
         assert!(said.contains(named) && said.contains(&issuer.url), "{said}");
@@ -65,7 +59,7 @@ async fn online_it_reaches_the_issuers() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_ends_with_2_and_is_named() {
+async fn an_invalid_setting_is_named_with_exit_code_2() {
     let issuer = "https://auth.example.com";
     let hash = "0".repeat(64);
     let tokens = |tokens: &str| format!("[auth]\nmode = \"static\"\n{tokens}");
@@ -122,7 +116,7 @@ async fn what_is_wrong_ends_with_2_and_is_named() {
             "server.public_url",
         ),
         ("[limits]\nwindow = 0".into(), "limits.window"),
-        // Also where the store is elsewhere and is not asked.
+        // Even if the store is not reachable.
         (
             oauth(issuer, "[auth.scopes]\nno_such_tool = [\"a\"]")
                 + "[store]\nurl = \"redis://127.0.0.1:1\"",
@@ -137,7 +131,7 @@ async fn what_is_wrong_ends_with_2_and_is_named() {
 }
 
 #[tokio::test]
-async fn another_address_than_loopback_needs_somebody_who_asks() {
+async fn an_address_beyond_loopback_requires_authentication_or_a_flag() {
     let listen = "[server]\nlisten = \"0.0.0.0:0\"\n";
     assert_eq!(check(listen, &[]).await.0, 2);
     let asked = oauth("https://auth.example.com", "").replace("[server]\n", listen);

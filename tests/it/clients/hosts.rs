@@ -1,5 +1,5 @@
-//! `larder install` and `larder dev`: the server in hosts' configurations, and
-//! in the Inspector.
+//! `larder install` and `larder dev`: the server in the configuration of MCP hosts,
+//! and in the Inspector.
 
 use std::{fs, path::Path, process::Stdio};
 
@@ -10,27 +10,30 @@ use tokio::{
     process::Command,
 };
 
-use crate::{process::larder, support::patiently};
+use crate::support::{
+    patiently,
+    process::{Finished, larder, run},
+};
 
-/// Exit code, standard output and standard error of a command in that directory.
-async fn run(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = larder(arguments);
-    command.current_dir(directory).env("HOME", directory).env_remove("XDG_CONFIG_HOME");
-    let output = patiently("the process to end", command.output()).await.unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+/// `larder install --client …` in a directory that is the home as well.
+async fn install_in(home: &Path, arguments: &[&str]) -> Finished {
+    let mut command = larder(&[&["install", "--client"], arguments].concat());
+    command.current_dir(home).env("HOME", home).env_remove("XDG_CONFIG_HOME");
+    run(command).await
 }
 
-async fn install(directory: &Path, arguments: &[&str]) -> String {
-    let (code, said, error) = run(directory, &[&["install", "--client"], arguments].concat()).await;
-    assert_eq!(code, Some(0), "{error}");
-    said
+/// The output of an installation that succeeds.
+async fn install(home: &Path, arguments: &[&str]) -> String {
+    let installed = install_in(home, arguments).await;
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    installed.stdout
 }
 
-async fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let (code, _, error) = run(directory, &[&["install", "--client"], arguments].concat()).await;
-    assert_eq!(code, Some(2), "{error}");
-    error
+/// The error of an installation that is refused.
+async fn refused(home: &Path, arguments: &[&str]) -> String {
+    let installed = install_in(home, arguments).await;
+    assert_eq!(installed.code, Some(2), "{installed:?}");
+    installed.stderr
 }
 
 fn json_of(file: &Path) -> Value {
@@ -38,7 +41,7 @@ fn json_of(file: &Path) -> Value {
 }
 
 #[tokio::test]
-async fn each_host_has_the_entry_that_it_reads() {
+async fn each_host_gets_an_entry_in_its_own_file_and_form() {
     let program = env!("CARGO_BIN_EXE_larder");
     let arguments = json!(["serve", "--stdio"]);
     for (client, file, entry) in [
@@ -59,7 +62,7 @@ async fn each_host_has_the_entry_that_it_reads() {
 }
 
 #[tokio::test]
-async fn what_was_installed_starts_and_answers() {
+async fn the_installed_command_starts_a_server() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("larder.toml"), "[tools]\nwrite = false\n").unwrap();
     install(home.path(), &["claude-code", "--config", "larder.toml", "--env", "RUST_LOG=error"])
@@ -67,7 +70,7 @@ async fn what_was_installed_starts_and_answers() {
     let entry = json_of(&home.path().join(".mcp.json"))["mcpServers"]["larder"].clone();
     assert_eq!(entry["env"], json!({ "RUST_LOG": "error" }));
     let arguments = entry["args"].as_array().unwrap().iter().map(|a| a.as_str().unwrap());
-    // A host starts it wherever it likes.
+    // A host may start it in any directory.
     let mut server = Command::new(entry["command"].as_str().unwrap())
         .args(arguments)
         .current_dir("/")
@@ -82,12 +85,12 @@ async fn what_was_installed_starts_and_answers() {
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let line = patiently("an answer", lines.next_line()).await.unwrap().unwrap();
     let answer: Value = serde_json::from_str(&line).unwrap();
-    // The configuration counts.
+    // The tools show that the configuration file is used.
     assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 5, "{answer}");
 }
 
 #[tokio::test]
-async fn what_else_is_in_the_file_stays() {
+async fn other_entries_of_the_file_are_kept() {
     let home = TempDir::new().unwrap();
     let file = home.path().join(".mcp.json");
     let other = json!({ "command": "other" });
@@ -102,7 +105,7 @@ async fn what_else_is_in_the_file_stays() {
     assert!(install(home.path(), &["claude-code"]).await.contains("already"));
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
-    // Another server of that name is replaced only where that is said.
+    // Another server of the same name is replaced only with `--replace`.
     let url = ["claude-code", "--url", "https://larder.example.com/mcp"];
     let error = refused(home.path(), &url).await;
     assert!(error.contains("--replace") && error.contains("https://larder"), "{error}");
@@ -113,7 +116,7 @@ async fn what_else_is_in_the_file_stays() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_changed_is_left_and_shown() {
+async fn a_file_that_cannot_be_changed_is_left_and_the_entry_printed() {
     let home = TempDir::new().unwrap();
     for text in ["{ // mine\n}", "[]", "{\"mcpServers\": 1}"] {
         let file = home.path().join(".mcp.json");
@@ -137,17 +140,16 @@ async fn what_cannot_be_changed_is_left_and_shown() {
 }
 
 #[tokio::test]
-async fn a_file_that_a_variable_names_is_the_servers_where_there_is_one_to_start() {
+async fn the_configuration_of_the_environment_is_installed_with_a_local_server_only() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("larder.toml");
     fs::write(&file, "[tools]\nwrite = false\n").unwrap();
     let printed = async |config: &str, more: &[&str]| {
         let mut command = larder(&["install", "--client", "cursor", "--print"]);
         command.args(more).env("LARDER_CONFIG", config).current_dir(directory.path());
-        let output = patiently("the process to end", command.output()).await.unwrap();
-        let said = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        let error = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), said["mcpServers"]["larder"].clone(), error)
+        let printed = run(command).await;
+        let entries = serde_json::from_str(&printed.stdout).unwrap_or(Value::Null);
+        (printed.code, entries["mcpServers"]["larder"].clone(), printed.stderr)
     };
     let name = file.to_str().unwrap();
     let (code, entry, error) = printed("larder.toml", &[]).await;
@@ -157,7 +159,7 @@ async fn a_file_that_a_variable_names_is_the_servers_where_there_is_one_to_start
     assert_eq!((code, &entry["args"]), (Some(0), &json!(["serve", "--stdio"])), "{error}");
     let (code, _, error) = printed("/no/such/file", &[]).await;
     assert!(code == Some(2) && error.contains("/no/such/file"), "{error}");
-    // A server that runs elsewhere has a configuration of its own.
+    // A remote server has its own configuration.
     let url = "http://127.0.0.1:8000/mcp";
     let (code, entry, error) = printed("/no/such/file", &["--url", url]).await;
     assert_eq!((code, &entry["url"]), (Some(0), &json!(url)), "{error}");
@@ -172,8 +174,8 @@ async fn printing_writes_nothing() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
 }
 
-/// An `npx` that says how it was called and then is the Inspector's part: it
-/// starts the server and asks it something.
+/// A directory with an `npx` that prints its arguments, and then does as the Inspector
+/// does: it starts the server and sends a request.
 #[cfg(unix)]
 fn npx(directory: &Path) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt;
@@ -191,7 +193,7 @@ exit 7
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_inspector_is_given_this_server() {
+async fn the_inspector_is_started_with_this_server() {
     let bin = TempDir::new().unwrap();
     let path = format!("{}:{}", npx(bin.path()).display(), std::env::var("PATH").unwrap());
     let program = env!("CARGO_BIN_EXE_larder");
@@ -199,16 +201,17 @@ async fn the_inspector_is_given_this_server() {
         [&["dev", "--max-version", "2025-11-25"][..], &["dev", "--", program, "serve", "--stdio"]]
     {
         let mut command = larder(arguments);
-        let output = patiently("its end", command.env("PATH", &path).output()).await.unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        let (called, answered) = said.split_once('\n').unwrap();
+        command.env("PATH", &path);
+        let finished = run(command).await;
+        let (called, answered) = finished.stdout.split_once('\n').unwrap();
         assert_eq!(called, "--yes @modelcontextprotocol/inspector --");
         let answer: Value = serde_json::from_str(answered).unwrap();
-        assert!(answer["result"]["tools"].is_array(), "{said}");
-        assert_eq!(output.status.code(), Some(7));
+        assert!(answer["result"]["tools"].is_array(), "{finished:?}");
+        assert_eq!(finished.code, Some(7));
     }
-    let none = larder(&["dev"]).env("PATH", "/nowhere").output();
-    let none = patiently("its end", none).await.unwrap();
-    assert_eq!(none.status.code(), Some(2));
-    assert!(String::from_utf8(none.stderr).unwrap().contains("Node.js"));
+    let mut without_npx = larder(&["dev"]);
+    without_npx.env("PATH", "/nowhere");
+    let finished = run(without_npx).await;
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("Node.js"), "{finished:?}");
 }

@@ -1,4 +1,4 @@
-//! The official SDK's client as a peer that nobody here has written.
+//! The client of the official Rust SDK as an independent peer.
 
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt, RoleClient,
@@ -14,7 +14,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Server, http, patiently};
+use crate::support::{Beat, Server, http, numbered_lines, patiently, process::larder};
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -24,7 +24,7 @@ fn discover() -> ClientLifecycleMode {
 
 async fn connected(server: &Server, lifecycle: ClientLifecycleMode) -> Client {
     let config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str());
-    let transport = StreamableHttpClientTransport::with_client(http(), config);
+    let transport = StreamableHttpClientTransport::with_client(http().clone(), config);
     patiently("a client", ().serve_with_lifecycle(transport, lifecycle)).await.unwrap()
 }
 
@@ -46,14 +46,14 @@ async fn read(client: &Client, uri: &str) -> String {
     }
 }
 
-/// What any client does in its day.
+/// The usual requests of a client.
 async fn tour(client: &Client) {
     let tools = patiently("tools", client.list_all_tools()).await.unwrap();
     assert_eq!(tools[0].name, "echo");
     assert_eq!(call(client, "add", json!({ "a": 2, "b": 3 })).await, "2 + 3 = 5");
     let parked = call(client, "park", json!({ "lines": 50 })).await;
     let uri = parked.split("Access at ").nth(1).unwrap();
-    assert_eq!(read(client, uri).await, crate::support::numbered_lines(50));
+    assert_eq!(read(client, uri).await, numbered_lines(50));
     let listed = patiently("resources", client.list_all_resources()).await.unwrap();
     assert!(listed.iter().any(|r| r.uri == uri));
     let templates = patiently("templates", client.list_all_resource_templates()).await.unwrap();
@@ -96,11 +96,11 @@ async fn the_sdk_reads_slow_calls_as_streams() {
 }
 
 #[tokio::test]
-async fn the_sdk_comes_back_when_it_is_asked_to_hang_up() {
+async fn the_sdk_reconnects_when_the_server_closes_the_stream() {
     let server = Server::start().await;
     let client = connected(&server, ClientLifecycleMode::Initialize).await;
     let (text, ()) = tokio::join!(call(&client, "disconnect", json!({ "key": "k" })), async {
-        server.stage.reached("k", crate::support::Beat::Started).await;
+        server.stage.reached("k", Beat::Started).await;
         server.stage.release("k", 1);
     });
     assert_eq!(text, "done k");
@@ -126,11 +126,9 @@ async fn the_sdk_subscribes() {
 }
 
 #[tokio::test]
-async fn the_sdk_speaks_over_pipes() {
+async fn the_sdk_works_over_stdio() {
     for lifecycle in [ClientLifecycleMode::Initialize, discover()] {
-        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--stdio"]);
-        let transport = TokioChildProcess::new(command).unwrap();
+        let transport = TokioChildProcess::new(larder(&["serve", "--stdio"])).unwrap();
         let served = ().serve_with_lifecycle(transport, lifecycle);
         let client = patiently("a client", served).await.unwrap();
         let uri = call(&client, "create_resource", json!({ "text": "over pipes" })).await;

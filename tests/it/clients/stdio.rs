@@ -5,11 +5,15 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    process::{Child, ChildStdin, ChildStdout},
 };
 
-use crate::support::{Legacy, Modern, patiently};
+use crate::support::{
+    Legacy, Modern, patiently,
+    process::{larder, send_signal},
+};
 
+/// `larder serve --stdio`.
 struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
@@ -18,10 +22,8 @@ struct Pipe {
 
 impl Pipe {
     fn open() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--stdio"]).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        let mut command = larder(&["serve", "--stdio"]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { input: child.stdin.take(), child, output }
     }
@@ -33,7 +35,7 @@ impl Pipe {
         input.flush().await.unwrap();
     }
 
-    /// The next line, which is a message as every line must be.
+    /// The next line. Every line must be a message.
     async fn message(&mut self) -> Value {
         let line = patiently("a line", self.output.next_line()).await.unwrap().unwrap();
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -55,7 +57,7 @@ impl Pipe {
         self.ask(&body).await
     }
 
-    /// Ends the input; gives what still comes, and the exit code.
+    /// Closes standard input; the remaining lines, and the exit code.
     async fn end(mut self) -> (Vec<String>, Option<i32>) {
         drop(self.input.take());
         let mut rest = Vec::new();
@@ -71,7 +73,7 @@ fn create(uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn both_eras_speak_over_pipes_and_the_end_of_input_is_the_end() {
+async fn both_eras_work_over_stdio_and_the_server_ends_with_its_input() {
     let mut pipe = Pipe::open();
     let discovered = pipe.modern(1, "server/discover", json!({})).await;
     assert_eq!(discovered["result"]["supportedVersions"][0], "2026-07-28");
@@ -97,7 +99,7 @@ async fn a_request_before_initialize_is_answered_by_itself() {
 }
 
 #[tokio::test]
-async fn what_was_asked_before_the_end_of_input_is_answered() {
+async fn requests_before_the_end_of_input_are_answered() {
     let mut pipe = Pipe::open();
     pipe.write(&Legacy::initialize("2025-11-25").to_string()).await;
     for id in 1..=20 {
@@ -114,7 +116,7 @@ async fn what_was_asked_before_the_end_of_input_is_answered() {
 }
 
 #[tokio::test]
-async fn bad_lines_are_answered_and_it_goes_on() {
+async fn invalid_lines_are_answered_with_errors_and_the_server_goes_on() {
     let mut pipe = Pipe::open();
     for (line, code, id) in [
         ("no json", -32700, Value::Null),
@@ -128,7 +130,7 @@ async fn bad_lines_are_answered_and_it_goes_on() {
         let answer = pipe.message().await;
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{line}");
     }
-    // Nothing is said to an empty line, a notification, or an answer to nothing.
+    // An empty line, a notification and an unexpected response have no answer.
     pipe.write("\n  \n").await;
     pipe.write(r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#).await;
     pipe.write(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
@@ -150,7 +152,7 @@ async fn a_subscription_is_cancelled_by_notification() {
     assert_eq!(came[1]["id"], 2);
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     pipe.write(&cancelled.to_string()).await;
-    // Neither a response to it nor any more of what it would have said.
+    // The cancelled subscription sends neither a response nor further notifications.
     assert_eq!(pipe.modern(3, "tools/call", create("x:2")).await["id"], 3);
     assert_eq!(pipe.modern(4, "server/discover", json!({})).await["id"], 4);
     assert_eq!(pipe.end().await, (Vec::new(), Some(0)));
@@ -191,7 +193,6 @@ async fn a_legacy_session_hears_of_changes() {
 async fn a_signal_ends_it_well_although_the_input_is_open() {
     let mut pipe = Pipe::open();
     pipe.modern(1, "server/discover", json!({})).await;
-    let id = pipe.child.id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+    send_signal(&pipe.child, "-TERM").await;
     assert_eq!(patiently("the exit", pipe.child.wait()).await.unwrap().code(), Some(0));
 }

@@ -1,32 +1,15 @@
-//! The examples about resources, as their clients see them.
+//! The examples whose tools store resources.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use tokio::process::Child;
 
-use crate::{
-    process::serving_with,
-    support::{Answer, http},
-};
+use super::start;
+use crate::support::{ask, process::Process};
 
-/// An example that serves, and how to call it.
-struct Example {
-    _process: Child,
-    url: String,
-}
-
-impl Example {
-    async fn start(name: &str) -> Self {
-        let larder = std::path::Path::new(env!("CARGO_BIN_EXE_larder"));
-        let example = larder.with_file_name("examples").join(name);
-        let (process, url) = serving_with(example.to_str().unwrap(), &[]).await;
-        Self { _process: process, url }
-    }
-
+impl Process {
+    /// The response to a request outside of sessions.
     async fn ask(&self, method: &str, params: Value) -> Value {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let request = http().post(&self.url).header("content-type", "application/json");
-        Answer::of(request.body(body.to_string())).await.json()
+        ask(&self.url, method, params).await.json()
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -44,8 +27,8 @@ fn text(result: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_search_is_put_by_and_named_by_what_was_asked() {
-    let example = Example::start("search_logs").await;
+async fn a_search_is_stored_under_the_name_of_its_query() {
+    let example = start("search_logs").await;
     let result = example.call("search_logs", json!({ "query": "timeout" })).await;
     let link = &result["content"][1];
     let uri = link["uri"].as_str().unwrap();
@@ -62,8 +45,8 @@ async fn a_search_is_put_by_and_named_by_what_was_asked() {
 }
 
 #[tokio::test]
-async fn a_pdf_comes_back_as_it_was_made() {
-    let example = Example::start("dynamic_resources").await;
+async fn a_pdf_is_read_as_it_was_generated() {
+    let example = start("dynamic_resources").await;
     let result = example.call("generate_pdf", json!({})).await;
     let link = &result["content"][1];
     let uri = link["uri"].as_str().unwrap();
@@ -78,8 +61,8 @@ async fn a_pdf_comes_back_as_it_was_made() {
 }
 
 #[tokio::test]
-async fn tools_change_and_remove_what_tools_have_made_and_nothing_else() {
-    let example = Example::start("dynamic_resources").await;
+async fn tools_change_and_delete_stored_resources_and_no_others() {
+    let example = start("dynamic_resources").await;
     let found = example.call("search", json!({ "query": "spoon" })).await;
     let uri = &found["content"][1]["uri"];
     let data = json!({ "data": [1, 2, 3] });

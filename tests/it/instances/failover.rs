@@ -1,4 +1,4 @@
-//! Another Redis takes over: what was acknowledged and had reached it is there.
+//! A failover to another Redis: no write is lost that was acknowledged and replicated.
 
 use std::{
     collections::BTreeMap,
@@ -10,47 +10,38 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    time::sleep,
-};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Replica, counting, session, try_ask};
+use super::{counting, query, session, start_in};
 use crate::support::{
-    Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted, free_port, messages,
-    patiently,
+    Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted, eventually, free_port,
+    messages, patiently,
 };
 
-async fn tell(redis: &RedisServer, words: &[&str]) {
-    try_ask::<()>(redis, words).await.unwrap();
-}
-
-/// Until all that was written so far has reached a follower.
+/// Waits until the follower has all writes so far.
 async fn replicated(primary: &RedisServer) {
     let client = ::redis::Client::open(primary.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     connection.set_response_timeout(Duration::from_secs(20));
-    // WAIT is about what its own connection wrote, and all writes are in one order.
+    // WAIT covers the writes of its own connection, and with them all earlier ones.
     let mut both = ::redis::pipe();
     both.cmd("SET").arg("mark").arg(1).ignore().cmd("WAIT").arg(1).arg(10_000);
     let (reached,): (u32,) = both.query_async(&mut connection).await.unwrap();
-    assert_eq!(reached, 1, "nothing follows");
+    assert_eq!(reached, 1, "no follower has it");
 }
 
-/// Until a Redis says that of itself.
-async fn says(redis: &RedisServer, words: &[&str], said: &str) {
-    let saying = async {
-        // One that is being promoted hangs up on everybody.
-        while !try_ask::<String>(redis, words).await.is_ok_and(|answer| answer.contains(said)) {
-            sleep(Duration::from_millis(20)).await;
-        }
+/// Waits until the response of a Redis contains `expected`. A Redis that is being promoted
+/// closes its connections, so that errors are ignored.
+async fn responds(redis: &RedisServer, command: &[&str], expected: &str) {
+    let is_expected = async || {
+        let response = query::<String>(redis, command).await;
+        response.is_ok_and(|text| text.contains(expected))
     };
-    patiently(said, saying).await;
+    eventually(expected, is_expected).await;
 }
 
-/// Resources that are created one after another, whatever happens meanwhile,
-/// and how often each of them was acknowledged.
+/// A task that creates resources one after another, and those that were acknowledged.
 struct Writing {
     acknowledged: Arc<Mutex<BTreeMap<u32, String>>>,
     _task: AbortOnDropHandle<()>,
@@ -73,26 +64,21 @@ impl Writing {
         Self { acknowledged, _task: AbortOnDropHandle::new(task) }
     }
 
-    fn so_far(&self) -> BTreeMap<u32, String> {
+    fn acknowledged(&self) -> BTreeMap<u32, String> {
         self.acknowledged.lock().unwrap().clone()
     }
 
-    /// Until so many more are acknowledged.
+    /// Waits until 20 more are acknowledged.
     async fn goes_on(&self) {
-        let until = self.so_far().len() + 20;
-        let going_on = async {
-            while self.so_far().len() < until {
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        patiently("what is written to be acknowledged", going_on).await;
+        let until = self.acknowledged().len() + 20;
+        let goes_on = async || self.acknowledged().len() >= until;
+        eventually("writes to be acknowledged", goes_on).await;
     }
 }
 
-/// Two replicas at that URL, in that environment, live through the failover: a session that began
-/// before it is used after it, a call that was under way goes on without a gap
-/// or says that it has to be sent again, and each resource that was
-/// acknowledged, and had reached the follower, is there.
+/// Two instances on the Redis at `url` go on after a failover: a session is used before and
+/// after it, a running call continues without a gap or fails and says to send it again, and
+/// each resource exists that was acknowledged and replicated.
 async fn nothing_is_lost(
     url: &str,
     environment: &[(&str, &str)],
@@ -100,15 +86,15 @@ async fn nothing_is_lost(
     failover: impl AsyncFnOnce(&mut RedisServer),
 ) {
     const TO: u32 = 400;
-    let a = Replica::start_at(url, environment).await;
-    let b = Replica::start_at(url, environment).await;
+    let a = start_in(url, environment).await;
+    let b = start_in(url, environment).await;
     let on_a = session(&a).await;
     let on_b = on_a.at(&b.url);
     let writing = Writing::by(&on_a);
     let (events, start) = counting(&on_a, "x", TO, 20).await;
     drop(events);
     writing.goes_on().await;
-    let safe = writing.so_far();
+    let safe = writing.acknowledged();
     replicated(&primary).await;
     failover(&mut primary).await;
     writing.goes_on().await;
@@ -128,55 +114,57 @@ async fn nothing_is_lost(
     } else {
         assert_eq!(progress.len(), TO as usize);
     }
-    // Subscriptions go over the new one as well.
+    // Subscriptions use the new primary as well.
     let mut own = on_b.listen().await;
     assert_eq!(own.next().await.unwrap().data, "", "a priming event");
     on_b.create(json!({ "uri": "y:1", "text": "1" })).await;
     on_b.send("resources/subscribe", json!({ "uri": "y:1" })).await.result();
     on_a.call("update_resource", json!({ "uri": "y:1", "text": "2" })).await.text();
-    let told = async { while own.message().await["params"]["uri"] != "y:1" {} };
-    patiently("the update", told).await;
+    let updated = async { while own.message().await["params"]["uri"] != "y:1" {} };
+    patiently("the update", updated).await;
 }
 
-/// A Redis and one that follows it.
+/// A Redis and a follower that is in sync with it.
 async fn pair() -> (RedisServer, RedisServer) {
     pair_with(Vec::new).await
 }
 
-/// The same with options for each.
+/// The same with options for both.
 async fn pair_with(options: impl Fn() -> Vec<String>) -> (RedisServer, RedisServer) {
-    let primary = RedisServer::start_also_with(&["--save", ""], &options()).await;
+    // A primary waits five seconds for more followers by default.
+    let at_once = ["--save", "", "--repl-diskless-sync-delay", "0"];
+    let primary = RedisServer::start_also_with(&at_once, &options()).await;
     let follower = RedisServer::following(&primary, &options()).await;
-    says(&follower, &["INFO", "replication"], "master_link_status:up").await;
+    responds(&follower, &["INFO", "replication"], "master_link_status:up").await;
     (primary, follower)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sentinels_promote_a_follower_and_nothing_that_reached_it_is_lost() {
+async fn sentinels_promote_a_follower_and_no_replicated_write_is_lost() {
     let (primary, follower) = pair().await;
     let sentinel = RedisServer::sentinel("main", &primary, &[]).await;
-    says(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
-    // One of the Sentinels is gone for good.
+    responds(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
+    // Nothing listens at the first address of the URL.
     let (gone, there) = (free_port(), sentinel.port());
     let url = format!("redis+sentinel://127.0.0.1:{gone},127.0.0.1:{there}/main");
     nothing_is_lost(&url, &[], primary, async |primary| {
         primary.kill();
-        says(&follower, &["INFO", "replication"], "role:master").await;
+        responds(&follower, &["INFO", "replication"], "role:master").await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sentinels_and_servers_with_tls_and_users_are_no_different() {
+async fn sentinels_with_tls_and_users_promote_a_follower() {
     let certificates = Certificates::new();
     let (primary, follower) = pair_with(|| encrypted(&certificates)).await;
     let sentinel = RedisServer::sentinel("main", &primary, &encrypted(&certificates)).await;
-    says(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
+    responds(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
     for server in [&primary, &follower] {
         admit(server).await;
     }
-    tell(&sentinel, &["ACL", "SETUSER", "watch", "on", ">s/cret", "+@all"]).await;
-    tell(&sentinel, &["ACL", "SETUSER", "default", "off"]).await;
+    sentinel.command(&["ACL", "SETUSER", "watch", "on", ">s/cret", "+@all"]).await;
+    sentinel.command(&["ACL", "SETUSER", "default", "off"]).await;
     let port = sentinel.option("--tls-port").unwrap();
     let watch = "sentinel_username=watch&sentinel_password=s%2Fcret";
     let url = format!("rediss+sentinel://{LOGIN}127.0.0.1:{port}/main?{watch}");
@@ -184,12 +172,12 @@ async fn sentinels_and_servers_with_tls_and_users_are_no_different() {
     let trusted = [(TRUSTED, authority.to_str().unwrap())];
     nothing_is_lost(&url, &trusted, primary, async |primary| {
         primary.kill();
-        says(&follower, &["INFO", "replication"], "role:master").await;
+        responds(&follower, &["INFO", "replication"], "role:master").await;
     })
     .await;
 }
 
-/// An address behind which another server can be put, as a name is that moves.
+/// An address that forwards to a Redis, which can be exchanged, as a DNS name can.
 struct Address {
     port: u16,
     target: Arc<AtomicU16>,
@@ -207,7 +195,7 @@ impl Address {
                 let (mut client, _) = listener.accept().await.unwrap();
                 let port = now.load(Ordering::Relaxed);
                 tokio::spawn(async move {
-                    // Where nobody listens, the client is hung up on.
+                    // If nothing listens there, the connection of the client is closed.
                     if let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await {
                         let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                     }
@@ -217,7 +205,7 @@ impl Address {
         Self { port, target, _task: AbortOnDropHandle::new(task) }
     }
 
-    fn move_to(&self, redis: &RedisServer) {
+    fn forward_to(&self, redis: &RedisServer) {
         self.target.store(redis.port(), Ordering::Relaxed);
     }
 
@@ -227,25 +215,25 @@ impl Address {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_that_leads_to_the_promoted_follower_is_followed() {
+async fn an_address_that_moves_to_the_promoted_follower_is_looked_up_again() {
     let (primary, follower) = pair().await;
     let address = Address::of(&primary).await;
     nothing_is_lost(&address.url(), &[], primary, async |primary| {
         primary.kill();
-        tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
-        address.move_to(&follower);
+        follower.command(&["REPLICAOF", "NO", "ONE"]).await;
+        address.forward_to(&follower);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_that_becomes_a_follower_is_left_for_the_new_one() {
+async fn a_primary_that_is_demoted_is_left_for_the_new_one() {
     let (primary, follower) = pair().await;
     let address = Address::of(&primary).await;
     nothing_is_lost(&address.url(), &[], primary, async |primary| {
-        address.move_to(&follower);
-        tell(&follower, &["REPLICAOF", "NO", "ONE"]).await;
-        // As Sentinels do it: whoever is connected has to look again.
+        address.forward_to(&follower);
+        follower.command(&["REPLICAOF", "NO", "ONE"]).await;
+        // As Sentinels do: all clients are disconnected, so that they look for the primary.
         let client = ::redis::Client::open(primary.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let mut demote = ::redis::pipe();

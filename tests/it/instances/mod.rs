@@ -1,5 +1,5 @@
-//! Several processes on one Redis, behind a client that takes whichever
-//! comes next: what a session is must not depend on who serves it.
+//! Several instances on one Redis: a session, a task or a resource must not
+//! depend on which instance serves it.
 
 mod failover;
 mod failure;
@@ -10,81 +10,46 @@ mod stores;
 mod streams;
 mod tasks;
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-};
-
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
+
+use crate::support::{
+    Events, Legacy, RedisServer,
+    process::{Process, example},
 };
 
-use crate::support::{Events, Legacy, RedisServer, patiently};
+/// The example that the instances run, with slow tools.
+pub(crate) const EXAMPLE: &str = "replicas";
 
-/// A server process of the example `replicas`.
-struct Replica {
-    process: Child,
-    url: String,
+/// Starts an instance on a Redis.
+async fn start(redis: &RedisServer) -> Process {
+    start_in(&redis.url(), &[]).await
 }
 
-impl Replica {
-    async fn start(redis: &RedisServer) -> Self {
-        Self::start_with(redis, &[]).await
-    }
-
-    async fn start_with(redis: &RedisServer, environment: &[(&str, &str)]) -> Self {
-        Self::start_at(&redis.url(), environment).await
-    }
-
-    /// On whatever Redis that URL leads to.
-    async fn start_at(url: &str, environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(example());
-        command.args(["--listen", "127.0.0.1:0", "--store", url]);
-        command.env("LARDER_REDIS__TIMEOUT", "1").envs(environment.iter().copied());
-        command.kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::null());
-        let mut process = command.stderr(Stdio::piped()).spawn().expect("cargo build --examples");
-        let mut said = BufReader::new(process.stderr.take().unwrap()).lines();
-        let url = loop {
-            let line = patiently("the server", said.next_line()).await.unwrap().unwrap();
-            if let Some(url) = line.strip_prefix("larder listening on ") {
-                break url.to_owned();
-            }
-        };
-        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
-        Self { process, url }
-    }
-
-    /// `kill -9`
-    async fn kill(&mut self) {
-        self.process.kill().await.unwrap();
-    }
+/// Starts an instance on the Redis at a URL, with these environment variables.
+async fn start_in(url: &str, environment: &[(&str, &str)]) -> Process {
+    let mut command = example(EXAMPLE);
+    command.args(["--store", url]).env("LARDER_REDIS__TIMEOUT", "1");
+    command.envs(environment.iter().copied());
+    Process::start(command).await
 }
 
-/// So many replicas on one Redis.
-async fn replicas<const N: usize>(redis: &RedisServer) -> [Replica; N] {
-    let mut replicas = Vec::new();
+/// Starts `N` instances on one Redis.
+async fn instances<const N: usize>(redis: &RedisServer) -> [Process; N] {
+    let mut instances = Vec::new();
     for _ in 0..N {
-        replicas.push(Replica::start(redis).await);
+        instances.push(start(redis).await);
     }
-    replicas.try_into().ok().unwrap()
+    instances.try_into().ok().unwrap()
 }
 
-/// Cargo builds it beside the binary.
-fn example() -> PathBuf {
-    let binary = Path::new(env!("CARGO_BIN_EXE_larder"));
-    binary.with_file_name("examples").join("replicas")
-}
-
-/// A session of a client that can be asked things.
-async fn session(replica: &Replica) -> Legacy {
+/// A session of a client that answers questions.
+async fn session(instance: &Process) -> Legacy {
     let mut initialize = Legacy::initialize("2025-11-25");
     initialize["params"]["capabilities"] = json!({ "elicitation": {} });
-    Legacy::begin(&replica.url, &initialize).await
+    Legacy::begin(&instance.url, &initialize).await
 }
 
-/// A call that counts, and has begun to.
+/// A call of `count` that has begun; its stream, and the id of the priming event.
 async fn counting(client: &Legacy, id: impl Into<Value>, to: u32, every: u64) -> (Events, String) {
     let mut events = client.stream_call(id, "count", json!({ "to": to, "every": every })).await;
     let priming = events.next().await.unwrap();
@@ -92,7 +57,7 @@ async fn counting(client: &Legacy, id: impl Into<Value>, to: u32, every: u64) ->
     (events, priming.id)
 }
 
-/// What is left of counting: the numbers, and the response.
+/// The remaining numbers of a call of `count`, and its response.
 async fn counted(mut events: Events) -> (Vec<u64>, Value) {
     let mut numbers = Vec::new();
     loop {
@@ -106,7 +71,7 @@ async fn counted(mut events: Events) -> (Vec<u64>, Value) {
     }
 }
 
-/// That the call of that id has counted so far, with these numbers still to be heard.
+/// Checks what [`counted`] returned: the numbers `rest`, and the response of the call `id`.
 #[track_caller]
 fn assert_counted(
     (numbers, response): (Vec<u64>, Value),
@@ -120,8 +85,8 @@ fn assert_counted(
     assert_eq!(text, &format!("counted to {to}"), "{response}");
 }
 
-/// Asks a Redis something, past whatever is tested.
-async fn try_ask<T: ::redis::FromRedisValue>(
+/// Sends a command to a Redis directly.
+async fn query<T: ::redis::FromRedisValue>(
     redis: &RedisServer,
     words: &[&str],
 ) -> ::redis::RedisResult<T> {

@@ -1,22 +1,23 @@
-//! Many calls, cut off wherever it happens, each resumed somewhere else.
+//! Many calls, cut off after random events and resumed on other instances.
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::{Replica, replicas, session};
-use crate::support::{Events, Legacy, RedisServer};
+use super::{instances, session};
+use crate::support::{Events, Legacy, RedisServer, process::Process};
 
-/// How many calls there are.
+/// The number of calls.
 const CALLS: u64 = 1000;
 
-/// In how many sessions, and how many at once.
+/// The number of sessions, and of calls at a time.
 const SESSIONS: usize = 10;
 const AT_ONCE: usize = 16;
 
-/// How far each counts.
+/// How far each call counts.
 const TO: u32 = 6;
 
-/// The same in every run: a linear congruential generator (Knuth's MMIX).
+/// Random numbers that are the same in every run: a linear congruential generator
+/// (Knuth's MMIX).
 struct Dice(u64);
 
 impl Dice {
@@ -27,14 +28,14 @@ impl Dice {
     }
 }
 
-/// A call, cut off after some events again and again until it is through.
-/// Gives how often it was.
-async fn cut_and_resumed(client: &Legacy, replicas: &[Replica], id: u64) -> u64 {
+/// A call that is cut off after some events again and again until it ends; the number of
+/// cuts.
+async fn cut_and_resumed(client: &Legacy, instances: &[Process], id: u64) -> u64 {
     let mut dice = Dice(id);
     let mut at = usize::try_from(id).unwrap();
     let mut next = || {
         at += 1;
-        client.at(&replicas[at % replicas.len()].url)
+        client.at(&instances[at % instances.len()].url)
     };
     let body = json!({
         "jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -68,7 +69,7 @@ async fn cut_and_resumed(client: &Legacy, replicas: &[Replica], id: u64) -> u64 
             return cuts;
         }
         heard += 1;
-        assert_eq!(message["params"]["progressToken"], id, "foreign: {message}");
+        assert_eq!(message["params"]["progressToken"], id, "of another call: {message}");
         assert_eq!(
             message["params"]["progress"].as_f64(),
             Some(f64::from(heard)),
@@ -78,16 +79,16 @@ async fn cut_and_resumed(client: &Legacy, replicas: &[Replica], id: u64) -> u64 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_that_are_cut_anywhere_and_resumed_elsewhere_are_heard_exactly_once() {
+async fn each_message_of_a_call_that_is_cut_and_resumed_arrives_exactly_once() {
     let redis = RedisServer::start().await;
-    let replicas: [Replica; 3] = replicas(&redis).await;
+    let instances: [Process; 3] = instances(&redis).await;
     let mut clients = Vec::new();
     for n in 0..SESSIONS {
-        clients.push(session(&replicas[n % replicas.len()]).await);
+        clients.push(session(&instances[n % instances.len()]).await);
     }
     let calls = stream::iter(1..=CALLS).map(|id| {
         let client = &clients[usize::try_from(id).unwrap() % SESSIONS];
-        cut_and_resumed(client, &replicas, id)
+        cut_and_resumed(client, &instances, id)
     });
     let cuts: Vec<u64> = calls.buffer_unordered(AT_ONCE).collect().await;
     assert_eq!(cuts.len() as u64, CALLS);

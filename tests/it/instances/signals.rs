@@ -1,17 +1,20 @@
-//! What a client says to one replica of a call that runs on another.
+//! Messages that a client sends to one instance and that concern others.
 
 use serde_json::json;
 
-use super::{counting, replicas, session};
-use crate::support::{Answer, RedisServer};
+use super::{counting, instances, session};
+use crate::support::{
+    Answer, Legacy, RedisServer, eventually,
+    process::{Process, example},
+};
 
-/// Counts for longer than any test waits.
+/// The arguments of a `count` that takes longer than any test.
 const LONG: (u32, u64) = (100_000, 20);
 
 #[tokio::test]
 async fn a_call_is_cancelled_from_anywhere() {
     let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
+    let [a, b] = instances(&redis).await;
     let on_a = session(&a).await;
     let (events, _) = counting(&on_a, "x", LONG.0, LONG.1).await;
     let on_b = on_a.at(&b.url);
@@ -24,7 +27,7 @@ async fn a_call_is_cancelled_from_anywhere() {
 #[tokio::test]
 async fn a_question_is_answered_anywhere() {
     let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
+    let [a, b] = instances(&redis).await;
     let on_a = session(&a).await;
     let mut events = on_a.stream_call(1, "greet", json!({})).await;
     assert_eq!(events.next().await.unwrap().data, "");
@@ -43,9 +46,9 @@ async fn a_question_is_answered_anywhere() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_deleted_has_ended_everywhere_at_once() {
+async fn a_deleted_session_has_ended_on_all_instances_at_once() {
     let redis = RedisServer::start().await;
-    let [a, b, c] = replicas(&redis).await;
+    let [a, b, c] = instances(&redis).await;
     let on_a = session(&a).await;
     let (call, _) = counting(&on_a, 1, LONG.0, LONG.1).await;
     let (on_b, on_c) = (on_a.at(&b.url), on_a.at(&c.url));
@@ -62,23 +65,50 @@ async fn a_session_that_is_deleted_has_ended_everywhere_at_once() {
     own.messages().await;
 }
 
-#[tokio::test]
-async fn a_log_level_holds_everywhere_at_once() {
-    let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
-    let on_a = session(&a).await;
-    let on_b = on_a.at(&b.url);
-    on_a.send("ping", json!({})).await.result();
-    on_b.send("logging/setLevel", json!({ "level": "error" })).await.result();
-    on_a.send("ping", json!({})).await.result();
-    let refused = on_a.send("logging/setLevel", json!({ "level": "loud" })).await.error();
-    assert_eq!(refused["code"], -32602, "{refused}");
+/// The number of log messages of the conformance server's tool that logs, all of level `info`.
+const LOGGED: usize = 3;
+
+/// Calls that tool; the number of log messages on the call's stream.
+async fn logged(client: &Legacy) -> usize {
+    let answer = client.call("test_tool_with_logging", json!({})).await;
+    answer.result();
+    String::from_utf8_lossy(&answer.body).matches("\"notifications/message\"").count()
 }
 
 #[tokio::test]
-async fn a_subscription_made_on_one_replica_hears_changes_made_on_another_once() {
+async fn a_log_level_takes_effect_on_all_instances() {
     let redis = RedisServer::start().await;
-    let [a, b, c] = replicas(&redis).await;
+    let mut instances = Vec::new();
+    for _ in 0..3 {
+        let mut command = example("conformance");
+        command.args(["--store", &redis.url()]);
+        instances.push(Process::start(command).await);
+    }
+    let on_a = session(&instances[0]).await;
+    let clients: Vec<_> = instances.iter().map(|instance| on_a.at(&instance.url)).collect();
+    for client in &clients {
+        assert_eq!(logged(client).await, LOGGED, "before a level is set");
+    }
+    for (client, level, expected) in
+        [(&clients[1], "error", 0), (&clients[2], "debug", LOGGED), (&clients[0], "warning", 0)]
+    {
+        client.send("logging/setLevel", json!({ "level": level })).await.result();
+        for client in &clients {
+            let in_effect = async || logged(client).await == expected;
+            eventually("the level to take effect", in_effect).await;
+        }
+    }
+    let refused = on_a.send("logging/setLevel", json!({ "level": "loud" })).await.error();
+    assert_eq!(refused["code"], -32602, "{refused}");
+    for client in &clients {
+        assert_eq!(logged(client).await, 0, "an invalid level changed the level");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_on_one_instance_is_notified_once_of_changes_on_another() {
+    let redis = RedisServer::start().await;
+    let [a, b, c] = instances(&redis).await;
     let on_a = session(&a).await;
     let (on_b, on_c) = (on_a.at(&b.url), on_a.at(&c.url));
     on_a.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -92,7 +122,7 @@ async fn a_subscription_made_on_one_replica_hears_changes_made_on_another_once()
         let message = events.message().await;
         assert_eq!(message["params"]["uri"], "x:1", "{message}");
     }
-    // The mark shows that nothing came twice.
+    // The next notifications are those of the deletion: nothing came twice.
     on_b.call("delete_resource", json!({ "uri": "x:1" })).await.text();
     assert_eq!(events.message().await["method"], "notifications/resources/list_changed");
     assert_eq!(events.message().await["params"]["uri"], "x:1");

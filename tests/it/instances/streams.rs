@@ -1,14 +1,14 @@
-//! Streams that begin on one replica and go on at another.
+//! Streams that begin on one instance and are resumed on another.
 
 use serde_json::json;
 
-use super::{assert_counted, counted, counting, replicas, session};
-use crate::support::{Answer, RedisServer, http};
+use super::{assert_counted, counted, counting, instances, session};
+use crate::support::{RedisServer, ask};
 
 #[tokio::test]
 async fn a_running_call_is_resumed_elsewhere_and_then_heard_live() {
     let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
+    let [a, b] = instances(&redis).await;
     let on_a = session(&a).await;
     let (mut events, _) = counting(&on_a, "x", 30, 20).await;
     events.next().await.unwrap();
@@ -19,9 +19,9 @@ async fn a_running_call_is_resumed_elsewhere_and_then_heard_live() {
 }
 
 #[tokio::test]
-async fn a_finished_call_is_resumed_elsewhere_even_when_its_replica_is_gone() {
+async fn a_finished_call_is_resumed_elsewhere_even_when_its_instance_is_gone() {
     let redis = RedisServer::start().await;
-    let [mut a, b] = replicas(&redis).await;
+    let [mut a, b] = instances(&redis).await;
     let on_a = session(&a).await;
     let (events, start) = counting(&on_a, 1, 3, 1).await;
     assert_counted(counted(events).await, 1, 1..=3);
@@ -32,9 +32,9 @@ async fn a_finished_call_is_resumed_elsewhere_even_when_its_replica_is_gone() {
 }
 
 #[tokio::test]
-async fn another_sessions_event_ids_find_nothing_anywhere() {
+async fn the_event_ids_of_another_session_are_unknown_everywhere() {
     let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
+    let [a, b] = instances(&redis).await;
     let (mine, other) = (session(&a).await, session(&b).await);
     let (events, start) = counting(&mine, 1, 2, 1).await;
     assert_counted(counted(events).await, 1, 1..=2);
@@ -46,11 +46,11 @@ async fn another_sessions_event_ids_find_nothing_anywhere() {
 #[tokio::test]
 async fn the_newest_connection_has_the_stream_wherever_it_is() {
     let redis = RedisServer::start().await;
-    let [a, b] = replicas(&redis).await;
+    let [a, b] = instances(&redis).await;
     let on_a = session(&a).await;
     let (mut old, start) = counting(&on_a, 1, 20, 20).await;
     let new = on_a.at(&b.url).resume(&start).await;
-    // Whatever came before it was cut off; it did not hear the end.
+    // The old stream was cut off before the end of the call.
     while let Some(event) = old.next().await {
         assert!(!event.data.contains("result"), "{event:?}");
     }
@@ -60,7 +60,7 @@ async fn the_newest_connection_has_the_stream_wherever_it_is() {
 #[tokio::test]
 async fn a_sessions_own_stream_is_served_and_resumed_anywhere() {
     let redis = RedisServer::start().await;
-    let [a, b, c] = replicas(&redis).await;
+    let [a, b, c] = instances(&redis).await;
     let on_a = session(&a).await;
     let (on_b, on_c) = (on_a.at(&b.url), on_a.at(&c.url));
     let on_a = &on_a;
@@ -73,7 +73,7 @@ async fn a_sessions_own_stream_is_served_and_resumed_anywhere() {
     };
     let mut events = on_b.listen().await;
     assert_eq!(events.next().await.unwrap().data, "", "a priming event");
-    // Three resources have come since the session began: one announcement.
+    // Three resources were created since the session began: one notification.
     let first = events.next().await.unwrap();
     assert!(first.data.contains("list_changed"), "{first:?}");
     update("x:1").await;
@@ -95,11 +95,9 @@ async fn a_sessions_own_stream_is_served_and_resumed_anywhere() {
 }
 
 #[tokio::test]
-async fn what_needs_no_session_is_served_without_one() {
+async fn requests_without_a_session_are_served() {
     let redis = RedisServer::start().await;
-    let [a] = replicas(&redis).await;
-    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let request = http().post(&a.url).header("content-type", "application/json");
-    let tools = Answer::of(request.body(list.to_string())).await.result();
+    let [a] = instances(&redis).await;
+    let tools = ask(&a.url, "tools/list", json!({})).await.result();
     assert!(tools["tools"].as_array().unwrap().len() > 2);
 }

@@ -1,4 +1,4 @@
-//! A server that is told to stop ends softly first.
+//! A graceful shutdown of a server.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ async fn calls_that_do_not_end_are_stopped_after_the_grace_period_and_say_so() {
 }
 
 #[tokio::test]
-async fn nobody_new_is_let_in() {
+async fn new_connections_are_refused() {
     let server = Server::streaming().await;
     let modern = Modern::of(&server);
     let stage = std::sync::Arc::clone(&server.stage);
@@ -74,7 +74,7 @@ async fn nobody_new_is_let_in() {
     let listen = modern.listen(2, json!({})).await;
     let stopping = server.stop();
     assert_eq!(listen.messages().await.len(), 1);
-    // The streams end after the listener has closed.
+    // The listener is closed before the streams end.
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
     stage.release("k", 1);
     assert_eq!(events.messages().await.len(), 1);

@@ -1,17 +1,16 @@
-//! A server on a directory: what its files are to it, and what is not its own.
+//! A server whose store is a directory: its files, and protection of all others.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tokio::process::Child;
 
-use crate::{
-    process::serving_in,
-    storage::objects::AT_ONCE,
-    support::{Modern, patiently},
+use super::ONE_MESSAGE;
+use crate::support::{
+    Modern, files_below, noise, patiently,
+    process::{Process, serving_in},
 };
 
-/// A folder, with the place somewhere in it.
+/// A temporary folder, with the directory of the store somewhere in it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -19,45 +18,28 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn place(&self) -> PathBuf {
+    /// The directory of the store. The server creates it.
+    fn store(&self) -> PathBuf {
         self.0.path().join("not/yet")
     }
 
-    async fn serving(&self) -> (Child, Modern) {
-        let url = format!("file://{}", self.place().display());
-        let environment = [AT_ONCE, ("LARDER_LIMITS__READ_BYTES", "100000000")];
-        let (child, url) = serving_in(&["--store", &url], &environment).await;
-        (child, Modern::at(&url))
+    async fn serving(&self) -> (Process, Modern) {
+        let url = format!("file://{}", self.store().display());
+        let environment = [ONE_MESSAGE, ("LARDER_LIMITS__READ_BYTES", "100000000")];
+        let (process, url) = serving_in(&["--store", &url], &environment).await;
+        (process, Modern::at(&url))
     }
 }
 
-/// All files below a folder.
-pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
-    // Folders go while they are looked at.
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let below = entries.flatten().flat_map(|entry| {
-        let path = entry.path();
-        if path.is_dir() { walk(&path) } else { vec![path] }
-    });
-    below.collect()
-}
-
-/// What no compression makes less.
-fn noise(bytes: usize) -> String {
-    let mut state = 1_u64;
-    let mut words = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        format!("{state:016x}")
-    });
-    words.by_ref().take(bytes / 16).collect()
+/// Text of so many bytes that does not compress.
+fn incompressible(bytes: usize) -> String {
+    noise(0).take(bytes / 16).map(|number| format!("{number:016x}")).collect()
 }
 
 #[tokio::test]
-async fn whatever_it_is_called_it_lies_in_the_directory_or_nowhere() {
+async fn resources_of_any_uri_are_stored_in_the_directory_or_refused() {
     let folder = Folder::new();
-    let (_child, client) = folder.serving().await;
+    let (_larder, client) = folder.serving().await;
     let outside = folder.0.path().join("outside");
     let outside = outside.display();
     let names = [
@@ -87,7 +69,7 @@ async fn whatever_it_is_called_it_lies_in_the_directory_or_nowhere() {
             stored.push(uri.as_str());
         }
     }
-    // Those that are URIs of bearable length.
+    // The names that are not URIs, or too long.
     let refused = names.iter().filter(|uri| !stored.contains(&uri.as_str()));
     assert_eq!(refused.count(), 5, "{stored:?}");
     let mut listed: Vec<Value> = client.list("resources/list", "resources").await;
@@ -99,47 +81,47 @@ async fn whatever_it_is_called_it_lies_in_the_directory_or_nowhere() {
     for uri in listed {
         assert_eq!(client.read(uri).await["text"], uri);
     }
-    let files = walk(folder.0.path());
+    let files = files_below(folder.0.path());
     assert!(files.len() >= 2 * stored.len(), "{files:?}");
     for file in files {
-        assert!(file.starts_with(folder.place()), "{}", file.display());
+        assert!(file.starts_with(folder.store()), "{}", file.display());
     }
 }
 
 #[tokio::test]
-async fn damage_is_an_error_of_that_resource_and_no_other() {
+async fn a_damaged_file_is_an_error_of_its_resource_only() {
     let folder = Folder::new();
-    let (_child, client) = folder.serving().await;
+    let (_larder, client) = folder.serving().await;
     for name in ["entry", "content", "whole"] {
-        client.create(json!({ "uri": format!("x:{name}"), "text": noise(1000) })).await;
+        client.create(json!({ "uri": format!("x:{name}"), "text": incompressible(1000) })).await;
     }
-    for file in walk(&folder.place()) {
+    for file in files_below(&folder.store()) {
         let (path, kind) = (file.to_str().unwrap(), file.extension().unwrap());
         if path.contains("/_entry!/") && kind == "json" {
             std::fs::write(&file, "{").unwrap();
         } else if path.contains("/_content!/") && kind == "content" {
-            std::fs::write(&file, &noise(1000)[..100]).unwrap();
+            std::fs::write(&file, &incompressible(1000)[..100]).unwrap();
         }
     }
     for uri in ["x:entry", "x:content"] {
         let error = client.send("resources/read", json!({ "uri": uri })).await.error();
         assert_eq!(error["code"], -32603, "{error}");
         let said = client.call("read_resource", json!({ "uri": uri })).await.failure();
-        let place = folder.place().display().to_string();
-        assert!(!said.contains(&place) && !error.to_string().contains(&place), "{said} {error}");
+        let path = folder.store().display().to_string();
+        assert!(!said.contains(&path) && !error.to_string().contains(&path), "{said} {error}");
     }
-    assert_eq!(client.read("x:whole").await["text"], noise(1000).as_str());
+    assert_eq!(client.read("x:whole").await["text"], incompressible(1000).as_str());
     let listed: Vec<Value> = client.list("resources/list", "resources").await;
     assert!(listed.iter().any(|one| one["uri"] == "x:whole"), "{listed:?}");
 }
 
 #[tokio::test]
-async fn what_is_being_read_is_read_to_its_end_or_breaks_off() {
-    // More than waits on its way to a client that does not read.
-    let text = noise(24 << 20);
+async fn a_started_read_is_whole_or_fails() {
+    // More than fits into the socket buffers while the client does not read.
+    let text = incompressible(16 << 20);
     for is_deleted in [true, false] {
         let folder = Folder::new();
-        let (_child, client) = folder.serving().await;
+        let (_larder, client) = folder.serving().await;
         client.create(json!({ "uri": "x:large", "text": text })).await;
         let reading = client.request(1, "resources/read", json!({ "uri": "x:large" })).send();
         let mut reading = patiently("a response", reading).await.unwrap();
@@ -147,7 +129,7 @@ async fn what_is_being_read_is_read_to_its_end_or_breaks_off() {
         if is_deleted {
             client.call("delete_resource", json!({ "uri": "x:large" })).await.text();
         } else {
-            std::fs::remove_dir_all(folder.place()).unwrap();
+            std::fs::remove_dir_all(folder.store()).unwrap();
         }
         let rest = patiently("the rest", reading.bytes()).await;
         if is_deleted {
@@ -155,7 +137,7 @@ async fn what_is_being_read_is_read_to_its_end_or_breaks_off() {
             let read: Value = serde_json::from_slice(&read).unwrap();
             assert!(read["result"]["contents"][0]["text"] == text.as_str());
         } else {
-            assert!(rest.is_err(), "it ends as if it were whole");
+            assert!(rest.is_err(), "a partial response looks complete");
         }
     }
 }

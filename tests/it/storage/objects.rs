@@ -1,4 +1,4 @@
-//! Servers on a directory and on S3, and what is left when they are killed.
+//! Servers whose store is a directory or S3: restarts, kills, outages and memory use.
 
 use std::sync::Arc;
 
@@ -13,62 +13,34 @@ use larder::{
     },
 };
 use serde_json::{Value, json};
-use tokio::process::Child;
+use tokio::process::Command;
 
-use crate::{
-    process::{refused, serving_in, serving_with_in, signal},
-    support::{Modern, S3Server, patiently},
+use super::{Location, ONE_MESSAGE, is_atomic_when_killed};
+use crate::support::{
+    Modern, S3Server, noise,
+    process::{Process, example, refused, run, serving_in},
 };
 
-/// Answers by one message each, however long they take.
-pub(crate) const AT_ONCE: (&str, &str) = ("LARDER_SERVER__JSON_RESPONSE", "true");
-
-/// A kind of place, by its URL and what has to be in the environment.
-pub(crate) struct Place {
-    pub(crate) url: String,
-    pub(crate) environment: Vec<(&'static str, String)>,
-    _folder: tempfile::TempDir,
-    pub(crate) s3: Option<Arc<S3Server>>,
-}
-
-impl Place {
-    pub(crate) async fn each() -> [Self; 2] {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = format!("file://{}/not/yet", folder.path().display());
-        let s3 = S3Server::shared().await;
-        let own = tempfile::tempdir().unwrap();
-        let prefix = own.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.');
-        [
-            Self { url: directory, environment: Vec::new(), _folder: folder, s3: None },
-            Self {
-                url: S3Server::url(prefix),
-                environment: s3.environment().into(),
-                _folder: own,
-                s3: Some(s3),
-            },
-        ]
-    }
-
-    async fn serving(&self) -> (Child, Modern) {
-        let environment = self.environment.iter().map(|(n, v)| (*n, v.as_str()));
-        // However long a change takes that somebody else has begun.
-        let environment: Vec<_> = environment.chain([AT_ONCE]).collect();
-        let (child, url) = serving_in(&["--store", &self.url], &environment).await;
-        (child, Modern::at(&url))
+impl Location {
+    /// A server with its store there.
+    async fn serving(&self) -> (Process, Modern) {
+        let environment = self.environment(&[ONE_MESSAGE]);
+        let (process, url) = serving_in(&["--store", &self.url], &environment).await;
+        (process, Modern::at(&url))
     }
 }
 
 #[tokio::test]
-async fn what_is_created_on_one_is_read_on_another_and_after_a_restart() {
-    for place in Place::each().await {
-        let ((mut a, client_a), (_b, client_b)) = (place.serving().await, place.serving().await);
+async fn a_resource_of_one_server_is_read_on_another_and_after_a_restart() {
+    for location in Location::each().await {
+        let (a, client_a) = location.serving().await;
+        let (_b, client_b) = location.serving().await;
         client_a.create(json!({ "uri": "x:1", "text": "one", "name": "One" })).await;
         assert_eq!(client_b.read("x:1").await["text"], "one");
         client_b.call("update_resource", json!({ "uri": "x:1", "text": "two" })).await.text();
         assert_eq!(client_a.read("x:1").await["text"], "two");
-        signal(&a, "-TERM").await;
-        patiently("the end", a.wait()).await.unwrap();
-        let (_c, client_c) = place.serving().await;
+        a.stop("-TERM").await;
+        let (_c, client_c) = location.serving().await;
         assert_eq!(client_c.read("x:1").await["text"], "two");
         let listed: Vec<Value> = client_c.list("resources/list", "resources").await;
         assert!(listed.iter().any(|one| one["uri"] == "x:1" && one["name"] == "One"), "{listed:?}");
@@ -76,60 +48,14 @@ async fn what_is_created_on_one_is_read_on_another_and_after_a_restart() {
 }
 
 #[tokio::test]
-async fn killed_in_the_middle_of_writing_it_leaves_the_old_or_the_new() {
-    let [place, _] = Place::each().await;
-    killed_in_the_middle(
-        |n| format!("{n} {}", "0123456789abcdef".repeat(40_000 + n)),
-        || place.serving(),
-    )
-    .await;
-}
-
-/// Whatever is written when a server is killed, the next one reads the old
-/// text or the new one, and goes on.
-pub(crate) async fn killed_in_the_middle(
-    text: impl Fn(usize) -> String,
-    serving: impl AsyncFn() -> (Child, Modern),
-) {
-    for round in 0..5 {
-        let (mut child, client) = serving().await;
-        client.create(json!({ "uri": "x:1", "text": text(0) })).await;
-        let mut written = 0;
-        let writing = async {
-            loop {
-                let text = text(written + 1);
-                let made = client.request(
-                    1,
-                    "tools/call",
-                    json!({
-                        "name": "create_resource", "arguments": { "uri": "x:1", "text": text }
-                    }),
-                );
-                if made.send().await.is_err() {
-                    return;
-                }
-                written += 1;
-            }
-        };
-        let killing = async {
-            // At another moment each time.
-            tokio::time::sleep(std::time::Duration::from_millis(300 + 37 * round)).await;
-            child.start_kill().unwrap();
-            child.wait().await.unwrap();
-        };
-        patiently("the end", async { tokio::join!(writing, killing) }).await;
-        let (_child, client) = serving().await;
-        let read = client.read("x:1").await["text"].as_str().unwrap().to_owned();
-        let n: usize = read.split(' ').next().unwrap().parse().unwrap();
-        assert!(read == text(n), "what is read is nobody's");
-        assert!(n == written || n == written + 1, "{n} after {written}");
-        // And it goes on.
-        client.create(json!({ "uri": "x:2", "text": "more" })).await;
-    }
+async fn a_kill_during_a_write_leaves_the_old_or_the_new_content() {
+    let [directory, _] = Location::each().await;
+    let text = |n| format!("{n} {}", "0123456789abcdef".repeat(40_000 + n));
+    is_atomic_when_killed(text, || directory.serving()).await;
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_used_names_the_setting() {
+async fn a_store_that_cannot_be_used_names_the_setting() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("file://{}/below", file.path().display());
     let nowhere = [("AWS_ENDPOINT_URL", "http://127.0.0.1:9"), ("AWS_ACCESS_KEY_ID", "k")];
@@ -151,11 +77,11 @@ async fn a_place_that_cannot_be_used_names_the_setting() {
 
 #[cfg(not(any(feature = "gcs", feature = "azure")))]
 #[tokio::test]
-async fn a_place_that_is_not_built_in_names_its_feature() {
+async fn a_store_that_is_not_compiled_in_names_its_feature() {
     for (url, feature) in [("gs://bucket/prefix", "gcs"), ("az://container/prefix", "azure")] {
-        let beside = [("LARDER_STORE__BLOBS", url)];
+        let external = [("LARDER_STORE__BLOBS", url)];
         for (setting, store, environment) in
-            [("store.url", url, &[][..]), ("store.blobs", "redis://127.0.0.1:9", &beside)]
+            [("store.url", url, &[][..]), ("store.blobs", "redis://127.0.0.1:9", &external)]
         {
             let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", store];
             let (code, said) = refused(&arguments, environment).await;
@@ -168,24 +94,25 @@ async fn a_place_that_is_not_built_in_names_its_feature() {
     }
 }
 
-/// Where the process that is measured finds its place.
-const MEASURED: &str = "LARDER_TEST_PLACE";
+/// The environment variable that tells the measured process its store.
+const MEASURED: &str = "LARDER_TEST_STORE";
 
 #[tokio::test]
 async fn two_hundred_megabytes_pass_through_little_memory() {
-    const NAME: &str = "objects::two_hundred_megabytes_pass_through_little_memory";
+    const NAME: &str = "two_hundred_megabytes_pass_through_little_memory";
+
     if let Ok(url) = std::env::var(MEASURED) {
         return pass_through(&url).await;
     }
-    for place in Place::each().await {
-        // In a process of its own, since memory is measured.
-        let mut measured = tokio::process::Command::new(std::env::current_exe().unwrap());
-        measured.args(["--exact", NAME, "--nocapture"]).kill_on_drop(true);
-        measured.env(MEASURED, &place.url).envs(place.environment.iter().cloned());
-        let output = measured.output().await.unwrap();
-        assert!(output.status.success(), "{}: {output:?}", place.url);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains("1 passed"), "nothing was measured: {said}");
+    let (_, module) = module_path!().split_once("::").unwrap();
+    for location in Location::each().await {
+        // This test again in another process, so that nothing else uses memory.
+        let mut measured = Command::new(std::env::current_exe().unwrap());
+        measured.args(["--exact", &format!("{module}::{NAME}"), "--nocapture"]).kill_on_drop(true);
+        measured.env(MEASURED, &location.url).envs(location.environment(&[]));
+        let finished = run(measured).await;
+        assert_eq!(finished.code, Some(0), "{}: {finished:?}", location.url);
+        assert!(finished.stdout.contains("1 passed"), "nothing was measured: {finished:?}");
     }
 }
 
@@ -198,15 +125,9 @@ async fn pass_through(url: &str) {
     let backend = ObjectBackend::new(place, clock.clone(), random, ObjectLimits::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
     let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:large").unwrap());
-    // What no compression makes less, and tells each piece from the others.
-    let mut state = 1_u64;
-    let words = std::iter::repeat_with(move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    let noise = Bytes::from_owner(words.take(PIECE / 8).flatten().collect::<Vec<u8>>());
+    // Pieces that do not compress, each with its number at its beginning.
+    let words = noise(0).take(PIECE / 8).flat_map(u64::to_le_bytes);
+    let noise = Bytes::from_owner(words.collect::<Vec<u8>>());
     let piece = move |n: usize| {
         let number = Bytes::copy_from_slice(&(n as u64).to_le_bytes());
         stream::iter([Ok(number), Ok(noise.slice(8..))])
@@ -229,7 +150,7 @@ async fn pass_through(url: &str) {
         }
         assert_eq!(read, PIECE * PIECES);
     }
-    // For whatever it is asked, the server in tests copies the whole object.
+    // Only some windows: the S3 server of the tests copies the whole object for each.
     for n in (0..PIECES as u64).step_by(10) {
         let window = found.bytes_from(n * PIECE as u64, 8).await.unwrap();
         assert_eq!(window.bytes, n.to_le_bytes().as_slice());
@@ -238,7 +159,7 @@ async fn pass_through(url: &str) {
     assert!(grown < 80 << 20, "memory grew by {grown} bytes");
 }
 
-/// In bytes.
+/// The peak of the resident memory in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -246,17 +167,12 @@ fn peak_memory() -> u64 {
 }
 
 #[tokio::test]
-async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
+async fn requests_fail_while_s3_is_away_and_succeed_afterwards() {
     let mut s3 = S3Server::start().await;
-    let larder = std::path::Path::new(env!("CARGO_BIN_EXE_larder"));
-    let example = larder.with_file_name("examples").join("dynamic_resources");
-    let url = S3Server::url("prefix");
-    let environment = s3.environment();
-    let environment = environment.iter().map(|(n, v)| (*n, v.as_str()));
-    let environment: Vec<_> = environment.chain([AT_ONCE]).collect();
-    let example = example.to_str().unwrap();
-    let (_server, at) = serving_with_in(example, &["--store", &url], &environment).await;
-    let client = Modern::at(&at);
+    let mut command = example("dynamic_resources");
+    command.args(["--store", &S3Server::url("prefix")]).envs(s3.environment()).envs([ONE_MESSAGE]);
+    let server = Process::start(command).await;
+    let client = Modern::at(&server.url);
     let stored = async || client.call("generate_pdf", json!({})).await;
     let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();
     assert!(client.read(&uri).await["blob"].is_string());
@@ -270,12 +186,12 @@ async fn without_its_s3_a_server_says_so_and_goes_on_when_it_is_back() {
     {
         let error = client.send(method, params).await.error();
         assert_eq!(error["code"], -32603, "{error}");
-        assert!(!error.to_string().contains("127.0.0.1"), "it tells where: {error}");
+        assert!(!error.to_string().contains("127.0.0.1"), "the error names the address: {error}");
     }
     let about = client.read("results://about").await;
     assert_eq!(about["text"], "Results live here for two hours.");
     s3.restart().await;
-    // It has lost what it held, and takes new things at once.
+    // The restarted S3 server is empty, and stores new objects at once.
     let gone = client.send("resources/read", json!({ "uri": uri })).await.error();
     assert_eq!(gone["code"], -32602, "{gone}");
     let uri = stored().await.text().trim_start_matches("PDF generated: ").to_owned();

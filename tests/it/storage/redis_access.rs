@@ -1,15 +1,15 @@
-//! Redis that is reached by TLS, and that knows its users: one server, and a cluster.
+//! Redis with TLS and with users: a single server, and a cluster.
 
 use serde_json::json;
 
-use crate::{
+use crate::support::{
+    Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted,
     process::{refused, serving_in},
-    support::{Certificates, LOGIN, Legacy, RedisServer, TRUSTED, admit, encrypted},
 };
 
-/// A session, a resource and its announcement: all that goes over Redis.
-async fn works(url: &str) {
-    let client = Legacy::begin(url, &Legacy::initialize("2025-11-25")).await;
+/// Checks that a server can use its Redis: a session, a resource, and a notification.
+async fn assert_works(url: &str) {
+    let client = Legacy::at_url(url).await;
     let mut own = client.listen().await;
     assert_eq!(own.next().await.unwrap().data, "", "a priming event");
     client.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -25,8 +25,8 @@ async fn a_redis_with_tls_is_used_where_its_certificate_is_trusted() {
     let url = format!("rediss://127.0.0.1:{}", redis.option("--tls-port").unwrap());
     let authority = certificates.authority();
     let trusted = [(TRUSTED, authority.to_str().unwrap())];
-    let (_child, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
-    works(&served).await;
+    let (_larder, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
+    assert_works(&served).await;
 
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", &url];
     let (code, said) = refused(&arguments, &[]).await;
@@ -35,7 +35,7 @@ async fn a_redis_with_tls_is_used_where_its_certificate_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_cluster_with_tls_is_used_by_a_user_who_may_do_little() {
+async fn a_cluster_with_tls_is_used_by_a_user_with_limited_rights() {
     let certificates = Certificates::new();
     let nodes = RedisServer::cluster(|| encrypted(&certificates)).await;
     let mut hosts = Vec::new();
@@ -46,12 +46,12 @@ async fn a_cluster_with_tls_is_used_by_a_user_who_may_do_little() {
     let authority = certificates.authority();
     let trusted = [(TRUSTED, authority.to_str().unwrap())];
     let url = format!("rediss+cluster://{LOGIN}{}", hosts.join(","));
-    let (_child, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
-    works(&served).await;
+    let (_larder, served) = serving_in(&["--migrate", "--store", &url], &trusted).await;
+    assert_works(&served).await;
 }
 
-/// A Redis that lets nobody else in.
-async fn guarded() -> RedisServer {
+/// A Redis with one user, whose rights are limited.
+async fn with_users() -> RedisServer {
     let redis = RedisServer::start().await;
     admit(&redis).await;
     redis.command(&["ACL", "SETUSER", "default", "off"]).await;
@@ -59,16 +59,16 @@ async fn guarded() -> RedisServer {
 }
 
 #[tokio::test]
-async fn a_user_who_may_do_little_is_enough() {
-    let redis = guarded().await;
+async fn a_user_with_limited_rights_is_enough() {
+    let redis = with_users().await;
     let url = redis.url().replace("redis://", &format!("redis://{LOGIN}"));
-    let (_child, served) = serving_in(&["--migrate", "--store", &url], &[]).await;
-    works(&served).await;
+    let (_larder, served) = serving_in(&["--migrate", "--store", &url], &[]).await;
+    assert_works(&served).await;
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_is_told_so_without_the_password() {
-    let redis = guarded().await;
+async fn a_refused_login_is_reported_without_the_password() {
+    let redis = with_users().await;
     for login in ["", "larder:sesame@", "nobody:sesame@"] {
         let url = redis.url().replace("redis://", &format!("redis://{login}"));
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", &url];
