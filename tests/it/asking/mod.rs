@@ -1,4 +1,4 @@
-//! What asks the client, in either era.
+//! Handlers that ask the client: by rounds in the modern era, on the call's stream in sessions.
 
 mod rounds;
 mod sessions;
@@ -13,18 +13,18 @@ use serde::Deserialize;
 
 use crate::support::{Beat, Ctx, Stage};
 
-/// Takes no arguments.
+/// No arguments.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AskNothing {}
 
-/// Takes one.
+/// One argument.
 #[derive(Deserialize, JsonSchema)]
 struct AskAbout {
-    /// What it is about.
+    /// The topic.
     topic: String,
 }
 
-/// Opens a file, if the client lets us.
+/// Opens a file if it is within the client's roots.
 #[derive(Deserialize, JsonSchema)]
 struct AskFile {
     /// Its URI.
@@ -38,6 +38,7 @@ struct Named {
     name: String,
 }
 
+/// The name that the user gives.
 async fn ask_for_name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
     Ok(match ctx.elicit::<Named>(key, "What is your name?").await? {
         Elicited::Accepted(named) => named.name,
@@ -46,6 +47,7 @@ async fn ask_for_name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
     })
 }
 
+/// A greeting with the name that the user gives.
 pub(crate) async fn name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
     Ok(match ctx.elicit::<Named>(key, "What is your name?").await? {
         Elicited::Accepted(named) => format!("Hello, {}!", named.name),

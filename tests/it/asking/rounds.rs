@@ -1,24 +1,26 @@
-//! Questions to a stateless client: the call is answered with them, and made
-//! again with their answers.
+//! Questions in the modern era: the response to a call has them, and the client sends the
+//! call again with the answers.
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::{
     asking::offers,
-    support::{Answer, Beat, Modern, Server},
+    support::{Answer, Beat, ConfigFile, Modern, Server},
 };
 
+/// All capabilities.
 fn all() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
 
+/// The answer of a user who gives a name.
 fn named(name: &str) -> Value {
     json!({ "action": "accept", "content": { "name": name } })
 }
 
-/// What a call is answered with that needs more.
+/// The result of a call that needs input.
 #[derive(Debug)]
 struct Required {
     questions: Value,
@@ -29,21 +31,23 @@ struct Required {
 fn required(answer: &Answer) -> Required {
     let mut result = answer.result();
     assert_eq!(result["resultType"], "input_required", "{result}");
-    // Not to be kept by anybody.
+    // It must not be cached.
     assert!(result.get("ttlMs").is_none() && result.get("content").is_none(), "{result}");
     let state = result["requestState"].as_str().unwrap().to_owned();
     Required { questions: result["inputRequests"].take(), state }
 }
 
+/// The keys of the questions.
 fn keys(required: &Required) -> Vec<&str> {
     required.questions.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
+/// Calls a tool that needs input.
 async fn ask(client: &Modern, tool: &str) -> Required {
     required(&client.call(tool, json!({})).await)
 }
 
-/// The call again, with answers.
+/// Sends the call again, with answers.
 async fn retry(client: &Modern, tool: &str, state: Option<&str>, answers: Value) -> Answer {
     let mut params = json!({ "name": tool, "arguments": {}, "inputResponses": answers });
     if let Some(state) = state {
@@ -53,7 +57,7 @@ async fn retry(client: &Modern, tool: &str, state: Option<&str>, answers: Value)
 }
 
 #[tokio::test]
-async fn a_form_is_asked_by_the_result_and_answered_by_the_next_request() {
+async fn a_form_is_in_the_result_and_answered_by_the_next_request() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     for (answer, said) in [
@@ -76,7 +80,7 @@ async fn a_form_is_asked_by_the_result_and_answered_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn an_address_a_model_and_roots_can_be_asked_for() {
+async fn visits_sampling_and_roots_can_be_requested() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
 
@@ -123,7 +127,7 @@ async fn a_file_outside_of_the_roots_is_refused() {
 }
 
 #[tokio::test]
-async fn several_questions_are_asked_at_once_and_only_the_open_ones_again() {
+async fn several_questions_are_asked_at_once_and_only_unanswered_ones_again() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let asked = ask(&client, "ask_three").await;
@@ -153,7 +157,7 @@ async fn each_round_runs_the_handler_from_its_start_and_asks_nothing_twice() {
 }
 
 #[tokio::test]
-async fn answers_that_do_not_fit_are_asked_for_again() {
+async fn invalid_answers_are_asked_for_again() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let mut asked = ask(&client, "ask_name").await;
@@ -175,7 +179,7 @@ async fn answers_that_do_not_fit_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn answers_nobody_asked_for_are_ignored() {
+async fn unexpected_answers_are_ignored() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let asked = ask(&client, "ask_name").await;
@@ -188,23 +192,23 @@ async fn answers_nobody_asked_for_are_ignored() {
 }
 
 #[tokio::test]
-async fn without_the_state_only_what_it_held_is_asked_again() {
+async fn without_the_state_its_answers_are_asked_for_again() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let asked = ask(&client, "ask_twice").await;
     let first = json!({ "first": named("Ana") });
     required(&retry(&client, "ask_twice", Some(&asked.state), first).await);
-    // The answer to the first question stood in the state.
+    // The answer to the first question was in the state.
     let second = json!({ "second": named("Bea") });
     let asked = required(&retry(&client, "ask_twice", None, second).await);
     assert_eq!(keys(&asked), ["first"]);
-    // Who brings everything needs no state.
+    // A request with all answers needs no state.
     let both = json!({ "first": named("Ana"), "second": named("Bea") });
     assert_eq!(retry(&client, "ask_twice", None, both).await.text(), "Ana and Bea");
 }
 
 #[tokio::test]
-async fn responses_of_another_shape_are_refused() {
+async fn malformed_responses_are_refused() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     for params in [
@@ -218,7 +222,7 @@ async fn responses_of_another_shape_are_refused() {
 }
 
 #[tokio::test]
-async fn a_state_that_was_changed_is_refused() {
+async fn a_modified_state_is_refused() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let Required { state, .. } = ask(&client, "ask_name").await;
@@ -247,7 +251,7 @@ async fn a_state_that_was_changed_is_refused() {
 }
 
 #[tokio::test]
-async fn a_state_is_good_for_an_hour() {
+async fn a_state_is_valid_for_an_hour() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let Required { state, .. } = ask(&client, "ask_name").await;
@@ -262,7 +266,7 @@ async fn a_state_is_good_for_an_hour() {
 }
 
 #[tokio::test]
-async fn a_state_belongs_to_its_request() {
+async fn a_state_is_bound_to_its_request() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let about = |topic: &str| json!({ "name": "ask_about", "arguments": { "topic": topic } });
@@ -281,7 +285,7 @@ async fn a_state_belongs_to_its_request() {
         let answer = client.send(method, with(params.clone())).await;
         assert_eq!(answer.refusal(), (200, -32602, Some(json!(1))), "{params}");
     }
-    // The same request, in other words.
+    // The same request with another spelling of its JSON.
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":"new","method":"tools/call","params":{{
             "inputResponses":{},"arguments":{{ "topic" : "r\u0075st" }},"requestState":{},
@@ -292,14 +296,14 @@ async fn a_state_belongs_to_its_request() {
     );
     let request = client.bare(body).header("mcp-protocol-version", "2026-07-28");
     let request = request.header("mcp-method", "tools/call").header("mcp-name", "ask_about");
-    // This one declares nothing, and is not asked either.
+    // Its metadata declares no capabilities, so it is not asked.
     let answer = Answer::of(request).await;
     assert_eq!(answer.refusal(), (400, -32021, Some(json!("new"))));
     assert_eq!(client.send("tools/call", with(about("rust"))).await.text(), "Ana on rust");
 }
 
 #[tokio::test]
-async fn resources_may_ask_as_well() {
+async fn resources_can_ask_as_well() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
     let asked = required(&client.send("resources/read", json!({ "uri": "docs://asks" })).await);
@@ -343,9 +347,9 @@ async fn a_client_is_not_asked_what_it_did_not_declare() {
     }
 }
 
-/// A server whose key lies in that file.
-async fn keyed(file: &std::path::Path) -> Server {
-    let file = file.to_owned();
+/// A server whose state key is in a file.
+async fn keyed(file: &ConfigFile) -> Server {
+    let file = file.path().into();
     Server::configured(move |setup| {
         setup.config.server.state_key_file = Some(file);
         setup.offer(offers);
@@ -353,20 +357,13 @@ async fn keyed(file: &std::path::Path) -> Server {
     .await
 }
 
-fn key_file(key: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(key.as_bytes()).unwrap();
-    file
-}
-
 #[tokio::test]
-async fn servers_with_one_key_go_on_for_each_other() {
-    let key = key_file(&"k".repeat(32));
+async fn servers_with_the_same_key_accept_each_others_states() {
+    let key = ConfigFile::new(&"k".repeat(32));
     // A file that ends with a line break holds the same key.
-    let same = key_file(&format!("{}\n", "k".repeat(32)));
-    let other = key_file(&"o".repeat(32));
-    let (one, two, stranger) =
-        (keyed(key.path()).await, keyed(same.path()).await, keyed(other.path()).await);
+    let same = ConfigFile::new(&format!("{}\n", "k".repeat(32)));
+    let other = ConfigFile::new(&"o".repeat(32));
+    let (one, two, stranger) = (keyed(&key).await, keyed(&same).await, keyed(&other).await);
     let asked = ask(&Modern::able(&one, all()), "ask_twice").await;
     let first = json!({ "first": named("Ana") });
     let answer =

@@ -1,4 +1,4 @@
-//! Questions to the client of a session: on the call's stream, answered by POST.
+//! Questions in sessions: on the stream of the call, answered by POST.
 
 use std::sync::Arc;
 
@@ -6,21 +6,25 @@ use larder::registry::{Builder, Prompt, Tool};
 use serde_json::{Value, json};
 
 use crate::{
-    asking::{AskNothing, offers},
-    support::{Answer, Beat, Ctx, Events, Legacy, Server, Stage, patiently},
+    asking::{AskNothing, name, offers},
+    support::{
+        Answer, Beat, Ctx, Events, Legacy, Server, Stage, accepting, patiently, post, request,
+    },
 };
 
+/// All capabilities.
 fn all() -> Value {
     json!({
         "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": { "listChanged": true },
     })
 }
 
+/// A call whose stream has the questions.
 async fn call(client: &Legacy, tool: &str) -> Events {
     client.stream_call("call", tool, json!({})).await
 }
 
-/// The next question; what primes the stream is none.
+/// The next question; a priming event is skipped.
 async fn question(events: &mut Events) -> Value {
     loop {
         let event = events.next().await.expect("a question");
@@ -32,7 +36,7 @@ async fn question(events: &mut Events) -> Value {
     }
 }
 
-/// What the call comes to.
+/// The result of the call.
 async fn outcome(events: Events) -> Value {
     let mut messages = events.messages().await;
     assert_eq!(messages.len(), 1, "{messages:?}");
@@ -71,7 +75,7 @@ async fn a_form_is_asked_on_the_calls_stream_and_answered_by_post() {
 }
 
 #[tokio::test]
-async fn an_address_a_model_and_roots_can_be_asked_for() {
+async fn visits_sampling_and_roots_can_be_requested() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
 
@@ -124,7 +128,7 @@ async fn a_file_outside_of_the_roots_is_refused() {
 }
 
 #[tokio::test]
-async fn several_questions_may_wait_at_once() {
+async fn several_questions_can_be_open_at_once() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
     let mut events = call(&client, "ask_three").await;
@@ -134,7 +138,7 @@ async fn several_questions_may_wait_at_once() {
     }
     let ids: std::collections::HashSet<_> = questions.iter().map(|q| q["id"].as_str()).collect();
     assert_eq!(ids.len(), 3);
-    // In another order than they were asked in.
+    // They can be answered in any order.
     for question in questions.iter().rev() {
         let answer = match question["method"].as_str().unwrap() {
             "elicitation/create" => json!({ "action": "accept", "content": { "name": "Ana" } }),
@@ -147,7 +151,7 @@ async fn several_questions_may_wait_at_once() {
 }
 
 #[tokio::test]
-async fn answers_that_do_not_fit_fail_the_call() {
+async fn invalid_answers_fail_the_call() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
     for answer in [
@@ -180,7 +184,7 @@ async fn answers_that_do_not_fit_fail_the_call() {
 }
 
 #[tokio::test]
-async fn an_error_for_an_answer_fails_the_call() {
+async fn an_error_response_fails_the_call() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
     let mut events = call(&client, "ask_name").await;
@@ -215,31 +219,25 @@ async fn a_client_is_not_asked_what_it_did_not_declare() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_stream_cannot_be_asked() {
+async fn a_client_that_accepts_no_stream_cannot_be_asked() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "ask_name", "arguments": {} } });
-    let mut request = client.post(&body).build().unwrap();
-    request.headers_mut().insert("accept", "application/json".parse().unwrap());
-    let response = crate::support::http().execute(request);
-    let answer = Answer::read(patiently("a response", response).await.unwrap()).await;
+    let body = request("tools/call", json!({ "name": "ask_name", "arguments": {} }));
+    let answer = Answer::of(accepting("application/json", client.post(&body))).await;
     assert!(answer.failure().contains("without a stream"), "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_client_without_a_session_cannot_be_asked() {
     let server = Server::offering(offers).await;
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "ask_name", "arguments": {} } });
-    let request = crate::support::http().post(&server.url).body(body.to_string());
-    let request = request.header("content-type", "application/json");
-    let answer = Answer::of(request.header("accept", "application/json, text/event-stream")).await;
+    let body = request("tools/call", json!({ "name": "ask_name", "arguments": {} }));
+    let accept = "application/json, text/event-stream";
+    let answer = Answer::of(post(&server.url, &body).header("accept", accept)).await;
     assert!(answer.failure().contains("no session"), "{answer:?}");
 }
 
 #[tokio::test]
-async fn ending_the_session_ends_what_was_asked() {
+async fn a_call_that_waits_for_an_answer_ends_with_its_session() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
     let mut events = call(&client, "ask_on_stage").await;
@@ -253,21 +251,21 @@ async fn ending_the_session_ends_what_was_asked() {
 }
 
 #[tokio::test]
-async fn answers_nobody_waits_for_are_taken_and_dropped() {
+async fn unexpected_answers_are_accepted_and_ignored() {
     let server = Server::offering(offers).await;
     let (client, stranger) =
         (Legacy::able(&server, all()).await, Legacy::able(&server, all()).await);
     let mut events = call(&client, "ask_name").await;
     let question = question(&mut events).await;
     let eve = json!({ "action": "accept", "content": { "name": "Eve" } });
-    // Another session's, and to no question.
+    // From another session, and with unknown ids.
     stranger.answer(&question, "result", eve.clone()).await;
     client.answer(&json!({ "id": "larder-none" }), "result", eve.clone()).await;
     client.answer(&json!({ "id": 1 }), "result", eve.clone()).await;
     let ana = json!({ "action": "accept", "content": { "name": "Ana" } });
     client.answer(&question, "result", ana).await;
     assert_eq!(text(&outcome(events).await), "Hello, Ana!");
-    // A second time.
+    // A second answer to the same question.
     client.answer(&question, "result", eve).await;
 }
 
@@ -287,7 +285,7 @@ async fn a_question_survives_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn cancelling_the_call_ends_what_was_asked() {
+async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
     let mut events = call(&client, "ask_on_stage").await;
@@ -313,12 +311,10 @@ async fn the_handler_runs_once() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_may_ask_as_well() {
+async fn prompts_can_ask_as_well() {
     fn offers_more(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
         builder
-            .prompt(Prompt::new(|ctx: Ctx, _: AskNothing| async move {
-                crate::asking::name(&ctx, "name").await
-            }))
+            .prompt(Prompt::new(|ctx: Ctx, _: AskNothing| async move { name(&ctx, "name").await }))
             .tool(Tool::new(|_: Ctx, _: AskNothing| async { "" }))
     }
     let server = Server::offering(offers_more).await;

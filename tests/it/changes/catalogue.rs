@@ -1,4 +1,4 @@
-//! What a server offers changes while it runs.
+//! Tools, prompts, resources and templates that handlers add and remove at run time.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::support::{Beat, Ctx, Events, Legacy, Modern, Server, Stage, patiently};
 
-/// Changes what the server offers.
+/// Changes the catalogue of the server.
 #[derive(Deserialize, JsonSchema)]
 struct Edit {
-    /// What to do.
+    /// The change, such as `add tool`.
     what: String,
-    /// To which item.
+    /// The name or URI of the item.
     name: String,
 }
 
-/// Says who it is.
+/// Has no arguments.
 #[derive(Deserialize, JsonSchema)]
 struct Added {}
 
-/// Waits.
+/// Waits until the test releases it.
 #[derive(Deserialize, JsonSchema)]
 struct Waits {}
 
@@ -85,7 +85,7 @@ async fn listed(client: &Modern, kind: &str) -> Vec<String> {
     items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()
 }
 
-/// The methods of so many messages.
+/// The methods of the next messages.
 async fn methods(events: &mut Events, count: usize) -> Vec<String> {
     let mut methods = Vec::new();
     while methods.len() < count {
@@ -109,7 +109,7 @@ const ALL: [(&str, &str, &str); 3] = [
 ];
 
 #[tokio::test]
-async fn the_next_list_has_what_was_added_and_lacks_what_was_removed() {
+async fn the_next_list_has_added_items_and_no_removed_ones() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     for (item, kind, name) in ALL {
@@ -142,7 +142,7 @@ async fn the_next_list_has_what_was_added_and_lacks_what_was_removed() {
 }
 
 #[tokio::test]
-async fn a_template_comes_and_goes_and_who_listens_is_told() {
+async fn added_and_removed_templates_are_listed_and_notified() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let mut heard = client.listen(1, json!({ "resourcesListChanged": true })).await;
@@ -165,7 +165,7 @@ async fn a_template_comes_and_goes_and_who_listens_is_told() {
 }
 
 #[tokio::test]
-async fn every_session_is_told_of_each_change() {
+async fn every_session_is_notified_of_each_change() {
     let server = Server::offering(offers).await;
     let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
     let mut streams = [one.listen().await, other.listen().await];
@@ -179,7 +179,7 @@ async fn every_session_is_told_of_each_change() {
 }
 
 #[tokio::test]
-async fn subscriptions_hear_of_the_lists_they_asked_for() {
+async fn subscriptions_are_notified_of_the_lists_that_they_ask_for() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let mut tools = client.listen("tools", json!({ "toolsListChanged": true })).await;
@@ -209,7 +209,7 @@ async fn subscriptions_hear_of_the_lists_they_asked_for() {
             assert_eq!(message["params"]["_meta"][id], name);
         }
     }
-    // And of nothing else before the end.
+    // The next message is the end of the subscription.
     server.stop();
     for events in [&mut tools, &mut prompts, &mut resources, &mut both] {
         assert!(events.message().await["result"].is_object());
@@ -217,7 +217,7 @@ async fn subscriptions_hear_of_the_lists_they_asked_for() {
 }
 
 #[tokio::test]
-async fn a_subscription_hears_only_of_what_was_acknowledged() {
+async fn a_subscription_gets_only_the_notifications_that_were_acknowledged() {
     let server = Server::offering(|builder| builder.tool(editor())).await;
     let client = Modern::of(&server);
     let both = json!({ "notifications": { "promptsListChanged": true, "toolsListChanged": true } });
@@ -227,7 +227,7 @@ async fn a_subscription_hears_only_of_what_was_acknowledged() {
     client.call("edit", change("add prompt", "first")).await.text();
     client.call("edit", change("add tool", "first")).await.text();
     assert_eq!(events.message().await["method"], list_changed("tools"));
-    // The next subscription may hear of prompts, too.
+    // Now the server has a prompt, so a new subscription includes prompts.
     let both = json!({ "notifications": { "promptsListChanged": true, "toolsListChanged": true } });
     let mut events = client.stream(1, "subscriptions/listen", both.clone()).await;
     let acknowledged = events.message().await;
@@ -237,7 +237,7 @@ async fn a_subscription_hears_only_of_what_was_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_faulty_change_names_the_item_and_changes_nothing() {
+async fn an_invalid_change_names_the_item_and_has_no_effect() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let mut events = client
@@ -291,7 +291,7 @@ async fn a_call_goes_on_when_its_tool_is_removed() {
 }
 
 #[tokio::test]
-async fn the_last_prompt_takes_its_capability_along() {
+async fn without_any_prompt_the_capability_is_not_declared() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let declared = async || {

@@ -1,5 +1,5 @@
-//! Change notifications of the legacy era: `resources/subscribe` and the
-//! session's own stream.
+//! Change notifications of the legacy era: `resources/subscribe` and the GET stream of a
+//! session.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ pub(crate) async fn subscribe(client: &Legacy, uri: &str) {
     assert_eq!(subscribed, json!({}));
 }
 
-/// URIs of what was updated, `None` for a changed list, until the mark.
+/// Updates `x:mark`, and returns the URIs of all notifications before that of the mark;
+/// `None` is a changed list.
 pub(crate) async fn until_marked(client: &Legacy, events: &mut Events) -> Vec<Option<String>> {
     subscribe(client, "x:mark").await;
     client.create(json!({ "uri": "x:mark", "text": "" })).await;
@@ -36,7 +37,7 @@ pub(crate) async fn until_marked(client: &Legacy, events: &mut Events) -> Vec<Op
 }
 
 #[tokio::test]
-async fn an_update_reaches_those_who_subscribed_to_that_uri() {
+async fn an_update_reaches_the_subscribers_of_its_uri() {
     let server = Server::start().await;
     let (one, two) = (Legacy::of(&server).await, Legacy::of(&server).await);
     one.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -52,7 +53,7 @@ async fn an_update_reaches_those_who_subscribed_to_that_uri() {
 }
 
 #[tokio::test]
-async fn who_unsubscribes_hears_no_more() {
+async fn after_unsubscribing_no_notification_comes() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     client.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -65,12 +66,12 @@ async fn who_unsubscribes_hears_no_more() {
     client.call("update_resource", json!({ "uri": "x:1", "text": "3" })).await.text();
     let heard = until_marked(&client, &mut events).await;
     assert_eq!(heard.iter().flatten().count(), 0, "{heard:?}");
-    // Doing so twice is no error.
+    // To unsubscribe twice is no error.
     client.send("resources/unsubscribe", json!({ "uri": "x:1" })).await.result();
 }
 
 #[tokio::test]
-async fn an_expiry_is_heard_once() {
+async fn an_expiry_is_notified_once() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     client.create(json!({ "uri": "x:1", "text": "1", "ttl": 60 })).await;
@@ -85,7 +86,7 @@ async fn an_expiry_is_heard_once() {
 }
 
 #[tokio::test]
-async fn what_was_said_while_nobody_listened_is_not_lost() {
+async fn notifications_before_the_stream_is_opened_are_kept() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     client.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -98,14 +99,14 @@ async fn what_was_said_while_nobody_listened_is_not_lost() {
 }
 
 #[tokio::test]
-async fn bad_uris_cannot_be_subscribed_to() {
+async fn invalid_uris_are_refused() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     for params in [json!({ "uri": "no scheme" }), json!({}), json!({ "uri": 7 })] {
         let answer = client.send("resources/subscribe", params).await;
         assert_eq!(answer.refusal(), (200, -32602, Some(json!(1))));
     }
-    // What is not there yet may come.
+    // A resource may be created later.
     subscribe(&client, "x:later").await;
 }
 

@@ -1,4 +1,4 @@
-//! Change notifications: to subscribers of either era, and when the catalogue changes.
+//! Change notifications to subscribers of both eras, and changes of the catalogue at run time.
 
 mod catalogue;
 pub(crate) mod legacy;

@@ -8,13 +8,14 @@ use crate::support::{Events, Modern, Server};
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Makes a change that everyone who hears of the list hears of last.
+/// Creates and deletes `x:mark`: the last change of a test.
 async fn mark(client: &Modern) {
     client.create(json!({ "uri": "x:mark", "text": "" })).await;
     client.call("delete_resource", json!({ "uri": "x:mark" })).await.text();
 }
 
-/// Methods and URIs until the mark's end, which watches `x:mark`.
+/// The methods and URIs of all notifications until `x:mark` is deleted. The subscription has
+/// to include it.
 async fn until_marked(events: &mut Events, id: &Value) -> Vec<(String, String)> {
     let mut heard = Vec::new();
     loop {
@@ -30,7 +31,7 @@ async fn until_marked(events: &mut Events, id: &Value) -> Vec<(String, String)> 
 }
 
 #[tokio::test]
-async fn the_acknowledgement_comes_first_and_says_what_is_honoured() {
+async fn the_acknowledgement_comes_first_and_names_the_accepted_notifications() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let asked = json!({ "notifications": {
@@ -41,7 +42,7 @@ async fn the_acknowledgement_comes_first_and_says_what_is_honoured() {
     let first = events.message().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(first["params"]["_meta"][ID], "sub-1");
-    // The fixture has no prompts, so their list cannot change.
+    // The server has no prompts, so their list cannot change.
     let honoured = json!({
         "toolsListChanged": true,
         "resourcesListChanged": true, "resourceSubscriptions": ["x:1"],
@@ -54,7 +55,7 @@ async fn the_acknowledgement_comes_first_and_says_what_is_honoured() {
 }
 
 #[tokio::test]
-async fn only_what_was_asked_for_is_heard() {
+async fn a_subscription_gets_only_the_notifications_that_it_asks_for() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:1", "text": "1" })).await;
@@ -77,7 +78,7 @@ async fn only_what_was_asked_for_is_heard() {
 }
 
 #[tokio::test]
-async fn an_expiry_is_heard_once() {
+async fn an_expiry_is_notified_once() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:1", "text": "1", "ttl": 60 })).await;
@@ -86,7 +87,7 @@ async fn an_expiry_is_heard_once() {
     server.clock.advance(Duration::from_secs(61));
     assert_eq!(events.message().await["method"], "notifications/resources/list_changed");
     assert_eq!(events.message().await["params"]["uri"], "x:1");
-    // Neither asking for it nor deleting it says so again.
+    // Neither a read nor a deletion repeats the notification.
     client.send("resources/read", json!({ "uri": "x:1" })).await.error();
     client.call("delete_resource", json!({ "uri": "x:1" })).await.text();
     mark(&client).await;
@@ -96,7 +97,7 @@ async fn an_expiry_is_heard_once() {
 }
 
 #[tokio::test]
-async fn what_a_tool_stores_is_heard_of_as_well() {
+async fn resources_that_tools_store_are_notified_as_well() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let mut events = client.listen(1, json!({ "resourcesListChanged": true })).await;
@@ -105,7 +106,7 @@ async fn what_a_tool_stores_is_heard_of_as_well() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_asks_for_nothing_sensible_is_refused() {
+async fn an_invalid_subscription_is_refused() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for params in [
@@ -120,11 +121,11 @@ async fn a_subscription_that_asks_for_nothing_sensible_is_refused() {
 }
 
 #[tokio::test]
-async fn many_subscriptions_may_come_and_go() {
+async fn many_subscriptions_can_follow_each_other() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for n in 0..20 {
-        // The same id again and again, each on its own stream.
+        // The same request id each time, on another stream.
         let events = client.listen(1, json!({ "resourcesListChanged": true })).await;
         client.create(json!({ "uri": format!("x:{n}"), "text": "" })).await;
         drop(events);

@@ -1,4 +1,4 @@
-//! Completions: what is suggested while somebody types.
+//! Completions of the arguments of prompts and the variables of templates.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ struct Review {
     language: String,
     /// The framework.
     framework: String,
-    /// How strictly; nothing is suggested for this.
+    /// How strictly; there is no completer for this argument.
     #[allow(dead_code, reason = "only listed")]
     strictness: Option<String>,
 }
@@ -76,7 +76,7 @@ fn values(answer: &Answer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn arguments_of_prompts_are_completed_a_hundred_at_a_time() {
+async fn arguments_of_prompts_are_completed_with_at_most_a_hundred_values() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let all = complete(&client, prompt("review"), ("language", "lang")).await;
@@ -119,7 +119,7 @@ async fn variables_of_templates_are_completed() {
 }
 
 #[tokio::test]
-async fn without_a_completer_the_callers_own_resources_are_suggested() {
+async fn without_a_completer_the_uris_of_the_callers_resources_are_suggested() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let logs = template("logs://{service}/{date}");
@@ -146,7 +146,7 @@ async fn without_a_completer_the_callers_own_resources_are_suggested() {
 }
 
 #[tokio::test]
-async fn an_argument_nobody_completes_has_no_suggestions() {
+async fn an_argument_without_a_completer_has_no_suggestions() {
     let server = Server::offering(offers).await;
     let answer = complete(&Modern::of(&server), prompt("review"), ("strictness", "v")).await;
     assert_eq!(
@@ -156,7 +156,7 @@ async fn an_argument_nobody_completes_has_no_suggestions() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_cannot_be_completed() {
+async fn unknown_references_and_arguments_are_refused() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     for (reference, argument, named) in [
@@ -185,7 +185,7 @@ async fn what_is_not_there_cannot_be_completed() {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_failure_of_that_call_alone() {
+async fn a_panic_is_the_failure_of_its_request_only() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let paint = template("paint://{colour}/{shade}");
@@ -196,7 +196,7 @@ async fn a_panic_is_the_failure_of_that_call_alone() {
 }
 
 #[tokio::test]
-async fn the_capability_is_declared_by_those_who_complete_something() {
+async fn the_capability_is_declared_if_something_can_be_completed() {
     let with = Server::offering(offers).await;
     let without = Server::offering(|builder| builder.with(tools::writing())).await;
     for (server, declared) in [(with, json!({})), (without, Value::Null)] {
@@ -211,7 +211,7 @@ async fn the_capability_is_declared_by_those_who_complete_something() {
 }
 
 #[tokio::test]
-async fn sessions_complete_as_well() {
+async fn the_same_in_a_session() {
     let server = Server::offering(offers).await;
     let argument = json!({ "name": "language", "value": "lang249" });
     let params = json!({ "ref": prompt("review"), "argument": argument });

@@ -1,4 +1,4 @@
-//! Prompts: what is listed, what arguments become, what comes back.
+//! Prompts: their listing, their arguments, and their messages.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ struct Greeting {
 struct MainIdeas {
     /// The text.
     text: String,
-    /// How many ideas there are to be.
+    /// How many ideas to find.
     main_idea_count: u32,
     /// Whether to be brief.
     #[serde(default)]
     brief: Option<bool>,
 }
 
-/// Takes none.
+/// No arguments.
 #[derive(Deserialize, JsonSchema)]
 struct Nothing;
 
@@ -140,7 +140,7 @@ async fn pages_of_prompts_cover_all_once() {
 }
 
 #[tokio::test]
-async fn text_becomes_one_message_of_the_users() {
+async fn text_becomes_one_message_of_the_user() {
     let server = Server::offering(offers).await;
     let got = get(&Modern::of(&server), "greeting", json!({ "username": "Ana" })).await.result();
     assert_eq!(text(&got), "Say hello to the user using their name: Ana");
@@ -148,7 +148,7 @@ async fn text_becomes_one_message_of_the_users() {
 }
 
 #[tokio::test]
-async fn what_users_write_is_not_expanded_again() {
+async fn arguments_are_inserted_without_further_expansion() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     for name in ["{username}", "{{username}}", "{0}", "%s", "${username}", "<instruction>"] {
@@ -158,7 +158,7 @@ async fn what_users_write_is_not_expanded_again() {
 }
 
 #[tokio::test]
-async fn arguments_come_as_strings_and_become_what_the_prompt_takes() {
+async fn string_arguments_are_converted_to_the_types_of_the_prompt() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let arguments = json!({ "text": "7", "main_idea_count": "3", "brief": "true" });
@@ -171,7 +171,7 @@ async fn arguments_come_as_strings_and_become_what_the_prompt_takes() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_named_and_do_not_reach_the_handler() {
+async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     for (arguments, named) in [
@@ -183,7 +183,7 @@ async fn arguments_that_do_not_fit_are_named_and_do_not_reach_the_handler() {
         (json!({ "text": "t" }), "main_idea_count"),
         (json!({ "main_idea_count": "3" }), "text"),
         (json!({}), "text"),
-        // The schema alone would let these through.
+        // The schema accepts this number, the type does not.
         (json!({ "text": "t", "main_idea_count": "5000000000" }), ""),
     ] {
         let answer = get(&client, "main_ideas", arguments.clone()).await;
@@ -197,7 +197,7 @@ async fn arguments_that_do_not_fit_are_named_and_do_not_reach_the_handler() {
 }
 
 #[tokio::test]
-async fn parameters_of_another_shape_are_refused() {
+async fn malformed_parameters_are_refused() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     for params in [
@@ -212,7 +212,7 @@ async fn parameters_of_another_shape_are_refused() {
 }
 
 #[tokio::test]
-async fn resources_images_and_links_stand_in_messages_of_their_own() {
+async fn resources_images_and_links_are_separate_messages() {
     let server = Server::offering(offers).await;
     let got = get(&Modern::of(&server), "kinds", json!({})).await.result();
     let contents: Vec<_> =
@@ -236,7 +236,7 @@ async fn an_unknown_prompt_is_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_failure_of_that_call_alone() {
+async fn a_panic_is_the_failure_of_its_request_only() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let answer = get(&client, "panics", json!({})).await;
@@ -246,7 +246,7 @@ async fn a_panic_is_the_failure_of_that_call_alone() {
 }
 
 #[tokio::test]
-async fn a_failing_prompt_answers_in_its_own_words() {
+async fn the_error_of_a_prompt_is_the_message_of_the_error() {
     let server = Server::offering(offers).await;
     let answer = get(&Modern::of(&server), "fails", json!({})).await;
     assert_eq!(answer.refusal(), (200, -32603, Some(json!(1))));
@@ -254,7 +254,7 @@ async fn a_failing_prompt_answers_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn the_capability_is_declared_by_those_who_have_prompts() {
+async fn the_capability_is_declared_if_there_are_prompts() {
     let with = Server::offering(offers).await;
     let without = Server::start().await;
     for (server, declared) in [(with, json!({ "listChanged": true })), (without, Value::Null)] {

@@ -1,4 +1,4 @@
-//! Whatever comes in is answered as the protocol says, and the server goes on.
+//! Invalid input is answered as the protocol says, and the server goes on.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{Modern, Raw, Server};
 const JSON: &str = "host: localhost\ncontent-type: application/json";
 
 #[tokio::test]
-async fn what_is_no_request_gets_its_code_and_its_id_where_it_has_one() {
+async fn an_invalid_request_gets_its_error_code_and_its_id_if_it_has_one() {
     let server = Server::start().await;
     let list = r#""method":"tools/list""#;
     for (body, code, id) in [
@@ -35,7 +35,7 @@ async fn what_is_no_request_gets_its_code_and_its_id_where_it_has_one() {
         let answer = Raw::post(&server, JSON, &body).await;
         assert_eq!(answer.refusal(), (400, code, id), "{body}");
     }
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
@@ -43,14 +43,14 @@ async fn text_that_is_not_utf8_is_a_parse_error() {
     let server = Server::start().await;
     let body = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}";
     assert_eq!(Raw::post(&server, JSON, body).await.refusal(), (400, -32700, None));
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
-async fn bombs_of_brackets_do_no_harm() {
+async fn deeply_nested_json_does_no_harm() {
     let server = Server::start().await;
     let deep = "[".repeat(1_000_000);
-    // More values than are taken, before anything is parsed.
+    // More values than the limit, which is checked before parsing.
     assert_eq!(Raw::post(&server, JSON, &deep).await.refusal(), (413, -32600, None));
     assert_eq!(Raw::post(&server, JSON, &deep[..190_000]).await.refusal().0, 400);
     let objects = "{\"a\":".repeat(190_000);
@@ -60,19 +60,19 @@ async fn bombs_of_brackets_do_no_harm() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"cursor":{closed}}}}}"#
     );
     assert_eq!(Raw::post(&server, JSON, &body).await.refusal(), (200, -32602, Some(json!(1))));
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused_before_it_is_read() {
     let server = Server::configured(|setup| setup.config.limits.body_bytes = 64 << 10).await;
     let mut raw = Raw::connect(&server).await;
-    // Announced, and never sent.
+    // The announced body is never sent.
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
         connection: close\r\ncontent-length: 1000000000\r\n\r\n";
     raw.write(head).await;
     assert_eq!(raw.answer().await.refusal(), (413, -32600, None));
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_body_over_the_limit_is_refused_although_its_length_is_not_announced()
     let answer = raw.answer().await;
     assert_eq!(answer.refusal(), (413, -32600, None));
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("65536"));
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
@@ -106,11 +106,11 @@ async fn a_body_of_too_many_values_is_refused_however_small_they_are() {
     assert_eq!(answer.refusal(), (413, -32600, None));
     let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("1000") && message.contains("limits.body_values"), "{message}");
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
-async fn a_body_of_just_the_limit_is_taken() {
+async fn a_body_of_exactly_the_limit_is_accepted() {
     let server = Server::configured(|setup| setup.config.limits.body_bytes = 4096).await;
     let body = |padding: usize| {
         let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -121,13 +121,13 @@ async fn a_body_of_just_the_limit_is_taken() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_harms_nobody() {
+async fn an_incomplete_body_affects_no_other_request() {
     let server = Server::start().await;
     let mut raw = Raw::connect(&server).await;
     raw.write("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n").await;
     raw.write("content-length: 100\r\n\r\n{\"jsonrpc\":").await;
     drop(raw);
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn other_media_types_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_form_of_answer_is_told_so() {
+async fn a_client_that_accepts_no_form_of_response_is_refused() {
     let server = Server::start().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for accept in ["text/html", "application/json;q=0", "image/*"] {
@@ -161,15 +161,16 @@ async fn a_client_that_takes_no_form_of_answer_is_told_so() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_http_end_that_connection_only() {
+async fn bytes_that_are_not_http_end_their_connection_only() {
     let server = Server::start().await;
     let mut raw = Raw::connect(&server).await;
     raw.write("\x16\x03\x01 this is not HTTP\r\n\r\n").await;
     assert_eq!(raw.answer().await.status, 400);
-    goes_on(&server).await;
+    assert_goes_on(&server).await;
 }
 
-async fn goes_on(server: &Server) {
+/// Checks that the server still answers.
+async fn assert_goes_on(server: &Server) {
     let answer: Value = Modern::of(server).send("tools/list", json!({})).await.result();
     assert!(answer["tools"].is_array());
 }

@@ -1,11 +1,11 @@
-//! A call in the modern era: one message or a stream, and its end.
+//! Calls in the modern era: one message or a stream, and cancellation.
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Modern, Server};
+use crate::support::{Answer, Beat, Events, Modern, Server, accepting, patiently};
 
 #[tokio::test]
-async fn what_is_ready_at_once_is_one_message() {
+async fn a_result_that_is_ready_at_once_is_one_message() {
     for server in [Server::start().await, Server::streaming().await] {
         let answer = Modern::of(&server).call("add", json!({ "a": 2, "b": 3 })).await;
         assert_eq!(answer.text(), "2 + 3 = 5");
@@ -27,7 +27,7 @@ async fn a_slow_call_delays_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_takes_its_time_becomes_a_stream() {
+async fn a_slow_result_comes_on_a_stream() {
     let server = Server::streaming().await;
     let client = Modern::of(&server);
     let mut events = client.stream_call("a", "stepwise", json!({ "key": "k" })).await;
@@ -37,11 +37,11 @@ async fn what_takes_its_time_becomes_a_stream() {
     assert_eq!(message["id"], "a");
     assert_eq!(message["result"]["content"][0]["text"], "done k");
     events.end().await;
-    assert!(!events.raw().contains("id:"), "nothing to resume by: {}", events.raw());
+    assert!(!events.raw().contains("id:"), "an id to resume by: {}", events.raw());
 }
 
 #[tokio::test]
-async fn what_is_said_on_the_way_comes_before_the_result() {
+async fn progress_comes_before_the_result() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     server.stage.release("k", 4);
@@ -61,7 +61,7 @@ async fn what_is_said_on_the_way_comes_before_the_result() {
 }
 
 #[tokio::test]
-async fn progress_rises_strictly_whatever_the_handler_says() {
+async fn progress_increases_strictly_whatever_the_handler_reports() {
     let server = Server::start().await;
     let values = json!({ "values": [1.0, 1.0, 0.5, 2.0, -1.0, 2.5] });
     let messages = Modern::of(&server).stream_call(1, "progress", values).await.messages().await;
@@ -70,14 +70,14 @@ async fn progress_rises_strictly_whatever_the_handler_says() {
 }
 
 #[tokio::test]
-async fn progress_is_told_only_to_those_who_ask() {
+async fn progress_is_sent_only_with_a_progress_token() {
     let server = Server::start().await;
     let answer = Modern::of(&server).call("progress", json!({ "values": [1.0, 2.0] })).await;
     assert_eq!(answer.text(), "done");
 }
 
 #[tokio::test]
-async fn a_client_that_takes_one_form_gets_that_form() {
+async fn a_client_that_accepts_one_form_gets_that_form() {
     let server = Server::streaming().await;
     let client = Modern::of(&server);
     server.stage.release("k", 2);
@@ -85,21 +85,17 @@ async fn a_client_that_takes_one_form_gets_that_form() {
         "name": "stepwise", "arguments": { "key": "k", "steps": 1 },
         "_meta": { "progressToken": 1 },
     });
-    let request = client.request(1, "tools/call", params);
-    let mut request = request.build().unwrap();
-    request.headers_mut().insert("accept", "application/json".parse().unwrap());
-    let answer = reqwest::Client::builder().no_proxy().build().unwrap().execute(request);
-    assert_eq!(Answer::read(answer.await.unwrap()).await.text(), "done k");
+    let request = accepting("application/json", client.request(1, "tools/call", params));
+    assert_eq!(Answer::of(request).await.text(), "done k");
 
-    let mut request = client.request(1, "tools/list", json!({})).build().unwrap();
-    request.headers_mut().insert("accept", "text/event-stream".parse().unwrap());
-    let answer = reqwest::Client::builder().no_proxy().build().unwrap().execute(request);
-    let events = crate::support::Events::of(answer.await.unwrap());
+    let request = client.request(1, "tools/list", json!({}));
+    let request = accepting("text/event-stream", request).send();
+    let events = Events::of(patiently("a stream", request).await.unwrap());
     assert!(events.messages().await[0]["result"]["tools"].is_array());
 }
 
 #[tokio::test]
-async fn hanging_up_cancels_a_streamed_call() {
+async fn a_closed_connection_cancels_a_streamed_call() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     server.stage.release("k", 1);
@@ -111,7 +107,7 @@ async fn hanging_up_cancels_a_streamed_call() {
 }
 
 #[tokio::test]
-async fn hanging_up_cancels_a_call_that_has_said_nothing_yet() {
+async fn a_closed_connection_cancels_a_call_that_has_sent_nothing_yet() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let call = tokio::spawn({
@@ -124,7 +120,7 @@ async fn hanging_up_cancels_a_call_that_has_said_nothing_yet() {
 }
 
 #[tokio::test]
-async fn a_running_call_delays_no_one() {
+async fn twenty_running_calls_delay_no_other_request() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let calls: Vec<_> = (0..20)
@@ -147,7 +143,7 @@ async fn a_running_call_delays_no_one() {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_failure_of_that_call_alone() {
+async fn a_panic_is_the_failure_of_its_call_only() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let failure = client.call("panics", json!({})).await.failure();
@@ -159,7 +155,7 @@ async fn a_panic_is_the_failure_of_that_call_alone() {
 }
 
 #[tokio::test]
-async fn a_failing_tool_answers_in_its_own_words() {
+async fn the_error_of_a_tool_is_its_result() {
     let server = Server::start().await;
     let failure = Modern::of(&server).call("fails", json!({})).await.failure();
     assert_eq!(failure, "Nothing to see. Look elsewhere.");
@@ -174,7 +170,7 @@ async fn an_unknown_tool_is_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn equal_ids_of_two_clients_do_not_meet() {
+async fn equal_request_ids_of_two_clients_do_not_collide() {
     let server = Server::start().await;
     let (one, other) = (Modern::of(&server), Modern::of(&server));
     let uri_of = |answer: Answer| -> Value { answer.result()["content"][1]["uri"].clone() };

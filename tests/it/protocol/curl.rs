@@ -1,22 +1,21 @@
-//! A request by itself, as people type it: no session, no metadata, no list
-//! of media types.
+//! Requests as people send them with curl: without a session, metadata or media types.
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Legacy, Raw, Server, http};
+use crate::support::{Answer, Legacy, Raw, Server, post};
 
 async fn send(server: &Server, accept: Option<&str>, method: &str, params: Value) -> Answer {
     let body = json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params });
-    let request = http().post(&server.url).header("content-type", "application/json");
+    let request = post(&server.url, &body);
     let request = match accept {
         Some(accept) => request.header("accept", accept),
         None => request,
     };
-    Answer::of(request.body(body.to_string())).await
+    Answer::of(request).await
 }
 
 #[tokio::test]
-async fn a_request_by_itself_is_answered_as_plain_json() {
+async fn a_request_without_a_session_is_answered_with_plain_json() {
     let server = Server::streaming().await;
     for accept in [None, Some("*/*"), Some("application/json")] {
         let answer = send(&server, accept, "tools/list", json!({})).await;
@@ -32,7 +31,7 @@ async fn a_request_by_itself_is_answered_as_plain_json() {
 }
 
 #[tokio::test]
-async fn everything_that_needs_no_session_works_without() {
+async fn all_methods_that_need_no_session_work_without_one() {
     let server = Server::streaming().await;
     let ask = async |method: &str, params: Value| send(&server, None, method, params).await;
     assert_eq!(ask("ping", json!({})).await.result(), json!({}));
@@ -48,7 +47,7 @@ async fn everything_that_needs_no_session_works_without() {
 }
 
 #[tokio::test]
-async fn a_slow_call_by_itself_is_plain_json_too() {
+async fn a_slow_call_without_a_session_is_answered_with_plain_json_too() {
     let server = Server::streaming().await;
     server.stage.release("k", 3);
     let call = json!({
@@ -59,7 +58,7 @@ async fn a_slow_call_by_itself_is_plain_json_too() {
 }
 
 #[tokio::test]
-async fn what_needs_a_session_says_so() {
+async fn methods_that_need_a_session_say_so() {
     let server = Server::start().await;
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         let answer = send(&server, None, method, json!({ "uri": "docs://welcome" })).await;
@@ -79,29 +78,29 @@ async fn an_unknown_method_is_named() {
 }
 
 #[tokio::test]
-async fn a_notification_by_itself_is_taken_and_an_answer_is_not() {
+async fn a_notification_without_a_session_is_accepted_and_a_response_is_not() {
     let server = Server::start().await;
-    let post = async |body: Value| {
-        let request = http().post(&server.url).header("content-type", "application/json");
-        Answer::of(request.body(body.to_string())).await
-    };
     let notification = json!({ "jsonrpc": "2.0", "method": "notifications/anything" });
-    let taken = post(notification).await;
+    let taken = Answer::of(post(&server.url, &notification)).await;
     assert_eq!((taken.status, taken.body.len()), (202, 0));
     let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
-    assert_eq!(post(response).await.status, 400);
+    assert_eq!(Answer::of(post(&server.url, &response)).await.status, 400);
 }
 
 #[tokio::test]
-async fn a_request_by_itself_may_name_a_legacy_version_but_none_that_does_not_exist() {
+async fn the_version_header_may_name_any_legacy_version_but_no_unknown_one() {
     let server = Server::start().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+    let ping = async |version: &str| {
         let headers = format!(
             "host: localhost\ncontent-type: application/json\nmcp-protocol-version: {version}"
         );
-        assert_eq!(Raw::post(&server, &headers, ping).await.status, 200, "{version}");
+        Raw::post(&server, &headers, ping).await
+    };
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        assert_eq!(ping(version).await.status, 200, "{version}");
     }
+    assert_eq!(ping("1900-01-01").await.refusal(), (400, -32022, Some(json!(1))));
     let session = Legacy::of(&server).await;
     assert_eq!(session.send("ping", json!({})).await.result(), json!({}));
 }

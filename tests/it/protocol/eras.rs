@@ -1,8 +1,8 @@
-//! Both eras at once on one endpoint, each in its own dress.
+//! Both protocol eras on one endpoint: the same content, each in its own encoding.
 
 use serde_json::{Value, json};
 
-use crate::support::{Legacy, Modern, Server};
+use crate::support::{Answer, Legacy, Modern, Server};
 
 #[tokio::test]
 async fn both_eras_get_the_same_content() {
@@ -24,8 +24,8 @@ async fn both_eras_get_the_same_content() {
         assert_eq!(members.remove("resultType"), Some(json!("complete")), "{method}");
         let meta = members.remove("_meta").unwrap();
         assert_eq!(meta["io.modelcontextprotocol/serverInfo"]["name"], "fixture");
-        let kept = (members.remove("ttlMs"), members.remove("cacheScope"));
-        assert_eq!(kept.0.is_some() && kept.1.is_some(), method != "tools/call", "{method}");
+        let (ttl, scope) = (members.remove("ttlMs"), members.remove("cacheScope"));
+        assert_eq!(ttl.is_some() && scope.is_some(), method != "tools/call", "{method}");
         assert_eq!(newer, older, "{method}");
     }
 }
@@ -80,7 +80,7 @@ async fn bad_uris_and_bad_cursors_are_bad_parameters() {
             assert_eq!(answer.refusal(), (200, -32602, Some(json!(1))), "{method} {params}");
         }
     }
-    // A cursor of another listing.
+    // The cursor of another listing.
     let small = Server::configured(|setup| setup.page_size = 1).await;
     let client = Modern::of(&small);
     let next = client.send("tools/list", json!({})).await.result()["nextCursor"].clone();
@@ -89,15 +89,15 @@ async fn bad_uris_and_bad_cursors_are_bad_parameters() {
 }
 
 #[tokio::test]
-async fn ids_come_back_as_they_went() {
+async fn request_ids_are_returned_unchanged() {
     let server = Server::start().await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     for id in [json!(0), json!(-7), json!(9_007_199_254_740_991_i64), json!(""), json!("ü\n\"")] {
         let request = modern.request(id.clone(), "tools/list", json!({}));
-        let answer = crate::support::Answer::of(request).await;
+        let answer = Answer::of(request).await;
         assert_eq!(answer.json()["id"], id);
         let body: Value = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
-        let answer = crate::support::Answer::of(legacy.post(&body)).await;
+        let answer = Answer::of(legacy.post(&body)).await;
         assert_eq!(answer.json()["id"], id);
     }
 }

@@ -1,10 +1,10 @@
-//! Headers mirror the body, or the request is refused.
+//! The headers that mirror the body of a modern request.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Modern, Raw, Server};
 
-/// A call of `echo` with headers as given.
+/// A tool call with these headers only.
 async fn call(client: &Modern, name: &str, headers: &[(&str, &str)]) -> Answer {
     let params = json!({ "name": name, "arguments": { "text": "heard" } });
     let mut request = client.bare(Modern::body(&json!("id"), "tools/call", params));
@@ -30,13 +30,13 @@ async fn headers_that_mirror_the_body_are_accepted_in_any_case_and_spacing() {
     ] {
         assert_eq!(call(&client, "echo", &headers).await.text(), "heard", "{headers:?}");
     }
-    // That another one is there twice changes nothing for them.
+    // Another header may occur twice.
     let headers = [VERSION, METHOD, NAME, ("x-other", "1"), ("x-other", "2")];
     assert_eq!(call(&client, "echo", &headers).await.text(), "heard");
 }
 
 #[tokio::test]
-async fn headers_that_are_missing_or_say_something_else_are_refused() {
+async fn headers_that_are_missing_or_do_not_match_are_refused() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let refused: [&[(&str, &str)]; 15] = [
@@ -63,7 +63,7 @@ async fn headers_that_are_missing_or_say_something_else_are_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_no_header_can_hold_comes_in_base64() {
+async fn a_name_that_does_not_fit_into_a_header_is_encoded_in_base64() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let uri = "results://caf%C3%A9/1";
@@ -73,13 +73,13 @@ async fn a_name_that_no_header_can_hold_comes_in_base64() {
     let request = request.header(VERSION.0, VERSION.1).header("mcp-method", "resources/read");
     let request = request.header("mcp-name", "=?base64?cmVzdWx0czovL2NhZiVDMyVBOS8x?=");
     assert_eq!(Answer::of(request).await.result()["contents"][0]["text"], "ristretto");
-    // Not a tool of this server, but the header is right: `naïve`.
+    // The header is right (`naïve`), although no tool has this name.
     let headers = [VERSION, METHOD, ("mcp-name", "=?base64?bmHDr3Zl?=")];
     assert_eq!(call(&client, "naïve", &headers).await.error()["message"], "Unknown tool: naïve");
 }
 
 #[tokio::test]
-async fn bytes_that_no_header_may_hold_are_a_mismatch() {
+async fn invalid_bytes_in_a_header_are_a_mismatch() {
     let server = Server::start().await;
     let body = Modern::body(&json!(1), "tools/call", json!({ "name": "echo" })).to_string();
     let mut raw = Raw::connect(&server).await;

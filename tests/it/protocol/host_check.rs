@@ -1,16 +1,17 @@
-//! What is refused before anything of a request is read.
+//! The checks of Host, Origin, path and method, which need nothing else of a request.
 
 use crate::support::{Raw, RawAnswer, Server};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
+/// A ping with this request line and these headers.
 async fn with(server: &Server, line: &str, headers: &str) -> RawAnswer {
     let headers = format!("content-type: application/json\n{headers}");
     Raw::request(server, line, &headers, PING).await
 }
 
 #[tokio::test]
-async fn other_names_and_other_pages_are_refused() {
+async fn foreign_hosts_and_origins_are_refused() {
     let server = Server::start().await;
     for line in ["POST /mcp HTTP/1.1", "GET /mcp HTTP/1.1", "DELETE /mcp HTTP/1.1"] {
         for headers in [
@@ -30,7 +31,7 @@ async fn other_names_and_other_pages_are_refused() {
 }
 
 #[tokio::test]
-async fn names_and_pages_of_this_machine_are_let_in() {
+async fn hosts_and_origins_of_this_machine_are_allowed() {
     let server = Server::start().await;
     let port = server.address.port();
     for headers in [
@@ -45,7 +46,7 @@ async fn names_and_pages_of_this_machine_are_let_in() {
 }
 
 #[tokio::test]
-async fn more_names_can_be_allowed() {
+async fn the_configuration_allows_more_hosts_and_origins() {
     let server = Server::configured(|setup| {
         setup.config.server.allowed_hosts = vec!["mcp.example.com".into()];
         setup.config.server.allowed_origins = vec!["https://app.example.com".into()];
@@ -59,14 +60,14 @@ async fn more_names_can_be_allowed() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_name_is_refused() {
+async fn a_request_without_a_host_is_refused() {
     let server = Server::start().await;
     let answer = with(&server, "POST /mcp HTTP/1.1", "x-nothing: 1").await;
     assert!(matches!(answer.status, 400 | 403), "{answer:?}");
 }
 
 #[tokio::test]
-async fn there_is_one_path_and_three_methods() {
+async fn other_paths_and_methods_are_refused() {
     let server = Server::start().await;
     for path in ["/", "/mcp/", "/mcp/more", "/MCP", "/sse"] {
         let answer = with(&server, &format!("POST {path} HTTP/1.1"), "host: localhost").await;
@@ -81,7 +82,7 @@ async fn there_is_one_path_and_three_methods() {
 }
 
 #[tokio::test]
-async fn the_modern_era_has_post_only() {
+async fn the_modern_era_allows_post_only() {
     let server = Server::start().await;
     for method in ["GET", "DELETE"] {
         let headers = "host: localhost\naccept: text/event-stream\n\

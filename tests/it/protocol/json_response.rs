@@ -1,12 +1,12 @@
-//! A server that answers by one message always.
+//! A server with `server.json_response`, which answers every request with one message.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Legacy, Modern, Server};
+use crate::support::{Answer, Beat, Legacy, Modern, Server, post};
 
-/// One that would answer by a stream at once.
+/// A server that without this setting would answer by a stream at once.
 async fn server() -> Server {
     Server::configured(|setup| {
         setup.config.server.json_response = true;
@@ -15,7 +15,7 @@ async fn server() -> Server {
     .await
 }
 
-/// A call that has something to say before its end.
+/// A call that reports progress before its result.
 fn call() -> Value {
     json!({
         "name": "stepwise", "arguments": { "key": "k", "steps": 2 },
@@ -24,7 +24,7 @@ fn call() -> Value {
 }
 
 #[tokio::test]
-async fn what_is_said_on_the_way_makes_no_stream() {
+async fn progress_does_not_start_a_stream() {
     let server = server().await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     server.stage.release("k", 6);
@@ -36,25 +36,22 @@ async fn what_is_said_on_the_way_makes_no_stream() {
 }
 
 #[tokio::test]
-async fn who_takes_only_streams_is_refused() {
+async fn a_client_that_accepts_only_streams_is_refused() {
     let server = server().await;
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    let request = crate::support::http().post(&server.url).header("accept", "text/event-stream");
-    let request = request.header("content-type", "application/json").body(body.to_string());
-    let answer = Answer::of(request).await;
+    let answer = Answer::of(post(&server.url, &body).header("accept", "text/event-stream")).await;
     assert_eq!(answer.status, 406);
     let message = answer.error()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("application/json") && message.contains("server.json_response"));
 }
 
 #[tokio::test]
-async fn who_listens_is_told_by_a_stream_still() {
+async fn subscriptions_are_still_streams() {
     let server = server().await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
     let mut listening = modern.listen(1, json!({ "resourcesListChanged": true })).await;
     let mut own = legacy.listen().await;
-    // What it could be resumed by.
-    assert!(own.next().await.unwrap().data.is_empty());
+    assert_eq!(own.next().await.unwrap().data, "", "a priming event");
     modern.create(json!({ "uri": "notes://one", "text": "A note." })).await;
     let changed = "notifications/resources/list_changed";
     assert_eq!(listening.message().await["method"], changed);

@@ -1,4 +1,4 @@
-//! Log messages: who gets which, and on which stream.
+//! Log messages to clients: which levels are sent, and on which stream.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Ctx, Events, Legacy, Modern, Server, Stage, patiently};
+use crate::support::{Answer, Ctx, Events, Legacy, Modern, Server, Stage, accepting, patiently};
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -59,7 +59,7 @@ fn call(level: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn stateless_requests_get_what_they_ask_for_on_their_own_stream() {
+async fn a_modern_request_gets_the_level_that_it_asks_for_on_its_own_stream() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let mut listen = client.listen("sub", json!({ "toolsListChanged": true })).await;
@@ -67,36 +67,27 @@ async fn stateless_requests_get_what_they_ask_for_on_their_own_stream() {
         let levels = levels(client.stream(1, CALL, call(Some(level))).await).await;
         assert_eq!((levels.len(), levels[0].as_str()), (heard, level));
     }
-    // The subscription heard nothing of it, only of its end.
+    // The next message of the subscription is its end: it got no log messages.
     server.stop();
     assert_eq!(listen.message().await["id"], "sub");
 }
 
 #[tokio::test]
-async fn stateless_requests_that_do_not_ask_get_none() {
+async fn a_modern_request_that_asks_for_no_level_gets_no_log_messages() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     assert_eq!(client.send(CALL, call(None)).await.text(), "done");
-    // What one request asked for holds for that request alone.
+    // The level of one request does not apply to others.
     levels(client.stream(1, CALL, call(Some("debug"))).await).await;
     assert_eq!(client.send(CALL, call(None)).await.text(), "done");
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_stream_gets_the_result_alone() {
+async fn a_client_that_accepts_no_stream_gets_the_result_only() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
-    let body = Modern::body(&json!(1), CALL, call(Some("debug")));
-    let request = reqwest::Client::builder().no_proxy().build().unwrap().post(&server.url);
-    let request = request
-        .header("content-type", "application/json")
-        .header("accept", "application/json")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", CALL)
-        .header("mcp-name", "log_all")
-        .body(body.to_string());
-    assert_eq!(crate::support::Answer::of(request).await.text(), "done");
-    drop(client);
+    let request = client.request(1, CALL, call(Some("debug")));
+    assert_eq!(Answer::of(accepting("application/json", request)).await.text(), "done");
 }
 
 #[tokio::test]
@@ -114,6 +105,7 @@ async fn an_unknown_level_is_refused() {
     }
 }
 
+/// A call of the tool in a session.
 async fn stream(session: &Legacy) -> Events {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": CALL, "params": call(None) });
     Events::of(patiently("a stream", session.post(&body).send()).await.unwrap())
@@ -129,14 +121,14 @@ async fn a_session_sets_its_own_level() {
         assert_eq!(levels(stream(&one).await).await.len(), heard, "{level}");
     }
     one.send("logging/setLevel", json!({ "level": "alert" })).await.result();
-    // Who has set none hears all that is worth hearing.
+    // A session without a level gets at least the levels from `info` on.
     let heard = levels(stream(&other).await).await;
     assert_eq!(heard.last().map(String::as_str), Some("emergency"), "{heard:?}");
     assert!(heard.len() >= 7, "{heard:?}");
 }
 
 #[tokio::test]
-async fn setting_a_level_belongs_to_sessions() {
+async fn only_sessions_can_set_a_level() {
     let server = Server::offering(offers).await;
     let level = json!({ "level": "info" });
     let answer = Modern::of(&server).send("logging/setLevel", level).await;

@@ -1,5 +1,5 @@
-//! The endpoint served by itself, which needs no router on its way, and within
-//! a router of somebody's own: both let in the same, and both outlive a panic.
+//! The endpoint served alone, which bypasses the router, and mounted in another router:
+//! both refuse the same requests and survive a panic.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{Modern, Stage, http, registry};
 
-/// A clock that can be broken, and whoever asks it then panics.
+/// A clock that panics once it is broken.
 #[derive(Debug, Clone, Default)]
 struct Fragile(Arc<AtomicBool>);
 
@@ -38,7 +38,7 @@ impl Clock for Fragile {
     }
 }
 
-/// Where it is served in that way, and what breaks it.
+/// The URL of a server, and the clock that breaks it.
 async fn served(mounted: bool) -> (String, Fragile) {
     let clock = Fragile::default();
     let registry = registry(&Stage::new(), 100);
@@ -60,7 +60,7 @@ async fn served(mounted: bool) -> (String, Fragile) {
 }
 
 #[tokio::test]
-async fn both_ways_let_in_the_same() {
+async fn both_ways_accept_the_same_requests() {
     for mounted in [false, true] {
         let (url, _clock) = served(mounted).await;
         let client = Modern::at(&url);
@@ -79,7 +79,7 @@ async fn both_ways_let_in_the_same() {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_failure_of_its_request_alone() {
+async fn a_panic_is_the_failure_of_its_request_only() {
     for mounted in [false, true] {
         let (url, clock) = served(mounted).await;
         let client = Modern::at(&url);

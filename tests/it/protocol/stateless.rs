@@ -1,4 +1,4 @@
-//! What each modern request must carry, and what is not of this era.
+//! Modern requests: their metadata, and methods and headers of other eras.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,13 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
-/// A request whose metadata lacks a member, or has another.
+/// A request with this metadata.
 fn with_meta(client: &Modern, method: &str, meta: &Value) -> reqwest::RequestBuilder {
     let body = json!({ "jsonrpc": "2.0", "id": 3, "method": method, "params": { "_meta": meta } });
     client.bare(body).header("mcp-protocol-version", "2026-07-28").header("mcp-method", method)
 }
 
+/// The usual metadata without a member.
 fn without(member: &str) -> Value {
     let mut meta = Modern::meta();
     meta.as_object_mut().unwrap().remove(member);
@@ -21,7 +22,7 @@ fn without(member: &str) -> Value {
 }
 
 #[tokio::test]
-async fn metadata_that_is_missing_is_named() {
+async fn missing_metadata_is_named() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for member in [VERSION, CAPABILITIES] {
@@ -40,14 +41,14 @@ async fn metadata_that_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn a_client_need_not_say_who_it_is() {
+async fn the_client_info_is_optional() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     Answer::of(with_meta(&client, "server/discover", &without(CLIENT))).await.result();
 }
 
 #[tokio::test]
-async fn discovery_tells_versions_capabilities_and_name() {
+async fn discovery_returns_versions_capabilities_and_server_info() {
     let server = Server::start().await;
     let result = Modern::of(&server).send("server/discover", json!({})).await.result();
     let versions = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -65,7 +66,7 @@ async fn discovery_tells_versions_capabilities_and_name() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
+async fn an_unsupported_version_is_answered_with_the_supported_ones() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for version in ["v999.0.0", "1900-01-01", ""] {
@@ -85,7 +86,7 @@ async fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
 }
 
 #[tokio::test]
-async fn a_server_may_be_told_to_speak_no_modern_version() {
+async fn the_configuration_can_disable_the_modern_era() {
     let server = Server::configured(|s| s.config.server.max_version = "2025-11-25".into()).await;
     let answer = Modern::of(&server).send("server/discover", json!({})).await;
     assert_eq!(answer.refusal(), (400, -32022, Some(json!(1))));
@@ -94,7 +95,7 @@ async fn a_server_may_be_told_to_speak_no_modern_version() {
 }
 
 #[tokio::test]
-async fn methods_of_other_eras_and_of_none_are_not_found() {
+async fn methods_of_other_eras_and_unknown_methods_are_not_found() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for method in [
@@ -113,7 +114,7 @@ async fn methods_of_other_eras_and_of_none_are_not_found() {
 }
 
 #[tokio::test]
-async fn nothing_of_sessions_is_heeded_or_given() {
+async fn session_headers_are_ignored() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let request = client.request(1, "tools/list", json!({}));
@@ -124,7 +125,7 @@ async fn nothing_of_sessions_is_heeded_or_given() {
 }
 
 #[tokio::test]
-async fn notifications_are_taken_and_answers_are_refused() {
+async fn notifications_are_accepted_and_responses_are_refused() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let body = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
@@ -136,7 +137,7 @@ async fn notifications_are_taken_and_answers_are_refused() {
 }
 
 #[tokio::test]
-async fn every_result_of_a_kind_may_be_kept_as_long_by_the_same() {
+async fn caching_hints_are_the_same_on_every_page() {
     let server = Server::configured(|setup| setup.page_size = 2).await;
     let client = Modern::of(&server);
     for (method, member) in [

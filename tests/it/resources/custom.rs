@@ -1,4 +1,4 @@
-//! Prompts and resources that handlers list, write and read themselves.
+//! Custom handlers for whole methods: listing, getting, reading and completing.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
         .list_prompts(|_: Ctx| async { Ok(prompts()) })
         .get_prompt(write)
         .list_resources(|ctx: Ctx| async move {
-            // To each caller its own.
+            // The list depends on the caller.
             let name = &ctx.client().info.as_ref().map_or("nobody", |info| &*info.name).to_owned();
             let two = model::Resource::new("docs://two", name);
             Ok(vec![model::Resource::new("docs://one", "one"), two])
@@ -68,7 +68,7 @@ fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
 }
 
 #[tokio::test]
-async fn prompts_are_listed_and_written() {
+async fn custom_prompts_are_listed_and_got() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let listed = client.list("prompts/list", "prompts").await;
@@ -99,7 +99,7 @@ async fn prompts_are_listed_and_written() {
 }
 
 #[tokio::test]
-async fn resources_are_listed_and_read_beside_what_was_put_by() {
+async fn custom_resources_are_listed_and_read_together_with_stored_ones() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "notes://own", "text": "A note." })).await;
@@ -122,7 +122,7 @@ async fn resources_are_listed_and_read_beside_what_was_put_by() {
         assert_eq!(error["code"], code, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    // What a caller puts there stands before it, and is listed once.
+    // A stored resource overrides a custom one of the same URI, and is listed once.
     client.create(json!({ "uri": "docs://one", "text": "Mine." })).await;
     assert_eq!(client.read("docs://one").await["text"], "Mine.");
     assert_eq!(client.list("resources/list", "resources").await.len(), 3);
@@ -132,7 +132,7 @@ async fn resources_are_listed_and_read_beside_what_was_put_by() {
 }
 
 #[tokio::test]
-async fn the_tools_know_them_too() {
+async fn the_tools_list_and_read_custom_resources() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let listed = client.call("list_resources", json!({})).await.text();
@@ -142,7 +142,7 @@ async fn the_tools_know_them_too() {
 }
 
 #[tokio::test]
-async fn what_a_handler_completes_is_declared() {
+async fn a_custom_completion_is_declared_and_called() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let capabilities =
@@ -160,12 +160,12 @@ async fn what_a_handler_completes_is_declared() {
     }
 }
 
-/// Says what a handler has at hand.
+/// Returns what a handler finds in its context.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Look {}
 
 #[tokio::test]
-async fn a_handler_sees_who_calls_and_what_it_shares() {
+async fn a_context_has_the_principal_the_client_and_the_state() {
     let server = Server::offering(|builder| {
         let look = Tool::new(|ctx: Ctx, _: Look| async move {
             ctx.state().tell(ctx.request_id(), Beat::Started);
@@ -191,12 +191,12 @@ async fn a_handler_sees_who_calls_and_what_it_shares() {
         assert!(server.stage.has(&id, Beat::Started));
         ids.push(id);
     }
-    // Both requests had the same id of the client's choice.
+    // The ids differ although both clients sent the same JSON-RPC id.
     assert_ne!(ids[0], ids[1]);
 }
 
 #[tokio::test]
-async fn each_caller_has_the_tools_that_are_listed_for_it() {
+async fn a_caller_can_use_only_the_tools_that_are_listed_for_it() {
     let tool = |name: &'static str| {
         let schema = json!({ "type": "object" }).as_object().cloned().unwrap();
         model::Tool::new(name, "Does it.", schema)
@@ -219,7 +219,7 @@ async fn each_caller_has_the_tools_that_are_listed_for_it() {
 }
 
 #[test]
-fn half_a_pair_and_both_ways_at_once_do_not_build() {
+fn incomplete_pairs_and_mixtures_with_definitions_do_not_build() {
     let list = |_: Context| async { Ok(prompts()) };
     let lists = |_: Context| async { Ok(Vec::<model::Resource>::new()) };
     let reads = |_: Context, _: String| async { Err::<String, _>(ResourceError::NotFound) };

@@ -1,11 +1,11 @@
-//! Resources from creation to deletion.
+//! Dynamic resources: created, read, updated and deleted by tools.
 
 use serde_json::{Value, json};
 
 use crate::support::{Legacy, Modern, Server};
 
 #[tokio::test]
-async fn a_resource_is_created_read_changed_and_deleted() {
+async fn a_resource_is_created_read_updated_and_deleted() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let created =
@@ -38,7 +38,7 @@ async fn a_resource_is_created_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn each_kind_of_content_comes_back_as_it_went() {
+async fn each_kind_of_content_is_read_as_it_was_written() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let text = "quotes \" and \\ and \u{0} and \u{2028} and 🦀\r\n\ttabs";
@@ -67,7 +67,7 @@ async fn each_kind_of_content_comes_back_as_it_went() {
 }
 
 #[tokio::test]
-async fn any_scheme_will_do_and_a_minted_uri_cannot_be_guessed() {
+async fn any_scheme_is_accepted_and_a_generated_uri_cannot_be_guessed() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for uri in [
@@ -89,7 +89,7 @@ async fn any_scheme_will_do_and_a_minted_uri_cannot_be_guessed() {
 }
 
 #[tokio::test]
-async fn an_update_changes_the_content_and_nothing_else() {
+async fn an_update_changes_only_the_content() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:1", "text": "a,b", "name": "N", "description": "D", "mime_type": "text/csv" })).await;
@@ -110,7 +110,7 @@ async fn an_update_changes_the_content_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_dynamic_resource_stands_before_a_static_one() {
+async fn a_dynamic_resource_overrides_a_static_one() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "docs://welcome", "text": "mine" })).await;
@@ -124,7 +124,7 @@ async fn a_dynamic_resource_stands_before_a_static_one() {
 }
 
 #[tokio::test]
-async fn what_the_server_itself_offers_cannot_be_changed() {
+async fn static_resources_cannot_be_changed() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for uri in ["docs://welcome", "logs://web/today"] {
@@ -138,7 +138,7 @@ async fn what_the_server_itself_offers_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn static_resources_and_templates_are_read_like_any_other() {
+async fn static_resources_and_templates_are_read_like_dynamic_ones() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let binary = client.read("docs://binary").await;
@@ -179,7 +179,7 @@ async fn a_resource_is_described_without_being_read() {
 }
 
 #[tokio::test]
-async fn of_many_writers_one_wins_as_a_whole() {
+async fn one_of_many_concurrent_writes_wins_as_a_whole() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let writers: Vec<_> = (0..50)
@@ -203,7 +203,7 @@ async fn of_many_writers_one_wins_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_and_nothing_is_lost() {
+async fn a_write_over_the_quota_is_refused_and_nothing_is_evicted() {
     let server = Server::configured(|setup| {
         setup.config.memory.bytes_per_owner = 10_000;
         setup.config.memory.resources_per_owner = 3;

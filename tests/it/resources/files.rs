@@ -1,4 +1,4 @@
-//! Files, directories and templates from disk.
+//! Resources and templates from files and directories.
 
 use std::fs;
 
@@ -10,16 +10,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Modern, Server};
 
-async fn missing(client: &Modern, uri: &str) {
+/// Checks that a resource does not exist.
+async fn assert_missing(client: &Modern, uri: &str) {
     let error = client.send("resources/read", json!({ "uri": uri })).await.error();
     assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32602), &json!(uri)), "{error}");
 }
 
 #[tokio::test]
-async fn files_come_as_what_they_are() {
+async fn files_are_text_or_binary_by_their_content() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    // More than one piece, with a character on the border between two.
+    // Larger than one chunk, with a character across the border between two.
     let long = format!("{}ä{}", "x".repeat((64 << 10) - 1), "y".repeat(100_000));
     fs::write(at("long.md"), &long).unwrap();
     fs::write(at("data.json"), "{}").unwrap();
@@ -45,12 +46,15 @@ async fn files_come_as_what_they_are() {
     let read = client.read("file:///data.json").await;
     assert_eq!((&read["mimeType"], &read["text"]), (&json!("application/json"), &json!("{}")));
     assert_eq!(client.read("file:///no_extension").await["blob"], "AP8=");
-    assert!(client.read("file:///latin.txt").await["blob"].is_string(), "no text as we send it");
+    assert!(
+        client.read("file:///latin.txt").await["blob"].is_string(),
+        "text that is not UTF-8 must be sent as a blob"
+    );
     let read = client.read("x:bytes").await;
     assert_eq!((&read["mimeType"], &read["blob"]), (&json!("a/b"), &json!("e30=")));
     let read = client.read("x:json").await;
     assert_eq!((&read["mimeType"], &read["text"]), (&json!("application/json"), &json!("[1]")));
-    missing(&client, "file:///not_there").await;
+    assert_missing(&client, "file:///not_there").await;
 
     let read = client.read("file:///").await;
     let entries: Vec<Value> = serde_json::from_str(read["text"].as_str().unwrap()).unwrap();
@@ -61,7 +65,7 @@ async fn files_come_as_what_they_are() {
         (&json!(2), &json!("application/json"))
     );
 
-    // The list tells what is there now.
+    // The listing has the current size.
     fs::write(at("data.json"), "[1, 2]").unwrap();
     let listed = client.list("resources/list", "resources").await;
     assert_eq!((&listed[1]["name"], &listed[1]["size"]), (&json!("data.json"), &json!(6)));
@@ -70,7 +74,7 @@ async fn files_come_as_what_they_are() {
 }
 
 #[tokio::test]
-async fn nothing_outside_of_the_folder_is_read() {
+async fn files_outside_of_the_folder_cannot_be_read() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("inside");
     fs::create_dir_all(folder.join("deeper")).unwrap();
@@ -105,7 +109,7 @@ async fn nothing_outside_of_the_folder_is_read() {
         "x:up",
         "x:absolute",
     ] {
-        missing(&client, elsewhere).await;
+        assert_missing(&client, elsewhere).await;
     }
     let list = client.read("x:list").await["text"].as_str().unwrap().to_owned();
     assert!(list.contains("deeper") && !list.contains("link") && !list.contains("pipe"), "{list}");
@@ -132,9 +136,9 @@ async fn variables_have_types() {
     let server = Server::of(registry).await;
     let client = Modern::of(&server);
     assert_eq!(client.read("books://a%20b/41").await["text"], "a b 42");
-    assert_eq!(client.read("books://7/1").await["text"], "7 2", "digits may be text");
+    assert_eq!(client.read("books://7/1").await["text"], "7 2", "digits are not read as text");
     for wrong in ["books://a/x", "books://a/-1", "books://a/1.5"] {
-        missing(&client, wrong).await;
+        assert_missing(&client, wrong).await;
     }
     let listed = client.list("resources/templates/list", "resourceTemplates").await;
     assert_eq!(
@@ -144,7 +148,7 @@ async fn variables_have_types() {
 }
 
 #[test]
-fn what_the_protocol_does_not_have_is_told_when_the_server_is_built() {
+fn invalid_definitions_are_reported_when_the_server_is_built() {
     let text = |uri: &str| Resource::text(uri, "");
     let typed = |template: &str| {
         Template::typed(template, "t", |_: Context, at: Page| async move { at.book })

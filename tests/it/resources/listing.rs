@@ -1,4 +1,4 @@
-//! Listings: in pages, each item once, and the same each time.
+//! Listings: pages, order, and the members of each item.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ async fn pages_cover_everything_once() {
         for n in 0..7 {
             client.create(json!({ "uri": format!("x:{n}"), "text": "" })).await;
         }
-        // One that stands in the place of a static one.
+        // A stored resource that overrides a static one.
         client.create(json!({ "uri": "docs://welcome", "text": "mine" })).await;
         let listed = uris(&client.list("resources/list", "resources").await);
         let distinct: BTreeSet<_> = listed.iter().cloned().collect();
@@ -67,7 +67,7 @@ async fn pages_cover_everything_once() {
 }
 
 #[tokio::test]
-async fn what_comes_and_goes_between_pages_disturbs_nothing_else() {
+async fn changes_between_pages_do_not_affect_other_items() {
     let server = Server::configured(|setup| setup.page_size = 4).await;
     let client = Modern::of(&server);
     for n in 0..6 {
@@ -75,7 +75,7 @@ async fn what_comes_and_goes_between_pages_disturbs_nothing_else() {
     }
     let mut first = client.send("resources/list", json!({})).await.result();
     let mut seen = uris(first["resources"].as_array().unwrap());
-    // The last one that was given goes, and one that sorts before it comes.
+    // The last listed item is deleted, and one is created that sorts before it.
     client.call("delete_resource", json!({ "uri": seen.last().unwrap() })).await.text();
     client.create(json!({ "uri": "a:0", "text": "" })).await;
     let mut cursor = first["nextCursor"].take();
@@ -91,7 +91,7 @@ async fn what_comes_and_goes_between_pages_disturbs_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_listed_resource_tells_what_it_is() {
+async fn a_listed_resource_has_name_description_type_and_size() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client
@@ -110,7 +110,7 @@ async fn a_listed_resource_tells_what_it_is() {
 }
 
 #[tokio::test]
-async fn the_tool_lists_what_can_be_read_page_by_page() {
+async fn the_tool_lists_resources_and_templates_in_pages() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for n in 0..5 {

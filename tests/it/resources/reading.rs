@@ -1,4 +1,4 @@
-//! Large resources, read in parts that make up the whole.
+//! Reading and searching large resources in parts.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::support::{Legacy, Modern, Server, numbered_lines};
 
 const LINES: usize = 120_000;
 
-/// Parks a large result, as a tool does; gives its URI and what it must be.
+/// Stores a large result by a tool; its URI and its content.
 async fn parked(client: &Modern, lines: usize) -> (String, String) {
     let answer = client.call("park", json!({ "lines": lines })).await;
     assert!(answer.body.len() < 4096, "{}", answer.body.len());
@@ -17,7 +17,7 @@ async fn parked(client: &Modern, lines: usize) -> (String, String) {
     (uri, numbered_lines(lines))
 }
 
-/// Reads on as each answer says until it says that it is the end.
+/// Makes the call that each answer proposes, until an answer says that it is the end.
 async fn read_on(client: &Modern, mut arguments: Value) -> Vec<String> {
     let mut parts = Vec::new();
     loop {
@@ -57,7 +57,7 @@ async fn ten_megabytes_are_read_whole_and_in_parts() {
 }
 
 #[tokio::test]
-async fn a_window_says_what_it_is_and_what_comes_next() {
+async fn a_window_names_its_lines_and_the_next_call() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let (uri, expected) = parked(&client, 1000).await;
@@ -97,7 +97,7 @@ async fn a_line_longer_than_an_answer_is_read_by_bytes() {
 }
 
 #[tokio::test]
-async fn binary_parts_are_base64_by_themselves() {
+async fn each_part_of_a_binary_resource_is_valid_base64() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let bytes: Vec<u8> = (0..300_001_u32).map(|n| u8::try_from(n * 7 % 251).unwrap()).collect();
@@ -109,7 +109,7 @@ async fn binary_parts_are_base64_by_themselves() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_to_be_given_at_once_names_the_other_ways() {
+async fn a_read_over_the_limit_names_the_tools_that_read_parts() {
     let server = Server::configured(|setup| setup.config.limits.read_bytes = 1000).await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:just", "text": "x".repeat(1000) })).await;
@@ -124,7 +124,7 @@ async fn what_is_too_large_to_be_given_at_once_names_the_other_ways() {
 }
 
 #[tokio::test]
-async fn a_search_finds_all_lines_page_by_page() {
+async fn a_search_finds_all_lines_in_pages() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let (uri, expected) = parked(&client, 20_000).await;
@@ -149,10 +149,10 @@ async fn a_search_finds_all_lines_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_pattern_stands_for_lines_wherever_they_lie() {
+async fn anchors_match_lines_also_across_blocks() {
     let server = Server::start().await;
     let client = Modern::of(&server);
-    // Of many blocks, with lines that cross from one to the next.
+    // Many blocks, with lines across their borders.
     let line = |n: usize| format!("{}{n}\n", if n % 50_000 == 7 { "ERROR " } else { "an ERROR " });
     let text: String = (1..=100_000).map(line).collect();
     client.create(json!({ "uri": "x:log", "text": text })).await;

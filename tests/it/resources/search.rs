@@ -1,16 +1,15 @@
-//! Words over all that a caller has stored.
+//! The search for words in all resources of a caller.
 
 use larder::config::{AuthMode, Config, TokenConfig};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::support::{Legacy, Modern, Server, numbered_lines};
+use crate::support::{Legacy, Modern, Server, numbered_lines, sha256};
 
 async fn search(client: &Modern, arguments: Value) -> String {
     client.call("search_resources", arguments).await.text()
 }
 
-/// The URIs that an answer shows, in its order.
+/// The URIs of an answer, in its order.
 fn uris(said: &str) -> Vec<String> {
     let shown = said.lines().filter_map(|line| {
         let (place, rest) = line.split_once(". ")?;
@@ -49,19 +48,19 @@ async fn the_best_matches_come_first_with_lines_and_the_call_that_shows_all() {
         "{said}"
     );
     assert!(said.contains(" Complete.\n"), "{said}");
-    // The call that is proposed works as it stands.
+    // The proposed call works unchanged.
     let at = said.find("search_resource {").unwrap() + "search_resource ".len();
     let next = said[at..].lines().next().unwrap();
     let all = client.call("search_resource", serde_json::from_str(next).unwrap()).await.text();
     assert!(all.contains("20001: The disk is full."), "{all}");
-    // And in a session.
+    // The same in a session.
     let legacy =
         Legacy::of(&server).await.call("search_resources", json!({ "query": "DISK full" })).await;
     assert_eq!(uris(&legacy.text()).len(), 3);
 }
 
 #[tokio::test]
-async fn prefixes_and_phrases_narrow_it() {
+async fn prefixes_and_phrases_narrow_the_search() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for (uri, text) in
@@ -77,7 +76,7 @@ async fn prefixes_and_phrases_narrow_it() {
         said.starts_with("1 stored resource under a:// has \"red apple\". Searched: 2 texts"),
         "{said}"
     );
-    // What a pattern would take otherwise is text here.
+    // Words are not patterns.
     assert_eq!(uris(&search(&client, json!({ "query": "(raw)" })).await), ["a://2"]);
     let said = search(&client, json!({ "query": "pear" })).await;
     assert!(
@@ -95,7 +94,7 @@ async fn prefixes_and_phrases_narrow_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_is_told_with_the_call_that_shows_it() {
+async fn an_incomplete_answer_names_the_call_that_continues() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for n in 0..30 {
@@ -111,7 +110,7 @@ async fn what_is_not_shown_is_told_with_the_call_that_shows_it() {
     let next = said[at..].lines().next().unwrap().trim_end_matches('.');
     let said = search(&client, serde_json::from_str(next).unwrap()).await;
     assert_eq!(uris(&said).len(), 20);
-    // An answer stays within its bound, and says so as well.
+    // An answer that is cut to its limit says so as well.
     let server = Server::configured(|setup| setup.config.tools.output_bytes = 3_000).await;
     let client = Modern::of(&server);
     for n in 0..30 {
@@ -122,7 +121,7 @@ async fn what_is_not_shown_is_told_with_the_call_that_shows_it() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_searched_harms_no_other() {
+async fn a_resource_that_cannot_be_searched_does_not_affect_the_others() {
     let server = Server::configured(|setup| setup.config.limits.body_bytes = 80 << 20).await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "a://line", "text": "x".repeat(65 << 20) })).await;
@@ -136,7 +135,7 @@ async fn one_that_cannot_be_searched_harms_no_other() {
 }
 
 #[tokio::test]
-async fn expired_and_deleted_ones_are_not_found() {
+async fn expired_and_deleted_resources_are_not_found() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "a://short", "text": "word", "ttl": 10 })).await;
@@ -150,11 +149,7 @@ async fn expired_and_deleted_ones_are_not_found() {
 fn two_callers(config: &mut Config) {
     let token = |name: &str| TokenConfig {
         name: name.into(),
-        sha256: Sha256::digest(name)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<Vec<_>>()
-            .concat(),
+        sha256: sha256(name),
         scopes: Vec::new(),
         groups: Vec::new(),
     };
@@ -163,7 +158,7 @@ fn two_callers(config: &mut Config) {
 }
 
 #[tokio::test]
-async fn nobody_finds_what_another_has() {
+async fn the_resources_of_another_caller_are_not_found() {
     let server = Server::configured(|setup| two_callers(&mut setup.config)).await;
     let [alice, bob] = ["alice", "bob"].map(|name| Modern::bearing(&server, name));
     let uri = alice.create(json!({ "text": "a secret word", "name": "secrets" })).await;

@@ -1,4 +1,4 @@
-//! Pages of the web as resources.
+//! Resources from web pages.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{Modern, Server};
 
-/// A site on this machine.
+/// A web site on this machine; its URL.
 async fn site() -> String {
     let router = Router::new()
         .route("/text", get(async || "plain"))
@@ -27,12 +27,13 @@ async fn site() -> String {
     format!("http://{address}")
 }
 
+/// The error of a read.
 async fn error(client: &Modern, uri: &str) -> Value {
     client.send("resources/read", json!({ "uri": uri })).await.error()
 }
 
 #[tokio::test]
-async fn pages_come_as_what_they_are_and_no_longer_than_they_may() {
+async fn pages_are_text_or_binary_within_limits_of_size_and_time() {
     let site = site().await;
     let page = |path: &str| HttpResource::new(format!("{site}/{path}")).allow_private();
     let registry = Registry::builder("pages")
@@ -76,7 +77,7 @@ async fn pages_come_as_what_they_are_and_no_longer_than_they_may() {
 }
 
 #[tokio::test]
-async fn the_servers_own_surroundings_are_not_visited() {
+async fn private_addresses_are_not_visited() {
     let site = site().await;
     let port = site.rsplit(':').next().unwrap();
     let urls = [

@@ -1,4 +1,5 @@
-//! Parts of resources by URI, for hosts that read resources and call no tools.
+//! Parts of resources by URI (`?lines=`, `?bytes=`, `?revision=`), for hosts that read
+//! resources but do not call tools.
 
 use larder::{
     registry::{Context, Registry, Resource, Template, Tool, Variables},
@@ -8,17 +9,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Legacy, Modern, Server, numbered_lines};
 
+/// The text of a window.
 async fn part(client: &Modern, uri: &str) -> String {
     client.read(uri).await["text"].as_str().unwrap().to_owned()
 }
 
+/// The message of a refused read.
 async fn refused(client: &Modern, uri: &str) -> String {
     let error = client.send("resources/read", json!({ "uri": uri })).await.error();
     assert_eq!(error["code"], -32602, "{error}");
     error["message"].as_str().unwrap().to_owned()
 }
 
-/// The window that an answer proposes.
+/// The window that a message proposes.
 fn proposed(said: &str) -> String {
     let at = said.rfind("?lines=").or(said.rfind("?bytes=")).unwrap();
     let start = said[..at].rfind(' ').unwrap() + 1;
@@ -27,7 +30,7 @@ fn proposed(said: &str) -> String {
 }
 
 #[tokio::test]
-async fn windows_laid_end_to_end_are_the_whole() {
+async fn consecutive_windows_make_up_the_whole() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let whole = numbered_lines(100_000);
@@ -36,11 +39,11 @@ async fn windows_laid_end_to_end_are_the_whole() {
     let mut by_lines = String::new();
     for first in (1..=100_000).step_by(9_999) {
         let part = part(&client, &format!("x:big?lines={first}-{}", first + 9_998)).await;
-        assert!(part.ends_with('\n'), "lines are whole");
+        assert!(part.ends_with('\n'), "a line was split");
         by_lines += &part;
     }
     assert_eq!(by_lines, whole);
-    // Wherever they are cut: characters of several bytes are not.
+    // Windows of bytes never split a character.
     let mut by_bytes = String::new();
     for first in (0..whole.len()).step_by(777_777) {
         by_bytes += &part(&client, &format!("x:big?bytes={first}-{}", first + 777_776)).await;
@@ -54,7 +57,7 @@ async fn windows_laid_end_to_end_are_the_whole() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_too_large_names_windows_that_are_not() {
+async fn a_read_over_the_limit_proposes_a_window_within_it() {
     let server = Server::configured(|setup| setup.config.limits.read_bytes = 10_000).await;
     let client = Modern::of(&server);
     let whole = numbered_lines(1_000);
@@ -70,7 +73,7 @@ async fn a_read_that_is_too_large_names_windows_that_are_not() {
     let said = refused(&client, "x:big?bytes=5-").await;
     assert_eq!(proposed(&said), "x:big?bytes=5-10004");
     assert_eq!(self::part(&client, "x:big?bytes=5-10004").await.len(), 10_000);
-    // A line that is too long by itself is read by bytes.
+    // A line over the limit is read by bytes.
     client.create(json!({ "uri": "x:line", "text": "é".repeat(20_000) })).await;
     let said = refused(&client, "x:line?lines=1").await;
     assert_eq!(proposed(&said), "x:line?bytes=0-9999");
@@ -79,7 +82,7 @@ async fn a_read_that_is_too_large_names_windows_that_are_not() {
 }
 
 #[tokio::test]
-async fn a_window_that_cannot_be_is_refused_with_one_that_can() {
+async fn an_invalid_window_is_refused_with_a_valid_one() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:a", "text": numbered_lines(500) })).await;
@@ -98,7 +101,7 @@ async fn a_window_that_cannot_be_is_refused_with_one_that_can() {
     );
     assert_eq!(part(&client, "x:a?lines=301-500").await.lines().count(), 200);
     assert!(refused(&client, "x:a?bytes=9999999").await.contains("is behind its end"));
-    // Nothing there, and a window of a window.
+    // A missing resource, a window of a window, and an unknown parameter.
     for uri in ["x:b?lines=1-2", "x:a?lines=1-2?lines=1-2", "x:a?other=1"] {
         assert_eq!(refused(&client, uri).await.find("Resource not found"), Some(0), "{uri}");
     }
@@ -113,7 +116,7 @@ async fn a_window_that_cannot_be_is_refused_with_one_that_can() {
 }
 
 #[tokio::test]
-async fn whatever_can_be_read_has_windows_and_its_own_uri_stands_first() {
+async fn all_resources_have_windows_and_an_exact_uri_comes_first() {
     let server = Server::offering(|builder| {
         builder
             .resource(Resource::text("docs://static", "1\n2\n3\n").mime_type("text/markdown"))
@@ -129,7 +132,7 @@ async fn whatever_can_be_read_has_windows_and_its_own_uri_stands_first() {
     assert_eq!((&read["text"], &read["mimeType"]), (&json!("2\n3\n"), &json!("text/markdown")));
     assert_eq!(read["uri"], "docs://static?lines=2-3");
     assert_eq!(part(&client, "docs://made/9?lines=9").await.find("00000008"), Some(0));
-    // A query of its own, and a resource that bears the name of a window.
+    // A URI with a query of its own, and a resource whose URI looks like a window.
     client.create(json!({ "uri": "x://a?b=c", "text": "1\n2\n" })).await;
     assert_eq!(part(&client, "x://a?b=c&lines=2").await, "2\n");
     assert_eq!(part(&client, "x://a?b=c?lines=2").await, "2\n");
@@ -138,7 +141,7 @@ async fn whatever_can_be_read_has_windows_and_its_own_uri_stands_first() {
 }
 
 #[tokio::test]
-async fn the_template_is_listed_and_its_uris_completed_in_both_eras() {
+async fn the_template_is_listed_and_its_uris_are_completed() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:one", "text": "1\n2\n" })).await;
@@ -168,7 +171,7 @@ async fn the_template_is_listed_and_its_uris_completed_in_both_eras() {
 }
 
 #[tokio::test]
-async fn a_server_may_offer_windows_without_the_tools() {
+async fn windows_do_not_need_the_tools() {
     let noop = Tool::new(|_: Context, _: Nothing| async { "nothing" });
     let registry =
         Registry::builder("plain").tool(noop).resource(Resource::text("docs://a", "1\n2\n"));
@@ -210,13 +213,13 @@ async fn revisions_are_listed_and_read_by_tool_and_by_uri() {
     let search = json!({ "uri": "x:a", "query": "first" });
     assert!(client.call("search_resource", search).await.text().starts_with("No line"));
 
-    // What goes on, goes on in the same revision.
+    // The next call continues in the same revision.
     let read = json!({ "uri": "x:a", "revision": 1, "limit": 1 });
     let read = client.call("read_resource", read).await.text();
     let next = r#"read_resource {"uri":"x:a","offset":1,"limit":1,"revision":1}"#;
     assert!(read.contains(next), "{read}");
 
-    // The oldest gives way, and says so.
+    // The oldest revision is deleted, and the error names the others.
     client.call("update_resource", json!({ "uri": "x:a", "text": "four" })).await.text();
     assert!(refused(&client, "x:a?revision=1").await.contains("Kept are 2, 3, 4"));
     let read = json!({ "uri": "x:a", "revision": 1 });

@@ -1,11 +1,11 @@
-//! Calls in a session: their form, their cancellation, and a lost connection.
+//! Calls in a session: their form, their cancellation, and lost connections.
 
 use serde_json::json;
 
-use crate::support::{Beat, Legacy, Server};
+use crate::support::{Beat, Legacy, Server, messages};
 
 #[tokio::test]
-async fn what_is_ready_at_once_is_one_message() {
+async fn a_result_that_is_ready_at_once_is_one_message() {
     for server in [Server::start().await, Server::streaming().await] {
         let client = Legacy::of(&server).await;
         let answer = client.call("add", json!({ "a": 2, "b": 3 })).await;
@@ -14,7 +14,7 @@ async fn what_is_ready_at_once_is_one_message() {
 }
 
 #[tokio::test]
-async fn the_priming_event_comes_before_anything_was_said() {
+async fn a_stream_begins_with_a_priming_event() {
     let server = Server::streaming().await;
     let client = Legacy::of(&server).await;
     let mut events = client.stream_call(1, "stepwise", json!({ "key": "k" })).await;
@@ -28,7 +28,7 @@ async fn the_priming_event_comes_before_anything_was_said() {
 }
 
 #[tokio::test]
-async fn clients_that_know_no_priming_events_get_none() {
+async fn clients_of_older_versions_get_no_priming_event() {
     let server = Server::streaming().await;
     for version in ["2025-03-26", "2025-06-18"] {
         let client = Legacy::speaking(&server, version).await;
@@ -40,7 +40,7 @@ async fn clients_that_know_no_priming_events_get_none() {
 }
 
 #[tokio::test]
-async fn the_session_and_not_the_header_decides_on_priming() {
+async fn the_version_of_the_session_and_not_the_header_decides_on_the_priming_event() {
     let server = Server::streaming().await;
     let mut client = Legacy::of(&server).await;
     client.version = "2025-03-26".into();
@@ -51,7 +51,7 @@ async fn the_session_and_not_the_header_decides_on_priming() {
 }
 
 #[tokio::test]
-async fn what_is_said_on_the_way_comes_before_the_result_each_with_its_own_id() {
+async fn progress_comes_before_the_result_and_each_event_has_its_own_id() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     server.stage.release("k", 3);
@@ -59,7 +59,7 @@ async fn what_is_said_on_the_way_comes_before_the_result_each_with_its_own_id() 
     let events = call.await.rest().await;
     let ids: std::collections::HashSet<_> = events.iter().map(|event| &event.id).collect();
     assert_eq!((ids.len(), events.len()), (4, 4), "{events:?}");
-    let messages = crate::support::messages(&events);
+    let messages = messages(&events);
     assert_eq!(messages[0]["params"]["progress"].as_f64(), Some(1.0));
     assert_eq!(messages[1]["params"]["progress"].as_f64(), Some(2.0));
     assert_eq!(messages[2]["id"], "x");
@@ -68,7 +68,7 @@ async fn what_is_said_on_the_way_comes_before_the_result_each_with_its_own_id() 
 }
 
 #[tokio::test]
-async fn hanging_up_does_not_cancel() {
+async fn a_closed_connection_does_not_cancel_a_call() {
     let server = Server::streaming().await;
     let client = Legacy::of(&server).await;
     let mut events = client.stream_call(1, "stepwise", json!({ "key": "k" })).await;
@@ -81,7 +81,7 @@ async fn hanging_up_does_not_cancel() {
 }
 
 #[tokio::test]
-async fn hanging_up_before_anything_was_said_does_not_cancel_either() {
+async fn a_closed_connection_does_not_cancel_a_call_that_has_sent_nothing_yet() {
     let server = Server::start().await;
     let client = std::sync::Arc::new(Legacy::of(&server).await);
     let call = tokio::spawn({
@@ -107,15 +107,15 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
     assert_eq!((taken.status, taken.body.len()), (202, 0));
     server.stage.reached("k", Beat::Dropped).await;
     assert!(events.messages().await.is_empty());
-    // Nor is there anything to be had by coming back.
+    // A resumed stream has no response either.
     assert!(client.resume(&priming.id).await.messages().await.is_empty());
-    // The other call is not touched.
+    // The other call goes on.
     server.stage.release("other", 1);
     assert_eq!(other.messages().await[0]["id"], "d");
 }
 
 #[tokio::test]
-async fn a_cancelled_call_that_had_said_nothing_is_not_answered() {
+async fn a_cancelled_call_that_has_sent_nothing_yet_is_not_answered() {
     let server = Server::start().await;
     let client = std::sync::Arc::new(Legacy::of(&server).await);
     let call = tokio::spawn({
@@ -130,7 +130,7 @@ async fn a_cancelled_call_that_had_said_nothing_is_not_answered() {
 }
 
 #[tokio::test]
-async fn cancelling_what_is_not_there_is_ignored() {
+async fn the_cancellation_of_an_unknown_request_is_ignored() {
     let server = Server::streaming().await;
     let (client, stranger) = (Legacy::of(&server).await, Legacy::of(&server).await);
     let events = client.stream_call(1, "stepwise", json!({ "key": "k" })).await;
@@ -142,7 +142,7 @@ async fn cancelling_what_is_not_there_is_ignored() {
     ] {
         assert_eq!(client.notify("notifications/cancelled", params).await.status, 202);
     }
-    // The id of another session's call.
+    // The id is that of a call in another session.
     stranger.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
     server.stage.release("k", 1);
     assert_eq!(events.messages().await[0]["id"], 1);
@@ -159,7 +159,7 @@ async fn ending_the_session_stops_its_calls() {
 }
 
 #[tokio::test]
-async fn a_running_call_delays_no_one() {
+async fn a_running_call_delays_no_other_request() {
     let server = Server::streaming().await;
     let client = Legacy::of(&server).await;
     let slow = client.stream_call(1, "stepwise", json!({ "key": "k" })).await;
@@ -171,7 +171,7 @@ async fn a_running_call_delays_no_one() {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_failure_of_that_call_alone() {
+async fn a_panic_is_the_failure_of_its_call_only() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let failure = client.call("panics", json!({})).await.failure();

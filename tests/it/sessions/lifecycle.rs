@@ -1,13 +1,13 @@
-//! Sessions of the legacy era: beginning, headers, end.
+//! Sessions from `initialize` to their end.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Answer, Legacy, Raw, Server, http};
+use crate::support::{Answer, Legacy, Raw, Server, post};
 
 #[tokio::test]
-async fn the_version_asked_for_is_agreed_on_and_the_newest_where_there_is_none_such() {
+async fn the_requested_version_is_used_or_the_newest_if_it_is_unknown() {
     let server = Server::start().await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         assert_eq!(Legacy::speaking(&server, version).await.version, version);
@@ -18,14 +18,14 @@ async fn the_version_asked_for_is_agreed_on_and_the_newest_where_there_is_none_s
 }
 
 #[tokio::test]
-async fn a_server_may_be_told_to_speak_no_newer_version() {
+async fn the_configuration_limits_the_newest_version() {
     let server = Server::configured(|s| s.config.server.max_version = "2025-06-18".into()).await;
     assert_eq!(Legacy::speaking(&server, "2025-11-25").await.version, "2025-06-18");
     assert_eq!(Legacy::speaking(&server, "2025-03-26").await.version, "2025-03-26");
 }
 
 #[tokio::test]
-async fn initialize_says_what_the_server_is_and_can() {
+async fn initialize_returns_server_info_and_capabilities() {
     let server = Server::start().await;
     let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
     let result = &one.initialized;
@@ -42,32 +42,29 @@ async fn initialize_says_what_the_server_is_and_can() {
 }
 
 #[tokio::test]
-async fn initialize_without_what_it_needs_is_refused() {
+async fn initialize_without_its_parameters_is_refused() {
     let server = Server::start().await;
     for params in
         [json!({}), json!({ "protocolVersion": 7 }), json!({ "protocolVersion": "2025-11-25" })]
     {
         let body = json!({ "jsonrpc": "2.0", "id": 9, "method": "initialize", "params": params });
-        let request = http().post(&server.url).header("content-type", "application/json");
-        let answer = Answer::of(request.body(body.to_string())).await;
+        let answer = Answer::of(post(&server.url, &body)).await;
         assert_eq!(answer.refusal(), (200, -32602, Some(json!(9))));
         assert_eq!(answer.header("mcp-session-id"), None);
     }
 }
 
 #[tokio::test]
-async fn initialize_takes_a_version_header_and_an_era_of_its_own() {
+async fn initialize_accepts_a_legacy_version_header_only() {
     let server = Server::start().await;
     let initialize = Legacy::initialize("2025-11-25");
-    let post = async |version: &str, body: &Value| {
-        let request = http().post(&server.url).header("content-type", "application/json");
-        let request = request.header("mcp-protocol-version", version);
-        Answer::of(request.body(body.to_string())).await
+    let send = async |version: &str| {
+        Answer::of(post(&server.url, &initialize).header("mcp-protocol-version", version)).await
     };
-    post("2025-11-25", &initialize).await.result();
-    post("2025-03-26", &initialize).await.result();
-    // Of the modern era, and without its metadata.
-    assert_eq!(post("2026-07-28", &initialize).await.refusal(), (400, -32602, Some(json!(0))));
+    send("2025-11-25").await.result();
+    send("2025-03-26").await.result();
+    // A modern version header without modern metadata.
+    assert_eq!(send("2026-07-28").await.refusal(), (400, -32602, Some(json!(0))));
 }
 
 #[tokio::test]
@@ -110,7 +107,7 @@ async fn an_unknown_session_is_not_found() {
 }
 
 #[tokio::test]
-async fn after_delete_the_session_is_gone() {
+async fn a_deleted_session_does_not_exist() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     assert_eq!(client.send("ping", json!({})).await.result(), json!({}));
@@ -140,7 +137,7 @@ async fn an_idle_session_expires_and_a_used_one_does_not() {
 }
 
 #[tokio::test]
-async fn resources_outlive_the_session_that_made_them() {
+async fn resources_outlive_the_session_that_created_them() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     client.create(json!({ "uri": "x:kept", "text": "kept" })).await;
@@ -150,7 +147,7 @@ async fn resources_outlive_the_session_that_made_them() {
 }
 
 #[tokio::test]
-async fn resources_end_with_the_session_that_made_them_where_that_is_asked_for() {
+async fn the_configuration_deletes_resources_with_their_session() {
     let server = Server::configured(|setup| setup.config.sessions.delete_resources = true).await;
     let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
     one.create(json!({ "uri": "x:one", "text": "1" })).await;
@@ -163,7 +160,7 @@ async fn resources_end_with_the_session_that_made_them_where_that_is_asked_for()
 }
 
 #[tokio::test]
-async fn any_legacy_version_header_is_taken_in_a_session_and_no_other() {
+async fn a_session_accepts_any_legacy_version_header_and_no_other() {
     let server = Server::start().await;
     let mut client = Legacy::of(&server).await;
     for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -178,8 +175,7 @@ async fn any_legacy_version_header_is_taken_in_a_session_and_no_other() {
 async fn the_number_of_sessions_is_bounded() {
     let server = Server::configured(|setup| setup.config.sessions.per_principal = 2).await;
     let (first, _second) = (Legacy::of(&server).await, Legacy::of(&server).await);
-    let request = http().post(&server.url).header("content-type", "application/json");
-    let third = Answer::of(request.body(Legacy::initialize("2025-11-25").to_string())).await;
+    let third = Answer::of(post(&server.url, &Legacy::initialize("2025-11-25"))).await;
     assert_eq!(third.status, 429);
     assert!(third.error()["message"].as_str().unwrap().contains("sessions.per_principal"));
     first.delete().await;

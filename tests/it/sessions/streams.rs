@@ -1,12 +1,12 @@
-//! Streams of the legacy era: lost, found again, and kept apart.
+//! Streams of sessions: resumption, and separation from each other.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Beat, Events, Legacy, Server};
+use crate::support::{Beat, Events, Legacy, Server, messages};
 
-/// A call of three steps, cut off after the first; with the last id seen.
+/// A call of three steps whose connection is closed after the first; the id of the last event.
 async fn cut_after_one(server: &Server, client: &Legacy, id: i64, key: &str) -> String {
     server.stage.release(key, 1);
     let mut events = client.stream_call(id, "stepwise", json!({ "key": key, "steps": 3 })).await;
@@ -23,13 +23,13 @@ fn progress(message: &Value) -> Option<f64> {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_made_good_with_just_what_was_missed() {
+async fn a_resumed_stream_has_exactly_the_events_that_were_missed() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let seen = cut_after_one(&server, &client, 5, "k").await;
     server.stage.release("k", 1);
     server.stage.reached("k", Beat::Step(2)).await;
-    // Missed while away, then live, then the result.
+    // A missed event, then a live one, then the result.
     let mut events = client.resume(&seen).await;
     assert_eq!(progress(&events.message().await), Some(2.0));
     server.stage.release("k", 1);
@@ -49,13 +49,13 @@ async fn a_stream_can_be_resumed_after_the_call_has_finished() {
     server.stage.reached("k", Beat::Finished).await;
     for _ in 0..2 {
         let events = client.resume(&seen).await.rest().await;
-        let messages = crate::support::messages(&events);
+        let messages = messages(&events);
         assert_eq!(messages.len(), 3, "{messages:?}");
         assert_eq!(messages[2]["id"], 5);
-        // From the very end there is nothing more.
+        // After the last event there is nothing.
         assert!(client.resume(&events[2].id).await.rest().await.is_empty());
     }
-    // And nothing once it is no longer kept.
+    // After its retention the stream is unknown.
     server.clock.advance(Duration::from_secs(301));
     let gone = client.get(Some(&seen)).await.status();
     assert_eq!(gone, 404);
@@ -75,7 +75,7 @@ async fn the_priming_event_resumes_from_the_start() {
 }
 
 #[tokio::test]
-async fn ids_that_are_not_of_this_session_find_nothing() {
+async fn event_ids_of_other_sessions_and_invalid_ids_are_unknown() {
     let server = Server::start().await;
     let (client, stranger) = (Legacy::of(&server).await, Legacy::of(&server).await);
     let seen = cut_after_one(&server, &client, 1, "k").await;
@@ -109,7 +109,7 @@ async fn streams_of_one_session_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn whoever_comes_last_follows_alone() {
+async fn the_last_resumption_replaces_the_earlier_ones() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let seen = cut_after_one(&server, &client, 1, "k").await;
@@ -121,7 +121,7 @@ async fn whoever_comes_last_follows_alone() {
 }
 
 #[tokio::test]
-async fn the_connection_may_be_closed_and_the_call_goes_on() {
+async fn a_tool_may_close_the_connection_and_the_call_goes_on() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let mut events = client.stream_call(3, "disconnect", json!({ "key": "k" })).await;
@@ -136,7 +136,7 @@ async fn the_connection_may_be_closed_and_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn the_sessions_own_stream_carries_what_belongs_to_no_call() {
+async fn the_get_stream_has_the_messages_that_belong_to_no_call() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let mut own = client.listen().await;
@@ -146,7 +146,7 @@ async fn the_sessions_own_stream_carries_what_belongs_to_no_call() {
 }
 
 #[tokio::test]
-async fn the_sessions_own_stream_is_taken_over_by_the_last_to_come() {
+async fn the_last_get_stream_replaces_the_earlier_one() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let first = client.listen().await;
@@ -158,13 +158,13 @@ async fn the_sessions_own_stream_is_taken_over_by_the_last_to_come() {
 }
 
 #[tokio::test]
-async fn the_sessions_own_stream_is_resumed_like_any_other() {
+async fn the_get_stream_is_resumed_like_any_other() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     client.create(json!({ "uri": "x:1", "text": "1" })).await;
     client.send("resources/subscribe", json!({ "uri": "x:1" })).await.result();
     let mut own = client.listen().await;
-    // Said before anyone listened.
+    // These events were sent before the stream was opened.
     let seen = last_of(&mut own, 2).await;
     drop(own);
     client.call("update_resource", json!({ "uri": "x:1", "text": "2" })).await.text();
@@ -176,6 +176,7 @@ async fn the_sessions_own_stream_is_resumed_like_any_other() {
     assert!(again.data.contains("updated"));
 }
 
+/// The id of the last of so many events.
 async fn last_of(events: &mut Events, count: usize) -> String {
     let mut id = String::new();
     for _ in 0..count {
@@ -185,7 +186,7 @@ async fn last_of(events: &mut Events, count: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_gap_is_an_error_and_never_silent() {
+async fn a_gap_in_a_stream_is_an_error() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     server.stage.release("k", 1);
@@ -205,7 +206,7 @@ async fn a_gap_is_an_error_and_never_silent() {
 }
 
 #[tokio::test]
-async fn the_number_of_streams_is_bounded_and_what_is_refused_does_not_run() {
+async fn the_number_of_streams_is_bounded_and_a_refused_call_is_dropped() {
     let server = Server::streaming().await;
     let client = Legacy::of(&server).await;
     let mut running = Vec::new();
@@ -217,7 +218,7 @@ async fn the_number_of_streams_is_bounded_and_what_is_refused_does_not_run() {
     assert_eq!(refused.status, 429);
     assert!(refused.error()["message"].as_str().unwrap().contains("64"));
     server.stage.reached("more", Beat::Dropped).await;
-    // What needs no stream is answered still; and one that ends makes room.
+    // Requests without a stream are still answered, and the end of a stream makes room.
     assert_eq!(client.send("ping", json!({})).await.status, 200);
     server.stage.release("k0", 1);
     assert_eq!(running.swap_remove(0).messages().await.len(), 1);

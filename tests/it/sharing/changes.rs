@@ -1,4 +1,4 @@
-//! What those hear with whom a resource is shared, by its link, in both eras.
+//! Notifications about shared resources, by their links, in both eras.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::{
     support::{Events, Legacy, Modern, RedisServer},
 };
 
-/// How often a listener can be asked.
+/// How often [`Listener::heard`] can be called.
 const MARKS: usize = 5;
 
-/// Somebody who watches a link in both eras, if they are let.
+/// A caller who subscribes to a link in both eras, if the caller can read it.
 struct Listener {
     modern: Modern,
     stream: Events,
@@ -29,7 +29,7 @@ impl Listener {
         let acknowledged = stream.message().await;
         let honoured = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
         let legacy = Legacy::bearing(&callers.server, name).await;
-        // What one hears of is what one can read.
+        // A subscription is accepted exactly if a read is.
         let read = legacy.send("resources/read", json!({ "uri": link })).await;
         let subscribed = legacy.send("resources/subscribe", json!({ "uri": link })).await;
         if read.json()["error"].is_null() {
@@ -43,8 +43,8 @@ impl Listener {
         Self { modern: modern.clone(), stream, legacy, own, marks: 0 }
     }
 
-    /// How often they have heard of the link since they were asked last, in
-    /// the one era and the other.
+    /// The number of notifications about the link since the last call, in the modern and the
+    /// legacy era.
     async fn heard(&mut self, link: &str) -> (usize, usize) {
         let mark = mark(self.marks);
         self.marks += 1;
@@ -58,12 +58,12 @@ impl Listener {
     }
 }
 
-/// Something of the listener's own, which they hear of last.
+/// A resource of the listener, whose notification comes last.
 fn mark(n: usize) -> String {
     format!("x:mark-{n}")
 }
 
-/// What is updated before the mark.
+/// The URIs of all notifications before that of the mark.
 async fn until(events: &mut Events, mark: &str) -> Vec<String> {
     let mut updated = Vec::new();
     loop {
@@ -81,13 +81,14 @@ async fn update(alice: &Modern, text: &str) {
     alice.call("update_resource", json!({ "uri": "x:report", "text": text })).await.text();
 }
 
+/// The link to a report that Alice shares with a group.
 async fn report(callers: &Callers) -> String {
     callers.alice.create(json!({ "uri": "x:report", "text": "one" })).await;
     callers.shared("x:report", "group", Some("analysts")).await
 }
 
 #[tokio::test]
-async fn an_update_is_heard_by_those_with_whom_it_is_shared_and_nobody_else() {
+async fn only_the_audience_of_a_link_is_notified_of_an_update() {
     let callers = Callers::new().await;
     let link = report(&callers).await;
     let Callers { alice, bob, carol, .. } = &callers;
@@ -99,7 +100,7 @@ async fn an_update_is_heard_by_those_with_whom_it_is_shared_and_nobody_else() {
         assert_eq!(listener.heard(&link).await, (1, 1));
     }
     assert_eq!(outside.heard(&link).await, (0, 0));
-    // Nor of anything else that is hers, nor by the name that it has for her.
+    // Nobody is notified of other resources of hers, nor by the resource's own URI.
     let own = json!({ "resourceSubscriptions": ["x:report", mark(1)] });
     let mut by_name = bob.listen(2, own).await;
     subscribe(&in_group.legacy, "x:report").await;
@@ -107,14 +108,14 @@ async fn an_update_is_heard_by_those_with_whom_it_is_shared_and_nobody_else() {
     update(alice, "three").await;
     assert_eq!(in_group.heard(&link).await, (1, 1));
     assert_eq!(until(&mut by_name, &mark(1)).await, [""; 0]);
-    // Who takes it back hears no more.
+    // After unsubscribing no notification comes.
     in_group.legacy.send("resources/unsubscribe", json!({ "uri": link })).await.result();
     update(alice, "four").await;
     assert_eq!(in_group.heard(&link).await, (1, 0));
 }
 
 #[tokio::test]
-async fn nothing_is_heard_of_what_is_no_longer_shared_or_there() {
+async fn no_notification_comes_after_a_link_or_its_resource_is_deleted() {
     let callers = Callers::new().await;
     let Callers { server, alice, bob, .. } = &callers;
     let delete = async |uri: &str| {
@@ -128,7 +129,7 @@ async fn nothing_is_heard_of_what_is_no_longer_shared_or_there() {
     update(alice, "three").await;
     assert_eq!(listener.heard(&link).await, (0, 0), "it was taken back");
 
-    // And what was said before, but not heard yet, is not heard any more.
+    // A pending notification is not delivered after the link is deleted.
     let link = share(alice, "x:report", "group", Some("analysts")).await;
     let absent = Legacy::bearing(server, "bob").await;
     subscribe(&absent, &link).await;
@@ -148,7 +149,7 @@ async fn nothing_is_heard_of_what_is_no_longer_shared_or_there() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_none_is_not_there() {
+async fn nonexistent_links_are_not_notified() {
     let callers = Callers::new().await;
     let link = report(&callers).await;
     let missing = link[..link.rfind('/').unwrap()].to_owned() + "/0123456789abcdef";
@@ -160,7 +161,7 @@ async fn a_link_that_is_none_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_update_on_one_server_is_heard_once_on_another() {
+async fn an_update_on_one_instance_is_notified_once_on_another() {
     let redis = RedisServer::start().await;
     let server = async || {
         let url = redis.url();
@@ -178,11 +179,11 @@ async fn an_update_on_one_server_is_heard_once_on_another() {
     subscribe(&later, &link).await;
     update(&a.alice, "two").await;
     assert_eq!(on_b.heard(&link).await, (1, 1));
-    // Whoever serves the session then.
+    // The same if another instance serves the session.
     on_b.own = elsewhere.listen().await;
     update(&b.alice, "three").await;
     assert_eq!(on_b.heard(&link).await, (1, 1));
-    // And whoever was not connected.
+    // The same for a session without a stream at the time of the update.
     let later = later.at(&a.server.url);
     let mut own = later.listen().await;
     let heard = until_marked(&later, &mut own).await;

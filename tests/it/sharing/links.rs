@@ -1,12 +1,11 @@
-//! Resources that one caller shares with others, over HTTP.
+//! Links: who can read a shared resource, and what a link allows.
 
 use larder::config::{AuthMode, Config, TokenConfig};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use crate::support::{Modern, Server};
+use crate::support::{Modern, Server, sha256};
 
-/// Alice, who has things; and others, by scope and group.
+/// Alice, who shares; and others, with and without scope and group.
 pub(crate) struct Callers {
     pub(crate) server: Server,
     pub(crate) alice: Modern,
@@ -23,18 +22,14 @@ impl Callers {
         Self::configured(|_| {}).await
     }
 
-    /// The same of a server that is configured like that.
+    /// The same with a configuration.
     pub(crate) async fn configured(change: impl FnOnce(&mut Config)) -> Self {
         let server = Server::configured(|setup| {
             change(&mut setup.config);
             setup.config.auth.mode = AuthMode::Static;
             let token = |name: &str, scopes: &[&str], groups: &[&str]| TokenConfig {
                 name: name.into(),
-                sha256: Sha256::digest(name)
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect::<Vec<_>>()
-                    .concat(),
+                sha256: sha256(name),
                 scopes: scopes.iter().map(ToString::to_string).collect(),
                 groups: groups.iter().map(ToString::to_string).collect(),
             };
@@ -51,13 +46,13 @@ impl Callers {
         Self { server, alice, bob, carol, dave }
     }
 
-    /// The link that alice's sharing gives.
+    /// The link to a resource that Alice shares.
     pub(crate) async fn shared(&self, uri: &str, with: &str, name: Option<&str>) -> String {
         share(&self.alice, uri, with, name).await
     }
 }
 
-/// The link that somebody's sharing gives.
+/// The link to a resource that a caller shares.
 pub(crate) async fn share(sharer: &Modern, uri: &str, with: &str, name: Option<&str>) -> String {
     let mut arguments = json!({ "uri": uri, "with": with });
     if let Some(name) = name {
@@ -67,8 +62,8 @@ pub(crate) async fn share(sharer: &Modern, uri: &str, with: &str, name: Option<&
     said.lines().next().unwrap().to_owned()
 }
 
-/// Whether that client reads that there, by the host's way and the model's;
-/// if not, there is nothing, just as where nothing was shared.
+/// Whether a client can read `text` by a link, both by `resources/read` and by the tool. If
+/// not, the error must be the same as for a link that does not exist.
 pub(crate) async fn reads(client: &Modern, link: &str, text: &str) -> bool {
     let answer = client.send("resources/read", json!({ "uri": link })).await;
     let read = client.call("read_resource", json!({ "uri": link })).await;
@@ -87,7 +82,7 @@ pub(crate) async fn reads(client: &Modern, link: &str, text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn each_audience_reads_and_nobody_else() {
+async fn only_the_audience_of_a_link_can_read() {
     let callers = Callers::new().await;
     let Callers { alice, bob, carol, dave, .. } = &callers;
     alice.create(json!({ "uri": "x:report", "text": "the report" })).await;
@@ -99,20 +94,20 @@ async fn each_audience_reads_and_nobody_else() {
     ] {
         let link = callers.shared("x:report", with, name).await;
         assert!(link.starts_with("larder://shared/"), "{link}");
-        assert!(reads(alice, &link, "the report").await, "whoever shares may read it by the link");
+        assert!(reads(alice, &link, "the report").await, "the sharer cannot read by the link");
         let mut read = [false; 3];
         for (at, client) in [bob, carol, dave].into_iter().enumerate() {
             read[at] = reads(client, &link, "the report").await;
         }
         assert_eq!(read, readers, "{with} {name:?}");
     }
-    // By its own name it is still hers alone.
+    // By its own URI it is still private.
     let own = bob.send("resources/read", json!({ "uri": "x:report" })).await.error();
     assert_eq!(own["code"], -32602, "{own}");
 }
 
 #[tokio::test]
-async fn what_is_shared_is_read_and_searched_and_nothing_else() {
+async fn a_link_allows_reading_and_searching_only() {
     let callers = Callers::new().await;
     let Callers { alice, bob, .. } = &callers;
     alice.create(json!({ "uri": "x:log", "text": "one\ntwo\nthree" })).await;
@@ -124,7 +119,7 @@ async fn what_is_shared_is_read_and_searched_and_nothing_else() {
     let described = bob.call("describe_resource", json!({ "uri": link })).await.text();
     assert!(described.contains("lines: 3 lines") && !described.contains("x:log"), "{described}");
     assert_eq!(bob.read(&format!("{link}?lines=3")).await["text"], "three");
-    // What is others' is neither listed nor found among one's own.
+    // It is neither listed nor found among the reader's own resources.
     assert!(bob.list("resources/list", "resources").await.iter().all(|r| r["uri"] != link));
     let own = bob.call("search_resources", json!({ "query": "two" })).await.text();
     assert!(!own.contains("x:log") && !own.contains(&link), "{own}");
@@ -137,16 +132,16 @@ async fn what_is_shared_is_read_and_searched_and_nothing_else() {
     bob.call("delete_resource", json!({ "uri": "x:log" })).await;
     let shared = bob.call("share_resource", json!({ "uri": link, "with": "everyone" })).await;
     shared.failure();
-    assert!(reads(bob, &link, "one\ntwo\nthree").await, "it was changed by who may only read");
+    assert!(reads(bob, &link, "one\ntwo\nthree").await, "a reader has changed it");
 
-    // Updates are seen, revisions too.
+    // Updates and revisions can be read by the link.
     alice.call("update_resource", json!({ "uri": "x:log", "text": "four" })).await.text();
     assert!(reads(bob, &link, "four").await);
     assert_eq!(bob.read(&format!("{link}?revision=1")).await["text"], "one\ntwo\nthree");
 }
 
 #[tokio::test]
-async fn a_link_ends_when_it_is_taken_back_or_what_it_shares_goes() {
+async fn a_link_ends_when_it_or_its_resource_is_deleted_or_expires() {
     let callers = Callers::new().await;
     let Callers { server, alice, bob, .. } = &callers;
     let create = async |uri: &str, ttl: u64| {
@@ -157,7 +152,10 @@ async fn a_link_ends_when_it_is_taken_back_or_what_it_shares_goes() {
     };
     let link = create("x:taken-back", 60).await;
     let listed = alice.list("resources/list", "resources").await;
-    assert!(listed.iter().any(|r| r["uri"] == link.as_str()), "links are listed to who made them");
+    assert!(
+        listed.iter().any(|r| r["uri"] == link.as_str()),
+        "the link is not listed to its owner"
+    );
     alice.call("delete_resource", json!({ "uri": link })).await.text();
     assert!(!reads(bob, &link, "text").await);
     assert_eq!(alice.read("x:taken-back").await["text"], "text");
@@ -165,7 +163,7 @@ async fn a_link_ends_when_it_is_taken_back_or_what_it_shares_goes() {
     let link = create("x:deleted", 60).await;
     alice.call("delete_resource", json!({ "uri": "x:deleted" })).await.text();
     assert!(!reads(bob, &link, "text").await);
-    // Another one of that name was not shared.
+    // A new resource of the same URI is not shared.
     server.clock.advance(std::time::Duration::from_secs(1));
     alice.create(json!({ "uri": "x:deleted", "text": "private" })).await;
     assert!(!reads(bob, &link, "private").await);
@@ -176,7 +174,7 @@ async fn a_link_ends_when_it_is_taken_back_or_what_it_shares_goes() {
 }
 
 #[tokio::test]
-async fn wrong_wishes_are_answered_with_what_to_do() {
+async fn invalid_arguments_of_share_resource_are_named() {
     let callers = Callers::new().await;
     callers.alice.create(json!({ "uri": "x:a", "text": "text" })).await;
     for (arguments, said) in [

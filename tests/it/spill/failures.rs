@@ -6,7 +6,7 @@ use super::{call, configured, link, links, text};
 use crate::support::{Modern, RedisServer};
 
 #[tokio::test]
-async fn a_full_store_is_told_with_what_to_do_and_nothing_looks_whole() {
+async fn a_full_store_fails_the_call_and_says_what_to_do() {
     let server = configured(|config| config.memory.bytes_per_owner = 100_000).await;
     let client = Modern::of(&server);
     for tool in ["lines", "rows", "mixed"] {
@@ -24,15 +24,15 @@ async fn a_full_store_is_told_with_what_to_do_and_nothing_looks_whole() {
         );
         assert!(result.to_string().len() < 2_000, "{result}");
     }
-    // Not even a part of it stays.
+    // No part of the result is stored.
     assert!(client.list("resources/list", "resources").await.is_empty());
-    // What fits all the same is sent.
+    // A result that may be sent in full is sent although it cannot be stored.
     client.create(json!({ "text": "x".repeat(100_000) })).await;
     assert_eq!(text(&call(&client, "always", 0).await), "short");
 }
 
 #[tokio::test]
-async fn a_store_that_is_gone_is_told_without_its_inside() {
+async fn an_unreachable_store_fails_the_call_without_internal_details() {
     let mut redis = RedisServer::start().await;
     let url = redis.url();
     let server = configured(|config| {
@@ -52,7 +52,7 @@ async fn a_store_that_is_gone_is_told_without_its_inside() {
 }
 
 #[tokio::test]
-async fn an_expired_handle_names_the_tool_to_run_again() {
+async fn an_expired_result_names_the_tool_to_run_again() {
     let server = configured(|config| config.store.default_ttl = 60).await;
     let client = Modern::of(&server);
     let uri = link(&call(&client, "lines", 5_000).await);
@@ -62,7 +62,7 @@ async fn an_expired_handle_names_the_tool_to_run_again() {
     assert!(said.contains(" was removed at ") && said.ends_with(expected), "{said}");
     let error = client.send("resources/read", json!({ "uri": uri })).await.error();
     assert!(error["message"].as_str().unwrap().ends_with(expected), "{error}");
-    // Also when nobody knows any more that it was there.
+    // The same for a URI of a result that the server does not remember.
     let said = client.call("read_resource", json!({ "uri": "larder://r/lines/0" })).await.failure();
     assert!(said.ends_with("run lines again to make a new one."), "{said}");
 }

@@ -1,5 +1,5 @@
-//! Results that are too large for an answer: stored, and replaced by a preview
-//! that is honest in whatever a host shows of it.
+//! Results that are too large for an answer: they are stored (spilled), and a preview and a
+//! link replace them.
 
 mod failures;
 mod nested;
@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Modern, Server, numbered_lines};
 
-/// Gives that much.
+/// How much to return.
 #[derive(Deserialize, JsonSchema)]
 struct Much {
-    /// How many rows, lines or whatever it gives.
+    /// The number of rows, lines or bytes.
     #[serde(default)]
     n: usize,
 }
@@ -104,6 +104,7 @@ async fn server() -> Server {
     Server::of(Registry::builder("spilling").with(offers).build().unwrap()).await
 }
 
+/// The same server with a configuration.
 async fn configured(change: impl FnOnce(&mut larder::config::Config) + 'static) -> Server {
     Server::configured(|setup| {
         change(&mut setup.config);
@@ -112,6 +113,7 @@ async fn configured(change: impl FnOnce(&mut larder::config::Config) + 'static) 
     .await
 }
 
+/// The result of a call.
 async fn call(client: &Modern, tool: &str, n: usize) -> Value {
     client.call(tool, json!({ "n": n })).await.result()
 }
@@ -120,20 +122,21 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
+/// The URIs of all links in a result.
 fn links(result: &Value) -> Vec<&str> {
     let blocks = result["content"].as_array().unwrap().iter();
     let links = blocks.filter(|block| block["type"] == "resource_link");
     links.map(|link| link["uri"].as_str().unwrap()).collect()
 }
 
-/// The only thing that was put by.
+/// The URI of the only stored resource of a result.
 #[track_caller]
 fn link(result: &Value) -> String {
     let [uri] = links(result)[..] else { panic!("{result}") };
     uri.to_owned()
 }
 
-/// The calls that a text proposes, as they stand there.
+/// The calls that a text proposes.
 fn proposed(text: &str) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     for (at, _) in text.match_indices("_resource {") {

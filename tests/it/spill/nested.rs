@@ -11,7 +11,7 @@ use serde_json::json;
 use super::offers;
 use crate::support::{Modern, Server, numbered_lines};
 
-/// Asks for lines, and looks at them itself.
+/// Calls another tool and uses its result.
 #[derive(Deserialize, JsonSchema)]
 struct Nested;
 
@@ -22,7 +22,7 @@ async fn nested(ctx: Context, _: Nested) -> Result<String, ToolError> {
 }
 
 #[tokio::test]
-async fn a_tool_that_calls_another_gets_all_of_it() {
+async fn a_tool_that_calls_another_gets_its_whole_result() {
     let registry = Registry::builder("nested").with(offers).tool(Tool::new(nested));
     let server = Server::of(registry.build().unwrap()).await;
     let answer = Modern::of(&server).call("nested", json!({})).await;
@@ -30,7 +30,7 @@ async fn a_tool_that_calls_another_gets_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_workflows_step_is_shown_as_a_preview_and_used_whole() {
+async fn the_result_of_a_step_is_shown_as_a_preview_and_used_whole() {
     let workflow = SequentialWorkflow::new("w", "Counts")
         .step(
             WorkflowStep::new("rows", ToolHandle::new("rows"))
@@ -58,7 +58,7 @@ async fn a_workflows_step_is_shown_as_a_preview_and_used_whole() {
 }
 
 #[tokio::test]
-async fn a_workflows_step_fails_where_nothing_can_be_stored() {
+async fn a_step_fails_if_its_result_cannot_be_stored() {
     let workflow = SequentialWorkflow::new("w", "Counts")
         .step(WorkflowStep::new("rows", ToolHandle::new("rows")).arg("n", constant(10_000)));
     let server = Server::configured(|setup| {

@@ -12,7 +12,7 @@ use super::{call, link, links, server, table, text, tool};
 use crate::support::{Modern, Server, numbered_lines};
 
 #[tokio::test]
-async fn parts_of_a_result_are_put_by_each_as_what_it_is() {
+async fn each_large_part_is_stored_with_its_own_media_type() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "mixed", 200_000).await;
@@ -37,7 +37,7 @@ async fn parts_of_a_result_are_put_by_each_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_picture_is_for_the_model_to_see_until_it_is_too_large_for_any_host() {
+async fn an_image_is_sent_unless_it_is_too_large_for_hosts() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "picture", 300_000).await;
@@ -62,20 +62,19 @@ async fn a_failure_that_is_too_large_stays_a_failure() {
     assert_eq!(client.read(&link(&result)).await["text"], numbered_lines(5_000));
 }
 
-/// For `CallToolResult` by hand.
 #[tokio::test]
-async fn a_whole_result_by_hand_spills_too() {
-    let by_hand = |n: usize| {
+async fn a_complete_call_tool_result_spills_too() {
+    let whole_result = |n: usize| {
         let mut result = CallToolResult::success(vec![ContentBlock::text(numbered_lines(n))]);
         result.meta = Some(MetaObject(json!({ "mine": 1 }).as_object().cloned().unwrap()));
         result
     };
-    let registry = Registry::builder("by-hand")
-        .tool(tool("by_hand", by_hand))
+    let registry = Registry::builder("whole")
+        .tool(tool("whole_result", whole_result))
         .with(tools::reading(ToolOptions::default()));
     let server = Server::of(registry.build().unwrap()).await;
     let client = Modern::of(&server);
-    let result = call(&client, "by_hand", 5_000).await;
+    let result = call(&client, "whole_result", 5_000).await;
     assert_eq!(client.read(&link(&result)).await["text"], numbered_lines(5_000));
     assert_eq!(result["_meta"]["mine"], 1);
 }

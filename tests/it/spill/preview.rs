@@ -6,7 +6,7 @@ use super::{call, link, links, proposed, server, table, text};
 use crate::support::{Modern, numbered_lines};
 
 #[tokio::test]
-async fn handle_size_completeness_expiry_and_next_call_stand_in_plain_text() {
+async fn the_text_names_uri_size_expiry_completeness_and_the_next_calls() {
     let server = server().await;
     let client = Modern::of(&server);
     let whole = numbered_lines(5_000);
@@ -31,7 +31,7 @@ async fn handle_size_completeness_expiry_and_next_call_stand_in_plain_text() {
     );
     assert!(said.contains("The last ") && said.contains("\n00004999 év"), "{said}");
     assert!(said.len() < 8_000, "{}", said.len());
-    // All of it is there, and the calls that are proposed work as they stand.
+    // The whole result is stored, and the proposed calls work unchanged.
     assert_eq!(client.read(&uri).await["text"], whole);
     let proposed = proposed(said);
     assert_eq!(
@@ -49,7 +49,7 @@ async fn handle_size_completeness_expiry_and_next_call_stand_in_plain_text() {
 }
 
 #[tokio::test]
-async fn what_fits_is_sent_as_it_is() {
+async fn small_results_are_sent_unchanged() {
     let server = server().await;
     let client = Modern::of(&server);
     for tool in
@@ -62,7 +62,7 @@ async fn what_fits_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_link_comes_in_addition_and_not_where_the_tool_has_an_interface() {
+async fn a_link_is_added_except_for_tools_with_a_user_interface() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "lines", 5_000).await;
@@ -78,8 +78,8 @@ async fn a_link_comes_in_addition_and_not_where_the_tool_has_an_interface() {
 }
 
 #[tokio::test]
-async fn the_tools_alone_do() {
-    // No list, no template, no link, no subscription: what the text says is enough.
+async fn the_tools_alone_read_the_whole_result() {
+    // A client needs only the text: neither listings, templates, links nor subscriptions.
     let server = server().await;
     let client = Modern::of(&server);
     let said = text(&call(&client, "lines", 3_000).await).to_owned();
@@ -98,7 +98,7 @@ async fn the_tools_alone_do() {
 }
 
 #[tokio::test]
-async fn tools_that_read_say_that_they_do_and_are_bounded() {
+async fn tools_that_read_are_annotated_and_bounded() {
     let server = server().await;
     let tools = Modern::of(&server).list("tools/list", "tools").await;
     for name in ["read_resource", "search_resource", "list_resources", "describe_resource"] {
@@ -110,7 +110,7 @@ async fn tools_that_read_say_that_they_do_and_are_bounded() {
 }
 
 #[tokio::test]
-async fn what_is_described_has_its_shape() {
+async fn a_description_has_the_shape_of_the_content() {
     let server = server().await;
     let client = Modern::of(&server);
     let uri = client.create(json!({ "text": table(50_000) , "mime_type": "text/csv"})).await;

@@ -7,7 +7,7 @@ use super::{call, configured, link, links, offers, rows, server, text, tool};
 use crate::support::{Modern, Server, numbered_lines};
 
 #[tokio::test]
-async fn a_tool_may_always_spill_or_never() {
+async fn a_tool_can_always_spill_or_never() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "always", 0).await;
@@ -20,7 +20,7 @@ async fn a_tool_may_always_spill_or_never() {
 }
 
 #[tokio::test]
-async fn the_configuration_has_the_last_word() {
+async fn the_configuration_overrides_the_tools() {
     let server = configured(|config| {
         config.tools.output_bytes = 400_000;
         config.tools.spill =
@@ -31,7 +31,7 @@ async fn the_configuration_has_the_last_word() {
     assert!(links(&call(&client, "lines", 3_000).await).is_empty());
     assert_eq!(links(&call(&client, "lines", 6_000).await).len(), 1);
     assert_eq!(text(&call(&client, "always", 0).await), "short");
-    // Clients may have bounds of their own, by the name they give; readers, too.
+    // The limit of one client, by the name in its `clientInfo`; it applies to reads, too.
     let server = configured(|config| {
         config.tools.clients = [("it".to_owned(), 4_000)].into();
     })
@@ -50,7 +50,7 @@ async fn the_configuration_has_the_last_word() {
 }
 
 #[tokio::test]
-async fn where_nothing_reads_resources_nothing_is_hidden_in_one() {
+async fn without_the_tool_read_resource_nothing_spills() {
     let registry = Registry::builder("plain")
         .tool(tool("lines", numbered_lines))
         .tool(tool("rows", |n| Structured(rows(n))));

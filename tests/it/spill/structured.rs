@@ -6,7 +6,7 @@ use super::{call, link, rows, server, text};
 use crate::support::{Legacy, Modern};
 
 #[tokio::test]
-async fn structured_content_is_there_in_the_spilled_form_with_the_handle_in_it() {
+async fn structured_content_has_a_spilled_form_with_the_uri() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "rows", 10_000).await;
@@ -23,7 +23,7 @@ async fn structured_content_is_there_in_the_spilled_form_with_the_handle_in_it()
         "Shape: { rows: [10000 x { id: integer, name: string, note?: string }], total: integer }";
     assert_eq!(resource["facts"][1], shape);
     assert!(text(&result).contains(shape), "{}", text(&result));
-    // The big value is nowhere in the answer.
+    // The answer does not contain the large value.
     assert!(result.to_string().len() < 16_000);
     let stored: Value =
         serde_json::from_str(client.read(&uri).await["text"].as_str().unwrap()).unwrap();
@@ -33,7 +33,7 @@ async fn structured_content_is_there_in_the_spilled_form_with_the_handle_in_it()
 }
 
 #[tokio::test]
-async fn what_is_sent_fits_what_is_listed_whether_it_spilled_or_not() {
+async fn results_fit_the_listed_schema_whether_spilled_or_not() {
     let server = server().await;
     for client in [Client::Modern(Modern::of(&server)), Client::Legacy(Legacy::of(&server).await)] {
         let listed = client.send("tools/list", json!({})).await;
@@ -73,7 +73,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn a_session_gets_the_same() {
+async fn the_same_in_a_session() {
     let server = server().await;
     let client = Legacy::of(&server).await;
     let result = client.call("rows", json!({ "n": 10_000 })).await.result();
@@ -97,7 +97,7 @@ async fn text_and_structured_copies_are_stored_once() {
 }
 
 #[tokio::test]
-async fn records_of_structured_content_have_a_line_each() {
+async fn structured_content_is_stored_with_one_record_a_line() {
     let server = server().await;
     let client = Modern::of(&server);
     let uri = link(&call(&client, "rows", 10_000).await);
@@ -108,14 +108,14 @@ async fn records_of_structured_content_have_a_line_each() {
 }
 
 #[tokio::test]
-async fn small_structured_content_beside_a_large_text_is_not_lost() {
+async fn small_structured_content_with_a_large_text_is_kept() {
     let server = server().await;
     let client = Modern::of(&server);
     let result = call(&client, "total_and_rows", 10_000).await;
     let spilled = &result["structuredContent"]["spilled"];
     assert_eq!(spilled["value"], json!({ "result": 10_000 }));
     assert_eq!(spilled["resources"][0]["uri"], link(&result));
-    // The other way round, the words stay as they are.
+    // Small text with large structured content is sent unchanged.
     let result = call(&client, "rows_and_words", 10_000).await;
     assert_eq!(result["content"][1]["text"], "10000 rows");
     assert!(text(&result).contains("smaller parts follow as they are"));

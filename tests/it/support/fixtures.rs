@@ -4,7 +4,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use sha2::{Digest, Sha256};
 
-/// A configuration file, deleted when it is dropped.
+/// A file that a configuration names, or the configuration itself; deleted when it is dropped.
 pub(crate) struct ConfigFile(tempfile::NamedTempFile);
 
 impl ConfigFile {

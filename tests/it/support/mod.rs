@@ -64,6 +64,17 @@ pub(crate) async fn ask(url: &str, method: &str, params: Value) -> Answer {
     Answer::of(post(url, &request(method, params))).await
 }
 
+/// Sets the `Accept` header of a request that has one.
+pub(crate) fn accepting(
+    media_type: &'static str,
+    request: reqwest::RequestBuilder,
+) -> reqwest::RequestBuilder {
+    let (client, request) = request.build_split();
+    let mut request = request.unwrap();
+    request.headers_mut().insert("accept", media_type.parse().unwrap());
+    reqwest::RequestBuilder::from_parts(client, request)
+}
+
 /// Adds a bearer token to a request.
 fn bearing(token: Option<&str>, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
     match token {

@@ -1,4 +1,4 @@
-//! Calls that go on as tasks.
+//! Calls that become tasks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,19 +10,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage, patiently};
+use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage, poll};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// Works as a task where it can.
+/// Becomes a task if the client supports tasks.
 #[derive(Deserialize, JsonSchema)]
 struct Work {
-    /// Under which name the test follows it.
+    /// The key under which the test controls it.
     key: String,
-    /// How it ends.
+    /// How it ends, such as `error`.
     #[serde(default)]
     end: String,
-    /// Whether it must be a task.
+    /// Whether it requires a task.
     #[serde(default)]
     must: bool,
 }
@@ -34,6 +34,7 @@ struct Named {
     name: String,
 }
 
+/// The name that the user gives.
 async fn name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
     Ok(match ctx.elicit::<Named>(key, "Who are you?").await? {
         Elicited::Accepted(named) => named.name,
@@ -67,7 +68,7 @@ async fn work(ctx: Ctx, args: Work) -> Result<String, ToolError> {
     said
 }
 
-/// Asks, and then works.
+/// Asks a question, and then becomes a task.
 #[derive(Deserialize, JsonSchema)]
 struct AskThenWork {}
 
@@ -81,12 +82,13 @@ fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
     builder.tool(Tool::new(work)).tool(asks)
 }
 
+/// A client that supports tasks and forms.
 fn able(server: &Server) -> Modern {
     let capabilities = json!({ "extensions": { EXTENSION: {} }, "elicitation": {} });
     Modern::able(server, capabilities)
 }
 
-/// Begins a task; its id.
+/// Starts a task; its id.
 async fn begin(client: &Modern, key: &str, end: &str) -> String {
     let result = client.call("work", json!({ "key": key, "end": end })).await.result();
     assert_eq!(result["resultType"], "task", "{result}");
@@ -98,19 +100,14 @@ async fn get(client: &Modern, id: &str) -> Answer {
     client.send("tasks/get", json!({ "taskId": id })).await
 }
 
-/// The task once it has that status.
+/// The task, once it has a status.
 async fn until(client: &Modern, id: &str, status: &str) -> Value {
-    let reached = async {
-        loop {
-            let task = get(client, id).await.result();
-            assert_eq!((&task["resultType"], &task["taskId"]), (&json!("complete"), &json!(id)));
-            if task["status"] == status {
-                return task;
-            }
-            tokio::task::yield_now().await;
-        }
+    let reached = async || {
+        let task = get(client, id).await.result();
+        assert_eq!((&task["resultType"], &task["taskId"]), (&json!("complete"), &json!(id)));
+        (task["status"] == status).then_some(task)
     };
-    patiently(status, reached).await
+    poll(status, reached).await
 }
 
 async fn update(client: &Modern, id: &str, answers: Value) -> Answer {
@@ -118,7 +115,7 @@ async fn update(client: &Modern, id: &str, answers: Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_task_works_and_completes_with_what_the_call_would_have_answered() {
+async fn a_task_completes_with_the_result_of_the_call() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let created = client.call("work", json!({ "key": "k" })).await.result();
@@ -142,12 +139,12 @@ async fn a_task_works_and_completes_with_what_the_call_would_have_answered() {
     assert_ne!(done["result"]["isError"], true);
     assert_eq!(done["createdAt"], created["createdAt"]);
     assert_ne!(done["lastUpdatedAt"], created["lastUpdatedAt"]);
-    // It stays, as it is.
+    // It does not change any more.
     assert_eq!(get(&client, id).await.result(), done);
 }
 
 #[tokio::test]
-async fn a_task_ends_as_its_call_would() {
+async fn errors_and_panics_of_a_call_end_its_task() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     for end in ["error", "panic", "fault"] {
@@ -187,7 +184,7 @@ async fn a_cancelled_task_is_stopped_and_stays_cancelled() {
         assert_eq!(task["status"], "cancelled");
         assert!(task.get("result").is_none() && task.get("error").is_none());
     }
-    // What has ended is not cancelled any more.
+    // A task that has ended cannot be cancelled.
     let id = begin(&client, "other", "").await;
     server.stage.release("other", 1);
     until(&client, &id, "completed").await;
@@ -196,7 +193,7 @@ async fn a_cancelled_task_is_stopped_and_stays_cancelled() {
 }
 
 #[tokio::test]
-async fn a_task_outlives_its_request_and_ends_with_its_time() {
+async fn a_task_outlives_its_request_until_its_ttl() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "").await;
@@ -208,7 +205,7 @@ async fn a_task_outlives_its_request_and_ends_with_its_time() {
 }
 
 #[tokio::test]
-async fn questions_of_a_task_stand_in_its_state() {
+async fn the_questions_of_a_task_are_in_its_state() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "ask").await;
@@ -217,11 +214,11 @@ async fn questions_of_a_task_stand_in_its_state() {
     let question = &task["inputRequests"]["first"];
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(question["params"]["message"], "Who are you?");
-    // What nobody asked for changes nothing.
+    // An unexpected answer is ignored.
     let named = |name: &str| json!({ "action": "accept", "content": { "name": name } });
     update(&client, &id, json!({ "other": named("Eve") })).await.result();
     assert_eq!(get(&client, &id).await.result()["status"], "input_required");
-    // What does not fit is asked for again, under another key.
+    // After an invalid answer the question is asked again, under another key.
     update(&client, &id, json!({ "first": { "action": "accept" } })).await.result();
     let keys = async || {
         let task = until(&client, &id, "input_required").await;
@@ -230,15 +227,11 @@ async fn questions_of_a_task_stand_in_its_state() {
     assert_eq!(keys().await, ["first_2"]);
     let updated = update(&client, &id, json!({ "first_2": named("Ana") })).await.result();
     assert_eq!(updated["resultType"], "complete");
-    let both = patiently("both questions", async {
-        loop {
-            let task = until(&client, &id, "input_required").await;
-            if task["inputRequests"].as_object().unwrap().len() == 2 {
-                return task;
-            }
-        }
-    })
-    .await;
+    let has_both = async || {
+        let task = until(&client, &id, "input_required").await;
+        (task["inputRequests"].as_object().unwrap().len() == 2).then_some(task)
+    };
+    let both = poll("both questions", has_both).await;
     assert!(both["inputRequests"]["a"].is_object() && both["inputRequests"]["b"].is_object());
     update(&client, &id, json!({ "b": named("Bea") })).await.result();
     assert_eq!(keys().await, ["a"]);
@@ -250,7 +243,7 @@ async fn questions_of_a_task_stand_in_its_state() {
 }
 
 #[tokio::test]
-async fn answers_that_never_fit_end_the_task() {
+async fn repeated_invalid_answers_end_the_task() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "ask").await;
@@ -264,7 +257,7 @@ async fn answers_that_never_fit_end_the_task() {
 }
 
 #[tokio::test]
-async fn what_is_asked_before_the_task_is_asked_by_rounds() {
+async fn questions_before_the_task_are_asked_by_rounds() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let asked = client.call("ask_then_work", json!({})).await.result();
@@ -283,7 +276,7 @@ async fn what_is_asked_before_the_task_is_asked_by_rounds() {
 }
 
 #[tokio::test]
-async fn clients_that_cannot_follow_tasks_get_the_answer_itself() {
+async fn clients_without_tasks_get_the_result_itself() {
     let server = Server::offering(offers).await;
     let session = Legacy::of(&server).await;
     server.stage.release("k", 2);
@@ -293,7 +286,7 @@ async fn clients_that_cannot_follow_tasks_get_the_answer_itself() {
 }
 
 #[tokio::test]
-async fn what_needs_the_extension_says_so() {
+async fn requests_that_need_the_extension_say_so() {
     let server = Server::offering(offers).await;
     let data = json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } });
     let id = begin(&able(&server), "mine", "").await;
@@ -332,7 +325,7 @@ async fn an_unknown_task_is_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn a_tasks_id_stands_in_the_header_as_well() {
+async fn the_header_has_to_match_the_id_of_the_task() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "").await;
@@ -348,7 +341,7 @@ async fn a_tasks_id_stands_in_the_header_as_well() {
 }
 
 #[tokio::test]
-async fn tasks_belong_to_the_stateless_era() {
+async fn tasks_belong_to_the_modern_era() {
     let server = Server::offering(offers).await;
     let discovered = Modern::of(&server).send("server/discover", json!({})).await.result();
     assert_eq!(discovered["capabilities"]["extensions"][EXTENSION], json!({}));
@@ -364,7 +357,7 @@ async fn tasks_belong_to_the_stateless_era() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_lets_tasks_end_within_the_grace_period() {
+async fn tasks_can_end_within_the_grace_period_of_a_shutdown() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     begin(&client, "k", "").await;
@@ -377,7 +370,7 @@ async fn a_server_that_stops_lets_tasks_end_within_the_grace_period() {
 }
 
 #[tokio::test]
-async fn tasks_that_outlast_the_grace_period_are_stopped() {
+async fn tasks_that_outlast_the_grace_period_are_dropped() {
     let server = Server::configured(|setup| {
         setup.config.server.grace = 0;
         setup.offer(offers);

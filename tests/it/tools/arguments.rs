@@ -1,11 +1,11 @@
-//! Arguments that do not fit never reach a handler.
+//! Invalid arguments are refused before the handler runs.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Beat, Modern, Server};
 
 #[tokio::test]
-async fn bad_arguments_are_named_and_the_handler_is_not_run() {
+async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for (arguments, named) in [
@@ -27,7 +27,7 @@ async fn bad_arguments_are_named_and_the_handler_is_not_run() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_a_protocol_error() {
+async fn arguments_other_than_an_object_are_a_protocol_error() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for arguments in [json!([1, 2]), json!("a"), json!(1)] {
@@ -41,7 +41,7 @@ async fn arguments_that_are_no_object_are_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn a_tool_without_arguments_takes_none_or_an_empty_object() {
+async fn a_tool_without_arguments_accepts_none_or_an_empty_object() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for params in [json!({ "name": "fails" }), json!({ "name": "fails", "arguments": {} })] {
@@ -58,7 +58,7 @@ async fn arguments_nested_too_deeply_are_refused() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let mut body = Modern::body(&json!(5), "tools/call", json!({ "name": "echo" })).to_string();
     body.truncate(body.rfind("}}").unwrap());
-    // The parameters' closing brace is written anew, behind the bomb.
+    // The closing braces of the body come after the nested arrays.
     let body = format!("{body},\"arguments\":{{\"text\":{deep}}}}}}}");
     let request = client
         .bare(body)
@@ -70,7 +70,7 @@ async fn arguments_nested_too_deeply_are_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_stored_says_why() {
+async fn invalid_arguments_of_create_resource_are_named() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     for (arguments, said) in [
@@ -96,7 +96,7 @@ async fn what_cannot_be_stored_says_why() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_says_why() {
+async fn invalid_arguments_for_reading_are_named() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     client.create(json!({ "uri": "x:text", "text": "a\nb\n" })).await;

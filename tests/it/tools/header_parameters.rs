@@ -1,4 +1,4 @@
-//! Arguments that are mirrored into headers (`x-mcp-header`).
+//! Arguments that clients mirror into headers (`x-mcp-header`).
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage};
 
-/// Runs a query somewhere.
+/// Runs a query in a region.
 #[derive(Deserialize, JsonSchema)]
 struct Execute {
-    /// Where.
+    /// The region.
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
-    /// How often.
+    /// How often to run it.
     #[schemars(extend("x-mcp-header" = "Times"))]
     times: Option<i64>,
-    /// Whether for trying only.
+    /// Whether to run it without effect.
     #[schemars(extend("x-mcp-header" = "Dry-Run"))]
     dry_run: Option<bool>,
-    /// Which.
+    /// The query.
     query: Option<String>,
 }
 
@@ -43,7 +43,7 @@ async fn call(client: &Modern, arguments: Value, headers: &[(&str, &str)]) -> An
 }
 
 #[tokio::test]
-async fn headers_that_say_what_the_arguments_say_are_accepted() {
+async fn headers_that_match_the_arguments_are_accepted() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let west = json!({ "region": "us-west1" });
@@ -73,7 +73,7 @@ async fn headers_that_say_what_the_arguments_say_are_accepted() {
 }
 
 #[tokio::test]
-async fn headers_that_say_anything_else_are_refused_before_the_handler() {
+async fn headers_that_do_not_match_are_refused_before_the_handler_runs() {
     let server = Server::offering(offers).await;
     let client = Modern::of(&server);
     let west = json!({ "region": "us-west1" });
@@ -107,7 +107,7 @@ async fn headers_that_say_anything_else_are_refused_before_the_handler() {
 }
 
 #[tokio::test]
-async fn the_header_stands_in_the_tools_schema() {
+async fn the_schema_of_the_tool_names_the_headers() {
     let server = Server::offering(offers).await;
     let tools = Modern::of(&server).list("tools/list", "tools").await;
     let properties = &tools[0]["inputSchema"]["properties"];
@@ -117,7 +117,7 @@ async fn the_header_stands_in_the_tools_schema() {
 }
 
 #[tokio::test]
-async fn sessions_know_no_such_headers() {
+async fn sessions_ignore_such_headers() {
     let server = Server::offering(offers).await;
     let session = Legacy::of(&server).await;
     let text = session.call("execute", json!({ "region": "us-west1", "times": 3 })).await.text();

@@ -1,4 +1,4 @@
-//! What handlers return, and what comes of it.
+//! Results of handlers: structured content, media, metadata, and faults of definitions.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Legacy, Modern, Server};
 
-/// Takes nothing.
+/// No arguments.
 #[derive(Deserialize, JsonSchema)]
 struct Nothing;
 
@@ -24,7 +24,7 @@ struct Point {
     label: Option<String>,
 }
 
-/// Is never an object alone: an enum, and recursive.
+/// An enum that is recursive, and not an object.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Tree {
@@ -57,6 +57,7 @@ fn kinds(builder: Builder) -> Builder {
         .tool(tool("by_default_json", || Json(json!({ "x": 1 }))))
 }
 
+/// The structured content and the text of a result.
 async fn structured(client: &Modern, tool: &str) -> (Value, Value) {
     let result = client.call(tool, json!({})).await.result();
     assert_ne!(result["isError"], true, "{result}");
@@ -66,7 +67,7 @@ async fn structured(client: &Modern, tool: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn each_kind_of_value_has_its_structure() {
+async fn each_type_of_value_becomes_structured_content() {
     let server = Server::of(Registry::builder("kinds").with(kinds).build().unwrap()).await;
     let client = Modern::of(&server);
     for (tool, value) in [
@@ -86,24 +87,20 @@ async fn each_kind_of_value_has_its_structure() {
     let tools = client.list("tools/list", "tools").await;
     let schema =
         |tool: &str| tools.iter().find(|t| t["name"] == tool).unwrap()["outputSchema"].clone();
-    assert_eq!(
-        schema("a_struct")["required"],
-        json!(["x"]),
-        "what may be left out is not required"
-    );
+    assert_eq!(schema("a_struct")["required"], json!(["x"]), "an optional member is required");
     assert_eq!(schema("a_list")["properties"]["result"]["type"], "array");
     for tool in &tools {
         let schema = &tool["outputSchema"];
         assert!(schema.is_null() || schema["type"] == "object", "{tool}");
     }
-    // A session has the same, whatever its version.
+    // The same in a session of an older version.
     let legacy = Legacy::speaking(&server, "2025-06-18").await;
     let result = legacy.call("a_list", json!({})).await.result();
     assert_eq!(result["structuredContent"], json!({ "result": [1, 2] }));
 }
 
 #[tokio::test]
-async fn structure_is_always_there_or_never_or_as_the_type_has_it() {
+async fn structured_content_can_be_forced_or_disabled() {
     let server = Server::of(Registry::builder("kinds").with(kinds).build().unwrap()).await;
     let client = Modern::of(&server);
     let tools = client.list("tools/list", "tools").await;
@@ -124,20 +121,20 @@ fn object(value: &Value) -> rmcp::model::JsonObject {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_schema_is_a_failure() {
+async fn a_result_that_does_not_fit_its_schema_is_a_failure() {
     let schema = json!({
         "type": "object",
         "properties": { "sum": { "type": "number" } },
         "required": ["sum"],
     });
-    let by_hand =
+    let with_schema =
         |name, value: Value| tool(name, move || Json(value.clone())).output_schema(object(&schema));
     let registry = Registry::builder("promises")
-        .tool(by_hand("right", json!({ "sum": 5 })))
-        .tool(by_hand("misspelled", json!({ "sun": 5 })))
-        .tool(by_hand("wrong_type", json!({ "sum": "five secrets" })))
-        .tool(by_hand("missing", json!({})))
-        .tool(by_hand("no_object", json!([5])))
+        .tool(with_schema("right", json!({ "sum": 5 })))
+        .tool(with_schema("misspelled", json!({ "sun": 5 })))
+        .tool(with_schema("wrong_type", json!({ "sum": "five secrets" })))
+        .tool(with_schema("missing", json!({})))
+        .tool(with_schema("no_object", json!([5])))
         .tool(tool("nothing", || ContentBlock::text("5")).output_schema(object(&schema)))
         .tool(
             tool("anything", || Json(json!({ "x": [] })))
@@ -158,7 +155,7 @@ async fn what_does_not_fit_the_schema_is_a_failure() {
 }
 
 #[tokio::test]
-async fn images_sounds_and_options_come_as_they_are() {
+async fn media_and_options_reach_the_client() {
     let mut meta = MetaObject::default();
     meta.0.insert("example.com/x".into(), json!(1));
     let icon = Icon::new("https://example.com/i.png").with_sizes(vec!["48x48".into()]);
@@ -201,7 +198,7 @@ async fn images_sounds_and_options_come_as_they_are() {
 }
 
 #[test]
-fn what_cannot_be_is_told_when_the_server_is_built() {
+fn invalid_definitions_are_reported_when_the_server_is_built() {
     let faulty = Registry::builder("faulty")
         .tool(tool("bad name", || ""))
         .tool(tool("always", || ContentBlock::text("")).structured_output(true))
@@ -225,7 +222,7 @@ fn what_cannot_be_is_told_when_the_server_is_built() {
 }
 
 #[test]
-fn handlers_by_hand_come_in_pairs_and_alone() {
+fn custom_list_and_call_handlers_need_each_other_and_exclude_tools() {
     let list = |builder: Builder| builder.list_tools(|_: Context| async { Ok(Vec::new()) });
     let call = |builder: Builder| builder.call_tool(|_: Context, _, _| async { Ok("") });
     let start = || Registry::builder("x");
@@ -241,7 +238,7 @@ fn handlers_by_hand_come_in_pairs_and_alone() {
 }
 
 #[tokio::test]
-async fn lists_that_stay_as_they_are_say_so() {
+async fn fixed_lists_declare_no_changes_and_refuse_them() {
     let adding = Tool::new(|ctx: Context, _: Nothing| async move {
         ctx.add_tool(tool("more", || ""))?;
         Ok::<_, ToolError>("added")
@@ -261,7 +258,7 @@ async fn lists_that_stay_as_they_are_say_so() {
 }
 
 #[test]
-fn prompts_take_messages_of_every_kind() {
+fn prompts_return_messages_of_every_kind() {
     fn messages(result: impl IntoPromptResult) -> Vec<PromptMessage> {
         result.into_prompt_result().unwrap().messages
     }
