@@ -1,7 +1,7 @@
-"""The official Python client in sessions that several servers serve, with its streams cut off;
-and in the middle, if not just "replicas" are asked for, trouble with a server or with Redis.
+"""The official Python client in sessions that several instances serve, while its streams are cut off.
+With any kind but "instances", a fault of an instance or of Redis occurs meanwhile.
 
-    python replicas.py replicas|killed|restarted|emptied URL
+    python instances.py instances|killed|restarted|emptied URL
 """
 
 import sys
@@ -19,9 +19,10 @@ from mcp.client.client import Client
 
 PATIENCE = 60
 SESSIONS = 2
-# In each session: calls one after the other, so many at once, and those that the trouble meets.
+# In each session: the number of calls, how many of them at once, and the long calls that run while
+# the fault occurs.
 CALLS, AT_ONCE, LONG = 20, 4, 5
-# So soon the calls of a killed server end.
+# How long the calls of a killed instance may take to end, in seconds.
 SOON = 15
 
 warnings.simplefilter("ignore")
@@ -37,7 +38,7 @@ def text(result):
 
 
 class Session:
-    """Where the servers know it no more, `gone` is set."""
+    """`gone` is set when the instances do not know the session any more."""
 
     def __init__(self, url):
         self.updated, self.gone = [], False
@@ -48,29 +49,29 @@ class Session:
         if isinstance(message, types.ResourceUpdatedNotification):
             self.updated.append(str(message.params.uri))
 
-    async def count(self, to, every, heard):
-        """Whatever becomes of the call: of what is heard, nothing is missing, twice, or of another."""
-        told = []
+    async def count(self, to, every, on_report):
+        """Counts, and checks that progress is complete, in order, and that of this call, however the call ends."""
+        reported = []
 
-        async def tell(progress, total, message):
-            told.append((progress, total))
-            heard()
+        async def report(progress, total, message):
+            reported.append((progress, total))
+            on_report()
 
         try:
             arguments = {"to": to, "every": every}
-            said = text(await self.client.call_tool("count", arguments, progress_callback=tell))
+            said = text(await self.client.call_tool("count", arguments, progress_callback=report))
             assert said == f"counted to {to}", said
-            # The result may overtake what is told in another task.
+            # The result may overtake progress, which another task reports.
             with anyio.move_on_after(PATIENCE):
-                while len(told) < to:
+                while len(reported) < to:
                     await anyio.sleep(0.01)
-            assert len(told) == to, told
+            assert len(reported) == to, reported
         finally:
-            assert told == [(n + 1, to) for n in range(len(told))], told
+            assert reported == [(n + 1, to) for n in range(len(reported))], reported
 
 
 class Calls:
-    """Calls that count, each to a number of its own, and go on in another session if need be."""
+    """The calls of one session, each of which counts to another number; the rest move to a new session."""
 
     def __init__(self, tour, at):
         self.tour = tour
@@ -87,22 +88,22 @@ class Calls:
             if await self.count(session, *call):
                 self.left.remove(call)
 
-    async def count(self, session, to, every, heard=lambda: None, failed=lambda error: None):
-        """Whether it counted in this session, however often it was told to try again."""
+    async def count(self, session, to, every, on_report=lambda: None, failed=lambda error: None):
+        """Whether it counted in this session, after any number of transient errors."""
         while not session.gone:
             try:
-                await session.count(to, every, heard)
+                await session.count(to, every, on_report)
                 return True
             except MCPError as error:
-                if not self.tour.passes(error, session):
+                if not self.tour.is_transient(error, session):
                     raise
                 failed(error)
                 await anyio.sleep(0.1)
         return False
 
 
-class MeetTrouble(Calls):
-    """The same while there is trouble, which meets some calls under way."""
+class CallsDuringFault(Calls):
+    """The same with long calls that run while the fault occurs."""
 
     def __init__(self, tour, at):
         super().__init__(tour, at)
@@ -112,32 +113,32 @@ class MeetTrouble(Calls):
         async with anyio.create_task_group() as calls:
             for to in list(self.long):
                 calls.start_soon(self.count_far, session, to)
-            await self.tour.asked.wait()
+            await self.tour.requested.wait()
             await super().__call__(session)
 
     async def count_far(self, session, to):
-        heard = lambda: self.tour.under_way(to)
-        if await self.count(session, to, 150, heard, self.tour.ended):
+        on_report = lambda: self.tour.runs(to)
+        if await self.count(session, to, 150, on_report, self.tour.failed):
             self.long.remove(to)
 
 
 class Tour:
-    def __init__(self, trouble, url):
-        self.trouble, self.url = trouble, url
-        self.reached, self.silent = Counter(), {60 + n for n in range(SESSIONS * LONG)}
-        self.all_under_way, self.asked = anyio.Event(), anyio.Event()
+    def __init__(self, fault, url):
+        self.fault, self.url = fault, url
+        self.reached, self.waiting = Counter(), {60 + n for n in range(SESSIONS * LONG)}
+        self.all_run, self.requested = anyio.Event(), anyio.Event()
         self.since, self.errors, self.renewed = None, [], 0
 
     async def take(self):
         async with anyio.create_task_group() as sessions:
             for at in range(SESSIONS):
                 sessions.start_soon(self.session, at)
-            if self.trouble != "replicas":
-                await self.ask_for_trouble()
+            if self.fault != "instances":
+                await self.request_fault()
 
     async def session(self, at):
-        calls = (Calls if self.trouble == "replicas" else MeetTrouble)(self, at)
-        steps = [(self.trouble, calls), ("questions", questions), ("subscribe", subscribe)]
+        calls = (Calls if self.fault == "instances" else CallsDuringFault)(self, at)
+        steps = [(self.fault, calls), ("questions", questions), ("subscribe", subscribe)]
         while steps:
             session = Session(self.url)
             async with session.client:
@@ -153,45 +154,45 @@ class Tour:
     def done(self, name):
         self.reached[name] += 1
         if self.reached[name] == SESSIONS:
-            if self.trouble != "replicas" and name == self.trouble:
+            if self.fault != "instances" and name == self.fault:
                 self.check()
             print(f"ok    {name}", flush=True)
 
-    def under_way(self, to):
-        self.silent.discard(to)
-        if not self.silent:
-            self.all_under_way.set()
+    def runs(self, to):
+        self.waiting.discard(to)
+        if not self.waiting:
+            self.all_run.set()
 
-    async def ask_for_trouble(self):
-        await self.all_under_way.wait()
+    async def request_fault(self):
+        await self.all_run.wait()
         self.since = time.monotonic()
-        self.asked.set()
+        self.requested.set()
         async with httpx2.AsyncClient(timeout=PATIENCE) as client:
-            response = await client.post(urljoin(self.url, "/trouble"))
+            response = await client.post(urljoin(self.url, "/fault"))
         assert response.status_code == 204, response
 
-    def passes(self, error, session):
-        """Whether whoever is told so may well try again, in a new session if this one is gone."""
+    def is_transient(self, error, session):
+        """Whether the error is expected and the call can be repeated, in a new session if this one is gone."""
         if "Send initialize again" in error.message:
-            session.gone = self.trouble == "emptied"
+            session.gone = self.fault == "emptied"
             return session.gone
-        # Said by the client: of streams that cannot be resumed, and of the proxy's answer where
-        # a server dies.
+        # The client's own errors: for a stream that cannot be resumed, and for the proxy's response
+        # when an instance is killed.
         own = {
             "emptied": "SSE stream ended and reconnection attempts were exhausted",
             "killed": "Server returned an error response",
         }
-        again = self.trouble != "replicas" and "again" in error.message
-        return again or error.message == own.get(self.trouble)
+        again = self.fault != "instances" and "again" in error.message
+        return again or error.message == own.get(self.fault)
 
-    def ended(self, error):
+    def failed(self, error):
         self.errors.append((error, time.monotonic() - self.since))
 
     def check(self):
-        assert self.renewed == (SESSIONS if self.trouble == "emptied" else 0), self.renewed
-        if self.trouble == "restarted":
+        assert self.renewed == (SESSIONS if self.fault == "emptied" else 0), self.renewed
+        if self.fault == "restarted":
             assert not self.errors, self.errors
-        if self.trouble == "killed":
+        if self.fault == "killed":
             assert 0 < len(self.errors) < SESSIONS * LONG, self.errors
             for error, after in self.errors:
                 assert error.code == -32603 and "again" in error.message, error

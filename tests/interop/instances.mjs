@@ -1,36 +1,37 @@
-// One of the official TypeScript clients in sessions that several servers serve, with its
-// streams cut off; and in the middle, if not just "replicas" are asked for, trouble with a server
-// or with Redis.
+// An official TypeScript client in sessions that several instances serve, while its streams are cut
+// off. With any kind but "instances", a fault of an instance or of Redis occurs meanwhile.
 //
-//     node replicas.mjs sdk|client replicas|killed|restarted|emptied URL
+//     node instances.mjs sdk|client instances|killed|restarted|emptied URL
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, load, take } from './clients.mjs';
 
-const [pkg, trouble, url] = process.argv.slice(2);
+const [pkg, fault, url] = process.argv.slice(2);
 const PATIENCE = 60_000;
 const SESSIONS = 2;
-// In each session: calls one after the other, so many at once, and those that the trouble meets.
+// In each session: the number of calls, how many of them at once, and the long calls that run while
+// the fault occurs.
 const CALLS = 20, AT_ONCE = 4, LONG = 5;
-// So soon the calls of a killed server end.
+// How long the calls of a killed instance may take to end, in milliseconds.
 const SOON = 15_000;
 
 const { make, Transport, method, callTool } = await load(pkg, false);
 
-/** What an HTTP response was that an error is about. */
+/** The HTTP status of an error. */
 const status = error => error.status ?? error.code;
 
-/** Whether whoever is told so may well try again. The proxy has no words for a server that dies. */
-const passes = error => trouble !== 'replicas' && status(error) !== 404
+/** Whether the error is expected and the call can be repeated. The proxy answers 502 for a killed instance. */
+const isTransient = error => fault !== 'instances' && status(error) !== 404
     && (error.message.includes('again') || status(error) === 502);
 
-async function patiently(attempt, failed = () => {}) {
+/** Repeats an attempt after transient errors. */
+async function retrying(attempt, failed = () => {}) {
     for (;;) {
         try {
             return await attempt();
         } catch (error) {
-            if (!passes(error)) throw error;
+            if (!isTransient(error)) throw error;
             failed(error);
         }
         await sleep(100);
@@ -38,11 +39,11 @@ async function patiently(attempt, failed = () => {}) {
 }
 
 async function begin() {
-    const client = make({ name: 'replicas', version: '1' }, { capabilities: { elicitation: { form: {} } } });
+    const client = make({ name: 'instances', version: '1' }, { capabilities: { elicitation: { form: {} } } });
     const session = { client, updated: [], gone: false, ending: false };
     client.setRequestHandler(method('elicitation/create'), () => ({ action: 'accept', content: { name: 'Ana' } }));
     client.setNotificationHandler(method('notifications/resources/updated'), n => session.updated.push(n.params.uri));
-    // The calls whose streams cannot be resumed are told nothing else.
+    // Calls whose streams cannot be resumed get no other error.
     client.onerror = error => {
         if (status(error) === 404 && !session.gone && !session.ending) {
             session.gone = true;
@@ -59,7 +60,7 @@ async function begin() {
     return session;
 }
 
-// Promises, so that a session begins anew once, whoever is the first to be told that it is gone.
+// Promises, so that a lost session is replaced once, although several calls notice the loss.
 const sessions = [];
 let renewed = 0;
 
@@ -71,11 +72,11 @@ async function inSession(at, work) {
             return await work(session);
         } catch (error) {
             if (!session.gone) throw error;
-            assert.equal(trouble, 'emptied', 'the session is gone');
+            assert.equal(fault, 'emptied', 'the session is lost');
         }
         if (sessions[at] === begun) {
             renewed += 1;
-            sessions[at] = patiently(begin);
+            sessions[at] = retrying(begin);
         }
     }
 }
@@ -88,55 +89,55 @@ async function call({ client }, name, args, options = {}) {
     return result.content[0].text;
 }
 
-/** Whatever becomes of the call: of what is heard, nothing is missing, twice, or of another. */
-async function count(session, to, every, heard = () => {}) {
-    const told = [];
+/** Counts, and checks that progress is complete, in order, and that of this call, however the call ends. */
+async function count(session, to, every, onReport = () => {}) {
+    const reported = [];
     const onprogress = ({ progress, total }) => {
-        told.push([progress, total]);
-        heard();
+        reported.push([progress, total]);
+        onReport();
     };
     try {
         assert.equal(await call(session, 'count', { to, every }, { onprogress }), `counted to ${to}`);
-        assert.equal(told.length, to);
+        assert.equal(reported.length, to);
     } finally {
-        assert.deepEqual(told, told.map((_, n) => [n + 1, to]), `counting to ${to}`);
+        assert.deepEqual(reported, reported.map((_, n) => [n + 1, to]), `counting to ${to}`);
     }
 }
 
-/** Calls that count, each to a number of its own. */
+/** The calls of one session, each of which counts to another number. */
 async function calls(at) {
     const numbers = Array.from({ length: CALLS }, (_, n) => n);
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
         while (numbers.length > 0) {
             const number = numbers.shift();
             const to = 4 + SESSIONS * number + at;
-            await inSession(at, session => patiently(() => count(session, to, 5 * (number % 3))));
+            await inSession(at, session => retrying(() => count(session, to, 5 * (number % 3))));
         }
     }));
 }
 
 const callInEach = () => Promise.all(sessions.map((_, at) => calls(at)));
 
-async function meetTrouble() {
-    const heard = new Set(), ended = [];
+async function callDuringFault() {
+    const reporting = new Set(), failed = [];
     let since;
-    const long = Array.from({ length: SESSIONS * LONG }, (_, n) => inSession(n % SESSIONS, session => patiently(
-        () => count(session, 60 + n, 150, () => heard.add(n)),
-        error => ended.push({ error, after: Date.now() - since }),
+    const long = Array.from({ length: SESSIONS * LONG }, (_, n) => inSession(n % SESSIONS, session => retrying(
+        () => count(session, 60 + n, 150, () => reporting.add(n)),
+        error => failed.push({ error, after: Date.now() - since }),
     )));
-    // Whatever fails meanwhile is found below.
+    // Failures are awaited below.
     long.forEach(one => one.catch(() => {}));
-    await eventually('all calls to be under way', () => heard.size === long.length);
+    await eventually('all calls to run', () => reporting.size === long.length);
     since = Date.now();
-    const asked = fetch(new URL('/trouble', url), { method: 'POST' });
+    const requested = fetch(new URL('/fault', url), { method: 'POST' });
     await Promise.all([callInEach(), ...long]);
-    assert.equal((await asked).status, 204);
-    assert.equal(renewed, trouble === 'emptied' ? SESSIONS : 0);
-    if (trouble === 'killed') {
-        assert.ok(ended.length > 0 && ended.length < long.length, `${ended.length} of ${long.length} ended`);
+    assert.equal((await requested).status, 204);
+    assert.equal(renewed, fault === 'emptied' ? SESSIONS : 0);
+    if (fault === 'killed') {
+        assert.ok(failed.length > 0 && failed.length < long.length, `${failed.length} of ${long.length} failed`);
     }
-    for (const { error, after } of ended) {
-        assert.equal(trouble, 'killed', error);
+    for (const { error, after } of failed) {
+        assert.equal(fault, 'killed', error);
         assert.equal(error.code, -32603, error);
         assert.ok(after < SOON, `${after} ms: ${error}`);
     }
@@ -147,8 +148,8 @@ const steps = {
         for (let n = 0; n < SESSIONS; n += 1) sessions.push(begin());
         await Promise.all(sessions);
     },
-    async [trouble]() {
-        await (trouble === 'replicas' ? callInEach() : meetTrouble());
+    async [fault]() {
+        await (fault === 'instances' ? callInEach() : callDuringFault());
     },
     async questions() {
         await inEach(async session => {
@@ -169,7 +170,7 @@ const steps = {
     },
     async close() {
         await inEach(async session => {
-            // Its stream may be cut, and come back to a session that is ended, before the DELETE is answered.
+            // A stream that is cut now may be resumed in the deleted session, before the DELETE is answered.
             session.ending = true;
             await session.transport.terminateSession();
             await session.client.close();
