@@ -167,7 +167,9 @@ impl Legacy {
         let asking = if streams {
             Asking::Routed(self.active_calls.route(&session.id))
         } else {
-            Asking::Unavailable("The client cannot be asked: the response to this call is not a stream.")
+            Asking::Unavailable(
+                "The client cannot be asked: the response to this call is not a stream.",
+            )
         };
         let call = Call {
             method,

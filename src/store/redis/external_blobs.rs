@@ -26,7 +26,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectPlace, StoredBlock, StoreError, Upload,
+        Committed, Draft, ObjectPlace, StoreError, StoredBlock, Upload,
         object::{ContentWriter, Objects},
     },
 };
