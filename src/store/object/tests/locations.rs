@@ -1,6 +1,7 @@
-//! What lies at a place, what servers on it see of each other, what is damaged.
+//! Which objects a location has, instances that share one, damaged objects, and
+//! abandoned changes.
 
-#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "they are ours")]
+#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,24 +28,25 @@ use crate::{
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Every kind of place, and what may be needed to look into it.
-struct Place {
+/// A location, and what is needed to inspect its objects.
+struct Location {
     url: String,
     folder: tempfile::TempDir,
     s3: Option<Arc<S3Server>>,
     clock: ManualClock,
 }
 
-impl Place {
+impl Location {
+    /// One location of each kind: a directory, and S3.
     async fn each() -> [Self; 2] {
         let folder = || tempfile::tempdir().expect("there is room");
         let s3 = S3Server::shared().await;
-        let of = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
+        let new = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
         let directory = folder();
         let directory_url = url(&directory.path().join("deep/down"));
         [
-            of(directory_url, directory, None),
-            of(S3Server::url(&Random::system().id()), folder(), Some(s3)),
+            new(directory_url, directory, None),
+            new(S3Server::url(&Random::system().id()), folder(), Some(s3)),
         ]
     }
 
@@ -52,14 +54,14 @@ impl Place {
         on(&self.url, self.s3.as_deref(), &self.clock, setup).await
     }
 
-    /// Removes a file, past the store.
+    /// Removes an object without the store.
     async fn remove(&self, file: &str) {
         let objects = open(&self.url, self.s3.as_deref()).await.objects;
         let path = object_store::path::Path::parse(file).expect("it is a path");
         objects.remove(&path).await.expect("it is there");
     }
 
-    /// Waits until what lies there is like that.
+    /// Waits until the paths of all objects meet a condition.
     async fn until(&self, is_so: impl Fn(&[String]) -> bool) {
         patiently(async {
             while !is_so(&self.files().await) {
@@ -69,14 +71,14 @@ impl Place {
         .await;
     }
 
-    /// Whether it says that something is to be done by now.
+    /// Whether this is a due file whose time has come.
     fn is_due(&self, file: &str) -> bool {
         let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
         let due = due.and_then(|due| due.parse::<u64>().ok());
         due.is_some_and(|due| due <= self.clock.now().as_millis())
     }
 
-    /// The paths of all files there, below what the URL says.
+    /// The paths of all objects, relative to the URL.
     async fn files(&self) -> Vec<String> {
         let Some(s3) = &self.s3 else {
             let root = self.folder.path().join("deep/down");
@@ -92,14 +94,14 @@ fn below(root: &std::path::Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        // Folders go while they are looked at.
+        // The store may remove folders meanwhile.
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for file in entries.flatten() {
             let path = file.path();
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let path = path.strip_prefix(root).expect("it lies below");
+                let path = path.strip_prefix(root).expect("it is below the root");
                 files.push(path.to_str().expect("it is text").to_owned());
             }
         }
@@ -107,7 +109,7 @@ fn below(root: &std::path::Path) -> Vec<String> {
     files
 }
 
-/// Waits, but not for ever.
+/// Fails if the work takes longer than a minute.
 async fn patiently<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("it comes to an end")
 }
@@ -126,13 +128,13 @@ async fn read(store: &Store, owner: &Owner, uri: &str) -> Bytes {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lies_there_is_found_by_a_person_and_by_the_next_server() {
-    for place in Place::each().await {
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
         let entry = store.create(&alice, name("results://search/42"), "text".into(), lasting(HOUR));
         let entry = entry.await.expect("it fits");
         drop(store);
-        let files = place.files().await;
+        let files = location.files().await;
         let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
         assert_eq!(own.len(), 2, "{files:?}");
         let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
@@ -141,13 +143,13 @@ async fn what_lies_there_is_found_by_a_person_and_by_the_next_server() {
             own.iter().any(|file| *file == "alice/results=/_/_/_search/_42!/1.json"),
             "{own:?}"
         );
-        // Nothing was written beside the place, either.
+        // Nothing was written outside the location.
         assert_eq!(
-            below(place.folder.path()).len(),
-            if place.s3.is_some() { 0 } else { files.len() }
+            below(location.folder.path()).len(),
+            if location.s3.is_some() { 0 } else { files.len() }
         );
 
-        let store = place.store(&Setup::default()).await;
+        let store = location.store(&Setup::default()).await;
         let found = store.get(&alice, &name("results://search/42")).await.expect("it is there");
         assert_eq!(found.entry, entry);
         assert_eq!(found.bytes().await.expect("it can be read"), "text");
@@ -166,25 +168,27 @@ async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than
             log.len() < BYTES
         })
         .for_each(drop);
-    for (content, most) in [(log.into_bytes(), BYTES * 3 / 10), (noise(BYTES), BYTES * 101 / 100)] {
-        let [place, _] = Place::each().await;
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+    for (content, max_bytes) in
+        [(log.into_bytes(), BYTES * 3 / 10), (noise(BYTES), BYTES * 101 / 100)]
+    {
+        let [location, _] = Location::each().await;
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
         let created = store.create(&alice, name("x:a"), content.clone().into(), Details::default());
         created.await.expect("it fits");
-        assert!(read(&store, &alice, "x:a").await == content, "the content is another");
-        let sizes = below(place.folder.path()).into_iter().map(|file| {
-            let file = std::fs::metadata(place.folder.path().join(file));
+        assert!(read(&store, &alice, "x:a").await == content, "the content differs");
+        let sizes = below(location.folder.path()).into_iter().map(|file| {
+            let file = std::fs::metadata(location.folder.path().join(file));
             file.expect("it is there").len()
         });
-        let taken: u64 = sizes.sum();
-        assert!(taken < most as u64, "it takes {taken} bytes");
+        let stored: u64 = sizes.sum();
+        assert!(stored < max_bytes as u64, "it takes {stored} bytes");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_name_leads_out_of_the_directory() {
-    let [place, _] = Place::each().await;
-    let store = place.store(&Setup::default()).await;
+async fn no_uri_or_owner_leads_out_of_the_directory() {
+    let [location, _] = Location::each().await;
+    let store = location.store(&Setup::default()).await;
     let long = format!("x://{}", "a".repeat(2000));
     let names = [
         "x://../../a",
@@ -203,16 +207,18 @@ async fn no_name_leads_out_of_the_directory() {
             assert_eq!(read(&store, &Owner::new(owner), uri).await, uri);
         }
     }
-    assert_eq!(below(place.folder.path()).len(), place.files().await.len());
+    assert_eq!(below(location.folder.path()).len(), location.files().await.len());
 }
 
 #[tokio::test]
-async fn where_dots_at_the_end_are_dropped_names_that_end_in_them_stay_apart() {
-    let kept = Arc::new(InMemory::new());
-    let objects = Objects { store: kept.clone(), name: "az", in_order: false, drops_dots: true };
-    let place = ObjectPlace { objects, url: "az://container".into() };
+async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct() {
+    let memory = Arc::new(InMemory::new());
+    let objects =
+        Objects { store: memory.clone(), name: "az", lists_in_order: false, drops_dots: true };
+    let location = ObjectPlace { objects, url: "az://container".into() };
     let clock = Arc::new(ManualClock::new());
-    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), OwnerQuota::default());
+    let backend =
+        ObjectBackend::new(location, clock.clone(), Random::system(), OwnerQuota::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
     let long = format!("x:{}", ".".repeat(450));
     let mut names =
@@ -233,19 +239,19 @@ async fn where_dots_at_the_end_are_dropped_names_that_end_in_them_stay_apart() {
         listed.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
     }
     assert_eq!(listed, names);
-    let kept: Vec<_> = kept.list(None).try_collect().await.expect("it can be listed");
-    for file in kept {
+    let stored: Vec<_> = memory.list(None).try_collect().await.expect("it can be listed");
+    for file in stored {
         let parts = file.location.as_ref().split('/');
         assert!(parts.into_iter().all(|part| !part.ends_with('.')), "{}", file.location);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
-    for place in Place::each().await {
+async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
+    for location in Location::each().await {
         let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
         let setup = Setup { limits, ..Setup::default() };
-        let (store, alice) = (place.store(&setup).await, Owner::new("alice"));
+        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
         for uri in ["x://read", "x://swept", "x://deleted"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
             store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
@@ -254,14 +260,14 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
         let sweeping = store.clone();
         let _maintained =
             AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
-        // What was replaced or deleted stays for those who are reading it.
-        place.clock.advance(GRACE);
+        // Replaced and deleted content stays for the grace period.
+        location.clock.advance(GRACE);
         let is_old = |file: &String| file.contains("deleted!") || file.ends_with(".content");
-        place.until(|files| files.iter().filter(|file| is_old(file)).count() == 2).await;
-        place.clock.advance(HOUR.saturating_sub(GRACE));
+        location.until(|files| files.iter().filter(|file| is_old(file)).count() == 2).await;
+        location.clock.advance(HOUR.saturating_sub(GRACE));
         let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
         assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
-        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
         for uri in ["x://read", "x://swept"] {
             let gone = store.get(&alice, &name(uri)).await.map(|found| found.entry);
             assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
@@ -270,12 +276,12 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_on_one_place_see_and_count_the_same() {
-    for place in Place::each().await {
+async fn instances_on_one_location_see_and_count_the_same() {
+    for location in Location::each().await {
         let setup = Setup::default().max_bytes(1000);
-        let stores = [place.store(&setup).await, place.store(&setup).await];
+        let stores = [location.store(&setup).await, location.store(&setup).await];
         let alice = Owner::new("alice");
-        // All of them to one name: each counts.
+        // Concurrent writes to one URI: each is a revision.
         let writers = (0..20).map(|n| {
             let (store, alice) = (stores[n % 2].clone(), alice.clone());
             async move {
@@ -295,7 +301,7 @@ async fn servers_on_one_place_see_and_count_the_same() {
         }
         stores[0].delete(&alice, &name("x://race")).await.expect("it can be deleted");
 
-        // And to many: as many as there is room for, to the byte.
+        // Concurrent writes to many URIs: as many succeed as the quota allows, to the byte.
         let writers = (0..20).map(|n| {
             let (store, alice) = (stores[n % 2].clone(), alice.clone());
             async move {
@@ -312,17 +318,17 @@ async fn servers_on_one_place_see_and_count_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_servers_tells_an_expiry() {
-    for place in Place::each().await {
+async fn one_of_many_instances_publishes_an_expiry() {
+    for location in Location::each().await {
         let alice = Owner::new("alice");
         let mut stores = Vec::new();
         for _ in 0..3 {
-            stores.push(place.store(&Setup::default()).await);
+            stores.push(location.store(&Setup::default()).await);
         }
         let made = stores[0].create(&alice, name("x://a"), "text".into(), lasting(HOUR)).await;
         made.expect("it fits");
-        let mut heard: Vec<_> = stores.iter().map(|store| store.feed().listen(&alice)).collect();
-        place.clock.advance(HOUR);
+        let mut feeds: Vec<_> = stores.iter().map(|store| store.feed().listen(&alice)).collect();
+        location.clock.advance(HOUR);
         let _maintained: Vec<_> = stores
             .iter()
             .cloned()
@@ -330,36 +336,36 @@ async fn one_of_many_servers_tells_an_expiry() {
                 AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
             })
             .collect();
-        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
-        let mut told = 0;
-        for (store, heard) in stores.iter().zip(&mut heard) {
-            // Since changes are heard in order, the next one tells what came before it.
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        let mut published = 0;
+        for (store, feed) in stores.iter().zip(&mut feeds) {
+            // Changes arrive in order, so after this one no earlier change is missing.
             store
                 .create(&alice, name("x://next"), "".into(), lasting(HOUR))
                 .await
                 .expect("it fits");
             loop {
-                let change = patiently(heard.next()).await.expect("none is missed");
+                let change = patiently(feed.next()).await.expect("none is missed");
                 let change = change.expect("the feed goes on");
                 match (change.kind, change.uri.as_str()) {
-                    (ChangeKind::Expired, "x://a") => told += 1,
+                    (ChangeKind::Expired, "x://a") => published += 1,
                     (_, "x://next") => break,
-                    // The one that wrote it heard itself.
+                    // The instance that created it has this on its feed.
                     (kind, uri) => assert_eq!((kind, uri), (ChangeKind::Created, "x://a")),
                 }
             }
         }
-        assert_eq!(told, 1);
+        assert_eq!(published, 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_replaced_or_deleted_can_be_read_to_its_end() {
-    for place in Place::each().await {
+async fn a_read_that_has_begun_survives_replacement_and_deletion() {
+    for location in Location::each().await {
         let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
         let setup = Setup { limits, ..Setup::default() };
-        let (store, alice) = (place.store(&setup).await, Owner::new("alice"));
-        // What no compression makes less, in several blocks.
+        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        // Incompressible, in several blocks.
         let content = crate::testing::store::noise(1 << 20);
         for uri in ["x://replaced", "x://deleted"] {
             let stored = store.create(&alice, name(uri), content.clone().into(), lasting(HOUR));
@@ -378,41 +384,41 @@ async fn what_is_replaced_or_deleted_can_be_read_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn content_that_never_came_to_have_an_entry_is_removed() {
-    for place in Place::each().await {
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
-        // How old a file is the place says, by its own clock.
-        place.clock.advance(SystemClock.now().since(place.clock.now()));
+async fn content_without_an_entry_is_removed() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        // The age of an object is by the clock of the location, so the test's clock must agree.
+        location.clock.advance(SystemClock.now().since(location.clock.now()));
         let short = lasting(HOUR / 2);
         store.create(&alice, name("x://a"), "text".into(), short).await.expect("it fits");
-        // As if somebody had died between content and entry.
-        let objects = open(&place.url, place.s3.as_deref()).await.objects;
+        // As if an instance had died between content and entry.
+        let objects = open(&location.url, location.s3.as_deref()).await.objects;
         let orphan = "alice/x=/_/_/_a!/orphan.content";
         objects.put(&orphan.into(), "text").await.expect("there is room");
         let _maintained =
             AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }));
-        // It may be on its way; later it is not, and then somebody may be reading it.
+        // At first its upload may still run. Later it has the grace period for readers.
         for span in [HOUR / 2, 3 * HOUR, GRACE] {
-            assert!(place.files().await.iter().any(|file| file == orphan), "{span:?}");
-            place.clock.advance(span);
-            // Until whoever looks has looked and put down when to look again.
-            place.until(|files| !files.iter().any(|file| place.is_due(file))).await;
+            assert!(location.files().await.iter().any(|file| file == orphan), "{span:?}");
+            location.clock.advance(span);
+            // Until the sweep has processed the due files and scheduled the next check.
+            location.until(|files| !files.iter().any(|file| location.is_due(file))).await;
         }
-        place.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damage_is_to_one_resource_alone_and_can_be_written_over() {
-    let [place, _] = Place::each().await;
-    let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+async fn damage_affects_one_resource_only_and_can_be_overwritten() {
+    let [location, _] = Location::each().await;
+    let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
     let log = "a line of a log\n".repeat(5000);
     for uri in ["x://entry", "x://content", "x://cut", "x://whole"] {
         let content = log.as_str().into();
         store.create(&alice, name(uri), content, Details::default()).await.expect("it fits");
     }
-    let root = place.folder.path().join("deep/down");
-    for file in place.files().await {
+    let root = location.folder.path().join("deep/down");
+    for file in location.files().await {
         let path = root.join(&file);
         if file.starts_with("alice/x=/_/_/_entry!") && file.ends_with(".json") {
             std::fs::write(path, "{").expect("it can be written");
@@ -429,9 +435,9 @@ async fn damage_is_to_one_resource_alone_and_can_be_written_over() {
     let entry = store.get(&alice, &name("x://entry")).await.map(|found| found.entry);
     assert!(entry.as_ref().is_err_and(corrupt), "{entry:?}");
     for uri in ["x://content", "x://cut"] {
-        let found = store.get(&alice, &name(uri)).await.expect("its entry is whole");
+        let found = store.get(&alice, &name(uri)).await.expect("its entry is not damaged");
         let read = found.bytes().await;
-        assert!(read.is_err(), "{uri} is read as if it were whole");
+        assert!(read.is_err(), "{uri} is damaged, but was read");
     }
     assert_eq!(read(&store, &alice, "x://whole").await, log);
     let page = store.list(&alice, "", None, 10).await.expect("it can be listed");
@@ -442,24 +448,24 @@ async fn damage_is_to_one_resource_alone_and_can_be_written_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_began_and_did_not_end_is_ended_by_the_next() {
-    for place in Place::each().await {
-        let (store, alice) = (place.store(&Setup::default()).await, Owner::new("alice"));
+async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
         for uri in ["x://a", "x://b"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
         }
         store.update(&alice, name("x://b"), "new".into(), None).await.expect("it is there");
         drop(store);
-        // As if it had died after the change, before it was carried out.
-        place.remove("alice/x=/_/_/_b!/3.json").await;
-        let store = place.store(&Setup::default()).await;
+        // As if the instance had died between the ledger record and the entry.
+        location.remove("alice/x=/_/_/_b!/3.json").await;
+        let store = location.store(&Setup::default()).await;
         store.delete(&alice, &name("x://a")).await.expect("it can be deleted");
         assert_eq!(read(&store, &alice, "x://b").await, "new");
     }
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_used_is_refused_with_the_reason() {
+async fn a_location_that_cannot_be_used_is_refused_with_the_reason() {
     let file = tempfile::NamedTempFile::new().expect("there is room");
     let refused = ObjectPlace::open(&url(&file.path().join("below")), &Random::system()).await;
     let refused = refused.expect_err("a file is no directory").to_string();
