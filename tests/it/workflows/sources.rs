@@ -42,8 +42,8 @@ async fn what_cannot_stand_in_a_uri_fails_visibly_and_reads_nothing() {
     for (source, words) in [
         (field("user", "nope"), "no field"),
         (field("user", "list.9"), "out of range in a list of 3"),
-        (field("user", "none"), "null is no text"),
-        (from_step("user"), "an object is no text"),
+        (field("user", "none"), "null is not text"),
+        (from_step("user"), "an object is not text"),
         (field("user", "up"), "leads out of its place"),
         (constant("missing"), "docs://missing"),
         (constant("../../secret"), "leads out of its place"),
