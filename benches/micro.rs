@@ -1,6 +1,5 @@
-//! The small pieces that stand on every request's path, each by itself, so
-//! that one that becomes slower is seen: `cargo bench --bench micro`, and
-//! again after a change; criterion says by how much they differ.
+//! The small operations on every request's path, each measured alone: run `cargo
+//! bench --bench micro` before and after a change; criterion prints the difference.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +23,7 @@ use tokio::runtime::Runtime;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello, world"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
-/// Lines with quotes, not all of them ASCII.
+/// Log lines with quotes, not only ASCII.
 fn log(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     for n in 0_u64.. {
@@ -57,7 +56,7 @@ fn envelope(criterion: &mut Criterion) {
 fn escaping(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("escaping");
     let runtime = Runtime::new().unwrap();
-    let dress = ResponseEncoder::new(
+    let encoder = ResponseEncoder::new(
         Era::Modern,
         &Implementation::new("bench", "1"),
         ProtocolVersion::LATEST,
@@ -67,7 +66,7 @@ fn escaping(criterion: &mut Criterion) {
         let encoded = async |text: String| {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
             let reply = Reply::CallTool(Box::new(result));
-            match success(&RequestId::Number(1), reply, &dress).await.unwrap() {
+            match success(&RequestId::Number(1), reply, &encoder).await.unwrap() {
                 Encoded::Whole(whole) => whole.len(),
                 Encoded::Pieces(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await
@@ -106,7 +105,7 @@ fn blocks(criterion: &mut Criterion) {
         store.create(&owner, uri.clone(), content, details).await.unwrap();
         store.get(&owner, &uri).await.unwrap()
     });
-    // Wherever it lies, a window costs the blocks that it touches.
+    // At any offset, a window costs only its blocks.
     for (name, first) in [("at the beginning", 0), ("in the middle", lines / 2)] {
         group.bench_function(format!("200 lines of 10 MB, {name}"), |b| {
             b.iter(|| runtime.block_on(found.lines(black_box(first), 200, 64 << 10)).unwrap());
