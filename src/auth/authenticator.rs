@@ -8,7 +8,7 @@ use super::{
     issuer::Issuer,
     jwt::{Jwt, is_jwt},
     static_tokens::StaticTokens,
-    verified::{TokenHash, Verified},
+    verified::{TokenHash, VerifiedTokens},
 };
 use crate::clock::Clock;
 
@@ -91,7 +91,7 @@ pub struct Authenticator {
 #[derive(Debug)]
 enum Kind {
     None,
-    OAuth { issuers: Vec<Issuer>, verified: Verified },
+    OAuth { issuers: Vec<Issuer>, verified: VerifiedTokens },
     Static(StaticTokens),
 }
 
@@ -122,7 +122,7 @@ impl Authenticator {
                     )
                 });
                 let issuers = issuers.collect::<Result<Vec<_>, _>>()?;
-                Kind::OAuth { issuers, verified: Verified::default() }
+                Kind::OAuth { issuers, verified: VerifiedTokens::default() }
             }
         };
         Ok(Self { kind, clock })
@@ -151,7 +151,7 @@ impl Authenticator {
             Kind::None => Ok(Identity::local()),
             Kind::Static(tokens) => Ok(tokens.find(token).cloned().ok_or(Denied::Unknown)?),
             Kind::OAuth { issuers, verified } => {
-                let (now, hash) = (self.clock.now(), TokenHash::of(token));
+                let (now, hash) = (self.clock.now(), TokenHash::new(token));
                 if let Some(identity) = verified.get(hash, now) {
                     return Ok(identity);
                 }
@@ -167,7 +167,7 @@ impl Authenticator {
                 };
                 let until = now.saturating_add(kept);
                 let until = identity.expires().map_or(until, |expires| until.min(expires));
-                verified.put(hash, identity.clone(), until);
+                verified.insert(hash, identity.clone(), until);
                 Ok(identity)
             }
         }

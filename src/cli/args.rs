@@ -73,7 +73,7 @@ impl ServeArgs {
 
     /// The positions of settings in the configuration file, for error messages.
     pub(super) fn places(&self) -> Places {
-        self.file().map(Places::of).unwrap_or_default()
+        self.file().map(Places::read).unwrap_or_default()
     }
 
     /// The command line that starts this program over standard input and

@@ -31,7 +31,7 @@ impl Reload {
             tokio::select! {
                 _ = self.hangup.recv() => {
                     // The reload below includes these changes.
-                    self.files.look().await;
+                    self.files.check().await;
                 }
                 () = self.files.changed() => {}
             }

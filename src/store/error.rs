@@ -110,13 +110,6 @@ fn gone(uri: &ResourceUri) -> String {
 }
 
 impl StoreError {
-    /// Content has more than an owner may have in all.
-    pub(super) fn larger_than_all(most: u64) -> Self {
-        Self::Full(format!(
-            "The content has more bytes than all your resources may have together ({most}). Store less."
-        ))
-    }
-
     /// Whether this says that the caller has no such resource (any more).
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::Expired { .. } | Self::NoRevision { .. })

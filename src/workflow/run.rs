@@ -8,10 +8,13 @@ use serde_json::Value;
 use super::{
     DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
     outcome::{Outcome, Status},
-    source::{Bindings, Origin, Piece, pieces},
+    source::{Bindings, Origin},
     transcript::{Transcript, all_text},
 };
-use crate::handler::Context;
+use crate::{
+    handler::Context,
+    uri_template::parse::{Piece, prose_pieces},
+};
 
 /// The result of a step.
 enum StepResult {
@@ -281,10 +284,10 @@ impl<S> Run<'_, S> {
 
     fn guidance(&self, text: &str) -> String {
         let mut filled = String::new();
-        for piece in pieces(text) {
+        for piece in prose_pieces(text) {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
-                Piece::Variable(name) => match self.bindings.arguments.get(name) {
+                Piece::Expression(name) => match self.bindings.arguments.get(name) {
                     Some(value) => filled.push_str(&display_text(value)),
                     None => filled.push_str(&format!("{{{name}}}")),
                 },

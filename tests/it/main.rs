@@ -17,6 +17,7 @@ mod changes_modern;
 mod completions;
 mod curl;
 mod directories;
+mod docs;
 mod edits;
 mod eras;
 mod example_servers;

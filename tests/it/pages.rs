@@ -103,7 +103,7 @@ async fn the_servers_own_surroundings_are_not_visited() {
         assert_eq!(error["code"], -32603, "{url}: {error}");
         let said = error["message"].as_str().unwrap();
         assert!(
-            said.contains("none that this server visits") || said.contains("reached"),
+            said.contains("address is not allowed") || said.contains("reached"),
             "{url}: {said}"
         );
     }

@@ -60,7 +60,7 @@ async fn a_read_that_is_too_large_names_windows_that_are_not() {
     let whole = numbered_lines(1_000);
     client.create(json!({ "uri": "x:big", "text": whole })).await;
     let said = refused(&client, "x:big").await;
-    assert!(said.contains("at most 10000 are given at once"), "{said}");
+    assert!(said.contains("one response has at most 10000"), "{said}");
     assert!(said.contains(r#"read_resource {"uri":"x:big","offset":0,"limit":200}"#), "{said}");
     assert_eq!(proposed(&said), "x:big?lines=1-200");
     let said = refused(&client, "x:big?lines=1-200").await;

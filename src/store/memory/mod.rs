@@ -16,28 +16,27 @@ use tokio::sync::Notify;
 
 use self::shelf::Shelves;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, ResourceUri, StoreError, Upload, Usage,
+    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, OwnerQuota, ResourceUri, StoreError,
+    Upload, Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
 /// How many expired resources are removed before others get the lock.
 const SWEEP_BATCH: usize = 256;
 
-/// How much may be kept, counted before compression.
+/// How much the memory backend stores, counted before compression.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
-    /// Bytes of content in all, uploads under way included.
+    /// Bytes of content of all owners, unfinished uploads included.
     pub bytes: u64,
-    /// Bytes of content of one owner.
-    pub bytes_per_owner: u64,
-    /// Resources of one owner.
-    pub resources_per_owner: u64,
+    /// The quota of each owner.
+    pub per_owner: OwnerQuota,
 }
 
 impl Default for MemoryLimits {
-    /// 1 GiB in all, 512 MiB and 100,000 resources an owner.
+    /// 1 GiB in total, and the default quota for each owner.
     fn default() -> Self {
-        Self { bytes: 1 << 30, bytes_per_owner: 1 << 29, resources_per_owner: 100_000 }
+        Self { bytes: 1 << 30, per_owner: OwnerQuota::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{MemoryLimits, StoreError};
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{Entry, Found, ResourceUri, Usage, expired::Expired},
+    store::{Entry, Found, OwnerQuota, ResourceUri, Usage, expired::Expired},
 };
 
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Shelves {
     ) -> Result<(), StoreError> {
         let used = self.owners.get(owner).map_or(0, |shelf| shelf.bytes);
         let missing = (self.bytes + bytes).saturating_sub(limits.bytes);
-        let missing = missing.max((used + bytes).saturating_sub(limits.bytes_per_owner));
+        let missing = missing.max((used + bytes).saturating_sub(limits.per_owner.bytes));
         self.shed(owner, uri, missing);
         if self.bytes + bytes > limits.bytes {
             return Err(StoreError::Full(format!(
@@ -70,11 +70,8 @@ impl Shelves {
             )));
         }
         let used = self.owners.get(owner).map_or(0, |shelf| shelf.bytes);
-        if used + bytes > limits.bytes_per_owner {
-            return Err(StoreError::Full(format!(
-                "Your resources would exceed {} bytes; {used} are used. Delete some with delete_resource, or store less.",
-                limits.bytes_per_owner
-            )));
+        if used + bytes > limits.per_owner.bytes {
+            return Err(limits.per_owner.out_of_bytes(used));
         }
         self.owners.entry(owner.clone()).or_default().bytes += bytes;
         self.bytes += bytes;
@@ -123,16 +120,10 @@ impl Shelves {
     }
 
     /// Whether one more resource fits.
-    pub(super) fn check_count(
-        &self,
-        owner: &Owner,
-        limits: &MemoryLimits,
-    ) -> Result<(), StoreError> {
+    pub(super) fn check_count(&self, owner: &Owner, quota: OwnerQuota) -> Result<(), StoreError> {
         let count = self.owners.get(owner).map_or(0, |s| s.resources.len() as u64);
-        if count >= limits.resources_per_owner {
-            return Err(StoreError::Full(format!(
-                "You have {count} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
-            )));
+        if count >= quota.resources {
+            return Err(quota.out_of_resources(count));
         }
         Ok(())
     }

@@ -16,11 +16,7 @@ struct Memory(ManualClock);
 #[async_trait]
 impl Harness for Memory {
     async fn store(&self, setup: Setup) -> Store {
-        let limits = MemoryLimits {
-            bytes: u64::MAX,
-            bytes_per_owner: setup.bytes_per_owner,
-            resources_per_owner: setup.resources_per_owner,
-        };
+        let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
     }
 

@@ -58,7 +58,7 @@ impl MemoryUpload {
         let change = if previous.is_some() {
             ChangeKind::Updated
         } else {
-            shelves.check_count(&owner, &self.inner.limits)?;
+            shelves.check_count(&owner, self.inner.limits.per_owner)?;
             ChangeKind::Created
         };
         let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });

@@ -133,14 +133,14 @@ impl Inner {
             }
             // With the turn still held, so that changes are heard in their order.
             if let Some(at) = expired {
-                self.expired().remember(owner.clone(), uri.clone(), at);
+                self.expired.remember(owner.clone(), uri.clone(), at);
                 self.publish(owner, uri, ChangeKind::Expired);
             }
             let created = expired.is_some() || !exists;
             return Ok(match put {
                 Some(Record { entry, .. }) => {
                     let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
-                    self.expired().forget(owner, uri);
+                    self.expired.forget(owner, uri);
                     self.agenda.expect(entry.expires);
                     self.publish(owner, uri, change);
                     Outcome::Put(Committed { entry: Arc::new(entry), change })
@@ -168,21 +168,17 @@ impl Inner {
         revisions: usize,
     ) -> Result<Vec<Past>, StoreError> {
         let Ledger { bytes, resources, .. } = tail.ledger;
-        let most = self.limits.bytes_per_owner;
+        let max = self.quota.bytes;
         let mut left = bytes;
         // All but the last one, which the entry replaces only when it is there.
-        while left.saturating_add(entry.size) > most && past.len() > 1 {
+        while left.saturating_add(entry.size) > max && past.len() > 1 {
             left = left.saturating_sub(past.remove(0).size);
         }
-        if left.saturating_add(entry.size) > most {
-            return Err(StoreError::Full(format!(
-                "Your resources would exceed {most} bytes; {bytes} are used. Delete some with delete_resource, or store less."
-            )));
+        if left.saturating_add(entry.size) > max {
+            return Err(self.quota.out_of_bytes(bytes));
         }
-        if !exists && resources >= self.limits.resources_per_owner {
-            return Err(StoreError::Full(format!(
-                "You have {resources} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
-            )));
+        if !exists && resources >= self.quota.resources {
+            return Err(self.quota.out_of_resources(resources));
         }
         let too_many = (past.len() + 1).saturating_sub(revisions.max(1));
         past.drain(..too_many);

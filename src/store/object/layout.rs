@@ -41,7 +41,8 @@ pub(super) const MOST_PREFIX: usize = 128;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
-/// What stands for itself, or sorts as it.
+/// Encodes a name for a path. Not percent-encoding, because encoded names must
+/// sort as the names themselves do.
 fn encode(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for byte in name.bytes() {

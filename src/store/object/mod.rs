@@ -25,36 +25,18 @@ use std::{error::Error, fmt, ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
-use parking_lot::{Mutex, MutexGuard};
 
 pub use self::place::{ObjectPlace, PlaceError};
 use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
 pub(super) use self::{objects::Objects, parts::Parts};
 use super::{
-    Backend, Blob, ChangeFeed, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload, Usage,
+    Backend, Blob, ChangeFeed, Found, Lookup, OwnerQuota, ResourceUri, StoreError, Upload, Usage,
     expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
 /// How much content is asked for at once: a request to S3 takes as long as this to come.
 const AT_ONCE: u64 = 1 << 20;
-
-/// How much one owner may keep, counted before compression.
-#[derive(Debug, Clone)]
-pub struct ObjectLimits {
-    /// Bytes of content.
-    pub bytes_per_owner: u64,
-    /// Resources.
-    pub resources_per_owner: u64,
-}
-
-impl Default for ObjectLimits {
-    /// As in memory.
-    fn default() -> Self {
-        let MemoryLimits { bytes_per_owner, resources_per_owner, .. } = MemoryLimits::default();
-        Self { bytes_per_owner, resources_per_owner }
-    }
-}
 
 /// Keeps resources as objects. Changes are heard in the process that makes
 /// them, and expiries in the one that finds them.
@@ -67,7 +49,7 @@ struct Inner {
     objects: Objects,
     clock: Arc<dyn Clock>,
     random: Random,
-    limits: ObjectLimits,
+    quota: OwnerQuota,
     feed: ChangeFeed,
     sum: Sum,
     /// Where, for those who share it.
@@ -75,7 +57,7 @@ struct Inner {
     turns: Turns,
     agenda: Agenda,
     /// What expired here: nothing of it is left there.
-    expired: Mutex<Expired>,
+    expired: Expired,
 }
 
 impl ObjectBackend {
@@ -84,7 +66,7 @@ impl ObjectBackend {
         place: ObjectPlace,
         clock: Arc<dyn Clock>,
         random: Random,
-        limits: ObjectLimits,
+        quota: OwnerQuota,
     ) -> Self {
         let inner = Inner {
             objects: place.objects,
@@ -93,10 +75,10 @@ impl ObjectBackend {
             agenda: Agenda::new(clock.now()),
             clock,
             random,
-            limits,
+            quota,
             feed: ChangeFeed::new(),
             turns: Turns::default(),
-            expired: Mutex::default(),
+            expired: Expired::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -123,7 +105,7 @@ impl Backend for ObjectBackend {
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
         let inner = &self.inner;
         let Some(current) = inner.current(owner, uri).await? else {
-            return Ok(inner.expired().at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
+            return Ok(inner.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
         };
         let record = current.record?;
         if record.entry.is_expired(inner.clock.now()) {
@@ -198,10 +180,6 @@ impl Inner {
             uri: record.entry.uri.clone(),
         };
         Found { entry: Arc::new(record.entry), blob: Arc::new(blob) }
-    }
-
-    fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock()
     }
 }
 

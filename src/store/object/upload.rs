@@ -32,11 +32,8 @@ impl ObjectUpload {
 impl Upload for ObjectUpload {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit is not sent first.
-        let most = self.inner.limits.bytes_per_owner;
         self.size += block.size;
-        if self.size > most {
-            return Err(StoreError::larger_than_all(most));
-        }
+        self.inner.quota.check_upload(self.size)?;
         self.parts.append(block.bytes).await
     }
 

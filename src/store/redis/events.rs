@@ -21,12 +21,12 @@ pub(super) async fn hear(mut changes: Listener, inner: Arc<Inner>) {
                 Some((change, until)) => {
                     match until {
                         Until::Lives(life) => {
-                            inner.expired().forget(&change.owner, &change.uri);
+                            inner.expired.forget(&change.owner, &change.uri);
                             let shard = inner.shard_of(&change.owner).number();
                             inner.agenda.expect(shard, Some(life));
                         }
                         Until::Expired(at) => {
-                            inner.expired().remember(change.owner.clone(), change.uri.clone(), at);
+                            inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
                         }
                         Until::Deleted => {}
                     }

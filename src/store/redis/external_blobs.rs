@@ -187,11 +187,8 @@ impl ExternalUpload {
 #[async_trait]
 impl Upload for ExternalUpload {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        let most = self.inner.limits.bytes_per_owner;
         self.size += block.size;
-        if self.size > most {
-            return Err(StoreError::larger_than_all(most));
-        }
+        self.inner.quota.check_upload(self.size)?;
         if let Some((_, parts)) = &mut self.large {
             return parts.append(block.bytes).await;
         }

@@ -18,13 +18,12 @@ use std::{error::Error, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use self::external_blobs::RedisBlobs;
 use self::{agenda::Agenda, external_blobs::ExternalUpload, scripts::Scripts, upload::RedisUpload};
 use super::{
-    Backend, Blob, ChangeFeed, Entry, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload,
+    Backend, Blob, ChangeFeed, Entry, Found, Lookup, OwnerQuota, ResourceUri, StoreError, Upload,
     Usage, blocks, expired::Expired, object::ObjectBlob,
 };
 use crate::{
@@ -40,23 +39,6 @@ const PAGE: usize = 256;
 /// How much content is asked for at once: what a block has that is not compressed.
 const AT_ONCE: u64 = blocks::BLOCK_BYTES as u64;
 
-/// How much one owner may keep.
-#[derive(Debug, Clone)]
-pub struct RedisLimits {
-    /// Bytes of content.
-    pub bytes_per_owner: u64,
-    /// Resources.
-    pub resources_per_owner: u64,
-}
-
-impl Default for RedisLimits {
-    /// As in memory.
-    fn default() -> Self {
-        let MemoryLimits { bytes_per_owner, resources_per_owner, .. } = MemoryLimits::default();
-        Self { bytes_per_owner, resources_per_owner }
-    }
-}
-
 /// Keeps resources in Redis.
 #[derive(Debug)]
 pub struct RedisBackend {
@@ -68,14 +50,14 @@ pub struct RedisBackend {
 struct Inner {
     redis: Redis,
     random: Random,
-    limits: RedisLimits,
+    quota: OwnerQuota,
     layout: Layout,
     scripts: Scripts,
     blobs: Option<RedisBlobs>,
     feed: ChangeFeed,
     agenda: Agenda,
     /// Nothing of it lies in Redis: each replica remembers what it heard.
-    expired: Mutex<Expired>,
+    expired: Expired,
 }
 
 impl RedisBackend {
@@ -85,12 +67,8 @@ impl RedisBackend {
     ///
     /// # Errors
     /// [`RedisError::Layout`] for another layout; or why Redis does not answer.
-    pub async fn open(
-        redis: Redis,
-        random: Random,
-        limits: RedisLimits,
-    ) -> Result<Self, RedisError> {
-        Self::open_beside(redis, random, limits, None).await
+    pub async fn open(redis: Redis, random: Random, quota: OwnerQuota) -> Result<Self, RedisError> {
+        Self::open_beside(redis, random, quota, None).await
     }
 
     /// The same with a place for large content beside Redis.
@@ -100,7 +78,7 @@ impl RedisBackend {
     pub async fn open_beside(
         redis: Redis,
         random: Random,
-        limits: RedisLimits,
+        quota: OwnerQuota,
         blobs: Option<RedisBlobs>,
     ) -> Result<Self, RedisError> {
         let layout = Layout::current();
@@ -111,10 +89,10 @@ impl RedisBackend {
             blobs,
             feed: ChangeFeed::new(),
             agenda: Agenda::new(),
-            expired: Mutex::default(),
+            expired: Expired::default(),
             redis,
             random,
-            limits,
+            quota,
             layout,
         });
         let events = tokio::spawn(events::hear(changes, Arc::clone(&inner)));
@@ -189,17 +167,13 @@ impl Inner {
         Found { entry: Arc::new(entry), blob }
     }
 
-    fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock()
-    }
-
     /// When what had that name expired, if that is known.
     async fn expired_at(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let heard = self.expired().at(owner, uri);
+        let heard = self.expired.at(owner, uri);
         if heard.is_some() {
             return Ok(heard);
         }

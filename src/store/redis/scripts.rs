@@ -160,7 +160,7 @@ impl Inner {
             let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(id);
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
-            let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
+            let call = call.arg(self.quota.bytes).arg(self.quota.resources);
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions);
             let answer = self.run_after(&mut first, &call).await.map_err(unavailable)?;
@@ -170,19 +170,8 @@ impl Inner {
                     let change = finish(&mut entry, &answer);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
-                "bytes" => {
-                    return Err(StoreError::Full(format!(
-                        "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
-                        self.limits.bytes_per_owner,
-                        answer.number(0)
-                    )));
-                }
-                "count" => {
-                    return Err(StoreError::Full(format!(
-                        "You have {} resources, the most there may be. Delete some with delete_resource, or wait until some expire.",
-                        answer.number(0)
-                    )));
-                }
+                "bytes" => return Err(self.quota.out_of_bytes(answer.number(0))),
+                "count" => return Err(self.quota.out_of_resources(answer.number(0))),
                 word => {
                     let source = format!("the content was lost on its way ({word})");
                     return Err(StoreError::Unavailable {

@@ -153,9 +153,7 @@ impl Sending {
 impl Upload for RedisUpload {
     async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
         // The commit counts exactly; this is so that what can never fit does not fill Redis first.
-        if self.size + block.size > self.inner.limits.bytes_per_owner {
-            return Err(StoreError::larger_than_all(self.inner.limits.bytes_per_owner));
-        }
+        self.inner.quota.check_upload(self.size + block.size)?;
         let idle = self.sending.as_ref().is_none_or(|sending| sending.sent.is_finished());
         if !self.held.is_empty() && (idle || self.held.len() + block.bytes.len() > WINDOW) {
             if let Some(sending) = self.sending.take() {

@@ -39,7 +39,7 @@ pub async fn each_change_is_heard_once_and_in_order(harness: &dyn Harness) {
 
 /// What changes nothing is not heard.
 pub async fn what_is_refused_is_not_heard(harness: &dyn Harness) {
-    let store = harness.store(Setup { bytes_per_owner: 10, ..Setup::default() }).await;
+    let store = harness.store(Setup::default().max_bytes(10)).await;
     let alice = Caller::new(&store, "alice");
     let mut changes = store.feed().listen(&alice.owner);
     alice.delete("temp://never").await;

@@ -18,11 +18,7 @@
 //! #[async_trait::async_trait]
 //! impl Harness for Memory {
 //!     async fn store(&self, setup: Setup) -> Store {
-//!         let limits = MemoryLimits {
-//!             bytes: u64::MAX,
-//!             bytes_per_owner: setup.bytes_per_owner,
-//!             resources_per_owner: setup.resources_per_owner,
-//!         };
+//!         let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
 //!         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
 //!     }
 //!
@@ -57,7 +53,8 @@ use futures_util::{Stream, stream};
 use crate::{
     auth::Owner,
     store::{
-        BLOCK_BYTES, Content, Details, Entry, Found, ResourceUri, Store, StoreError, StoreLimits,
+        BLOCK_BYTES, Content, Details, Entry, Found, OwnerQuota, ResourceUri, Store, StoreError,
+        StoreLimits,
     },
 };
 
@@ -84,16 +81,30 @@ pub trait Harness: Send + Sync {
 pub struct Setup {
     /// Of the store itself.
     pub limits: StoreLimits,
-    /// How many bytes of content an owner may have, to the byte.
-    pub bytes_per_owner: u64,
-    /// How many resources an owner may have.
-    pub resources_per_owner: u64,
+    /// The quota of each owner, exact to the byte.
+    pub quota: OwnerQuota,
 }
 
 impl Default for Setup {
-    /// More than any check needs that does not ask for less.
+    /// The default limits: a check that needs lower ones sets them.
     fn default() -> Self {
-        Self { limits: StoreLimits::default(), bytes_per_owner: 1 << 28, resources_per_owner: 1000 }
+        Self { limits: StoreLimits::default(), quota: OwnerQuota::default() }
+    }
+}
+
+impl Setup {
+    /// The same with at most `bytes` of content for each owner.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.quota.bytes = bytes;
+        self
+    }
+
+    /// The same with at most `resources` for each owner.
+    #[must_use]
+    pub fn max_resources(mut self, resources: u64) -> Self {
+        self.quota.resources = resources;
+        self
     }
 }
 

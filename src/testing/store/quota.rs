@@ -9,7 +9,7 @@ use crate::store::{Content, Details, StoreError, StoreLimits, Usage};
 /// Content up to the quota is taken, to the byte; what goes beyond it is
 /// refused, says so, and evicts nothing.
 pub async fn an_owner_may_have_so_many_bytes_and_no_more(harness: &dyn Harness) {
-    let store = harness.store(Setup { bytes_per_owner: 100, ..Setup::default() }).await;
+    let store = harness.store(Setup::default().max_bytes(100)).await;
     let alice = Caller::new(&store, "alice");
     let before = alice.put("temp://a", vec![1; 60]).await;
     is_full(alice.try_create("temp://b", vec![2; 41], Details::default()).await);
@@ -24,7 +24,7 @@ pub async fn an_owner_may_have_so_many_bytes_and_no_more(harness: &dyn Harness) 
 /// As many resources as the quota allows are taken, empty ones included, and
 /// no more; but those that are there can be replaced.
 pub async fn an_owner_may_have_so_many_resources_and_no_more(harness: &dyn Harness) {
-    let store = harness.store(Setup { resources_per_owner: 2, ..Setup::default() }).await;
+    let store = harness.store(Setup::default().max_resources(2)).await;
     let alice = Caller::new(&store, "alice");
     alice.put("temp://a", "").await;
     alice.put("temp://b", "text").await;
@@ -38,8 +38,8 @@ pub async fn an_owner_may_have_so_many_resources_and_no_more(harness: &dyn Harne
 
 /// However many write at the same time, as many succeed as there is room for.
 pub async fn a_quota_holds_against_many_at_once(harness: &dyn Harness) {
-    let by_bytes = Setup { bytes_per_owner: 100, ..Setup::default() };
-    let by_count = Setup { resources_per_owner: 10, ..Setup::default() };
+    let by_bytes = Setup::default().max_bytes(100);
+    let by_count = Setup::default().max_resources(10);
     for setup in [by_bytes, by_count] {
         let alice = Caller::new(&harness.store(setup).await, "alice");
         let mut writers = JoinSet::new();
@@ -64,7 +64,7 @@ pub async fn a_quota_holds_against_many_at_once(harness: &dyn Harness) {
 
 /// One owner at their limits takes nothing from another.
 pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let setup = Setup::default().max_bytes(100).max_resources(1);
     let store = harness.store(setup).await;
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
     alice.put("temp://a", vec![1; 100]).await;
@@ -109,7 +109,7 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
 /// What is deleted, or replaced by less and not kept, no longer counts.
 pub async fn deleting_makes_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 2, limits, ..Setup::default() };
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(100).max_resources(2);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for _ in 0..3 {
         alice.put("temp://a", vec![1; 90]).await;
@@ -123,7 +123,7 @@ pub async fn deleting_makes_room(harness: &dyn Harness) {
 /// What has expired no longer counts, from that moment on, though nobody has
 /// asked for it since.
 pub async fn expiry_makes_room(harness: &dyn Harness) {
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let setup = Setup::default().max_bytes(100).max_resources(1);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for uri in ["temp://a", "temp://b", "temp://c"] {
         alice.create(uri, vec![1; 100], lasting(2 * harness.tick())).await;

@@ -98,7 +98,7 @@ pub async fn all_revisions_expire_together(harness: &dyn Harness) {
 /// would not fit: so it keeps no one from writing again what they have.
 pub async fn the_past_counts_and_gives_way(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 3, ..StoreLimits::default() };
-    let setup = Setup { bytes_per_owner: 100, limits, ..Setup::default() };
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(100);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for revision in 1..=3 {
         alice.put("temp://a", vec![revision; 30]).await;

@@ -260,7 +260,7 @@ fn block() -> Bytes {
 }
 
 fn room_for(blocks: u64) -> Setup {
-    Setup { bytes_per_owner: blocks * BLOCK_BYTES as u64, ..Setup::default() }
+    Setup::default().max_bytes(blocks * BLOCK_BYTES as u64)
 }
 
 /// That there is nothing, and nothing is in the way.

@@ -1,7 +1,7 @@
 //! The certified provider in a process of its own (tests/oidc), and what its
 //! clients do to get tokens.
 
-use std::{collections::BTreeMap, fmt::Write, path::Path, process::Stdio};
+use std::{collections::BTreeMap, path::Path, process::Stdio};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use reqwest::{Client, Response, Url, redirect};
@@ -174,14 +174,7 @@ fn basic(client: &str) -> String {
 }
 
 fn encode(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(byte.into());
-        } else {
-            write!(encoded, "%{byte:02X}").unwrap();
-        }
-        encoded
-    })
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 /// What a person's browser does: follows redirects with cookies, until it is

@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::support::{Events, Legacy, RedisServer, patiently};
 
-/// A server process of the example `replicas`.
+/// A server process of the example `instances`.
 struct Replica {
     process: Child,
     url: String,
@@ -74,7 +74,7 @@ async fn replicas<const N: usize>(redis: &RedisServer) -> [Replica; N] {
 /// Cargo builds it beside the binary.
 fn example() -> PathBuf {
     let binary = Path::new(env!("CARGO_BIN_EXE_larder"));
-    binary.with_file_name("examples").join("replicas")
+    binary.with_file_name("examples").join("instances")
 }
 
 /// A session of a client that can be asked things.

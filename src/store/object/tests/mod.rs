@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{ObjectBackend, ObjectLimits, ObjectPlace};
+use super::{ObjectBackend, ObjectPlace};
 use crate::{
     clock::ManualClock,
     random::Random,
@@ -83,13 +83,9 @@ fn url(folder: &std::path::Path) -> String {
 
 /// One more server on that place.
 async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup) -> Store {
-    let limits = ObjectLimits {
-        bytes_per_owner: setup.bytes_per_owner,
-        resources_per_owner: setup.resources_per_owner,
-    };
     let clock = Arc::new(clock.clone());
     let place = open(url, s3).await;
-    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), limits);
+    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), setup.quota);
     Store::new(Arc::new(backend), clock, setup.limits.clone())
 }
 

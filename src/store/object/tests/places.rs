@@ -15,7 +15,7 @@ use crate::{
     clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store,
+        ChangeKind, Details, ObjectBackend, ObjectPlace, OwnerQuota, ResourceUri, Store,
         StoreError, StoreLimits,
         object::{change::GRACE, objects::Objects},
     },
@@ -212,8 +212,7 @@ async fn where_dots_at_the_end_are_dropped_names_that_end_in_them_stay_apart() {
     let objects = Objects { store: kept.clone(), name: "az", in_order: false, drops_dots: true };
     let place = ObjectPlace { objects, url: "az://container".into() };
     let clock = Arc::new(ManualClock::new());
-    let limits = ObjectLimits::default();
-    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), limits);
+    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), OwnerQuota::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
     let long = format!("x:{}", ".".repeat(450));
     let mut names =
@@ -273,7 +272,7 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_is_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_on_one_place_see_and_count_the_same() {
     for place in Place::each().await {
-        let setup = Setup { bytes_per_owner: 1000, ..Setup::default() };
+        let setup = Setup::default().max_bytes(1000);
         let stores = [place.store(&setup).await, place.store(&setup).await];
         let alice = Owner::new("alice");
         // All of them to one name: each counts.

@@ -16,7 +16,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
     let url =
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
-    let setup = Setup { bytes_per_owner: 4 * BLOCK_BYTES as u64, ..Setup::default() };
+    let setup = Setup::default().max_bytes(4 * BLOCK_BYTES as u64);
     let (a, b) = (instance(&settings, &setup).await, instance(&settings, &setup).await);
     let _maintained = maintained(&a);
     let large = vec![7; 3 * BLOCK_BYTES + 1];

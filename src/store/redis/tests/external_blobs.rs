@@ -57,10 +57,6 @@ impl Beside {
         let settings = RedisSettings { prefix: prefix.to_owned(), ..settings(&self.redis.server) };
         let redis = Redis::open(&settings).await.expect("it is there");
         Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
-        let limits = RedisLimits {
-            bytes_per_owner: setup.bytes_per_owner,
-            resources_per_owner: setup.resources_per_owner,
-        };
         let server = match &self.at {
             At::Folder(_) => None,
             At::Bucket(server) => Some(&**server),
@@ -68,7 +64,7 @@ impl Beside {
         let place = open(&self.url, server).await;
         let clock = Arc::new(self.clock.clone());
         let blobs = over.map(|over| RedisBlobs::new(&place, over, clock));
-        let backend = RedisBackend::open_beside(redis, Random::system(), limits, blobs).await;
+        let backend = RedisBackend::open_beside(redis, Random::system(), setup.quota, blobs).await;
         let backend = backend.expect("it opens");
         Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
     }
@@ -185,7 +181,7 @@ async fn what_is_large_lies_beside_and_goes_when_redis_lets_go_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_or_given_up_leaves_no_object() {
     for external_blobs in Beside::each().await {
-        let setup = Setup { resources_per_owner: 1, ..Setup::default() };
+        let setup = Setup::default().max_resources(1);
         let store = external_blobs.instance("a", &setup, Some(OVER)).await;
         let (alice, noise) = (Owner::new("alice"), noise(1 << 20));
         let put =

@@ -120,7 +120,7 @@ async fn more_than_a_batch_expires_at_once() {
     let server = RedisServer::start().await;
     let store = on(&server).await;
     let owner = Owner::new("alice");
-    let setup = Setup { resources_per_owner: 10 * BATCH as u64, ..Setup::default() };
+    let setup = Setup::default().max_resources(10 * BATCH as u64);
     let roomy = instance(&settings(&server), &setup).await;
     let many = 2 * BATCH + 1;
     let names: Vec<String> = (0..many).map(|n| format!("x:{n}")).collect();
@@ -130,7 +130,7 @@ async fn more_than_a_batch_expires_at_once() {
         .for_each(|created| _ = created.expect("it fits"));
     tokio::time::sleep(std::time::Duration::from_millis(3100)).await;
     // By the writer, who needs the room, although nobody sweeps.
-    let full = Setup { resources_per_owner: 1, ..Setup::default() };
+    let full = Setup::default().max_resources(1);
     let narrow = instance(&settings(&server), &full).await;
     let mut changes = store.feed().listen_to_all();
     narrow.create(&owner, uri("x:new"), "1".into(), Details::default()).await.expect("it fits");
@@ -150,7 +150,7 @@ async fn more_than_a_batch_expires_at_once() {
 async fn a_thousand_commit_at_once_on_two_replicas() {
     const EACH: usize = 500;
     let server = RedisServer::start().await;
-    let setup = Setup { bytes_per_owner: 2 * EACH as u64 * 10, ..Setup::default() };
+    let setup = Setup::default().max_bytes(2 * EACH as u64 * 10);
     let owner = Owner::new("alice");
     let mut writing = Vec::new();
     let mut stores = Vec::new();

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{RedisBackend, RedisLimits};
+use super::RedisBackend;
 use crate::{
     auth::Owner,
     clock::SystemClock,
@@ -53,11 +53,7 @@ fn settings(server: &RedisServer) -> RedisSettings {
 async fn instance(settings: &RedisSettings, setup: &Setup) -> Store {
     let redis = Redis::open(settings).await.expect("it is there");
     Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
-    let limits = RedisLimits {
-        bytes_per_owner: setup.bytes_per_owner,
-        resources_per_owner: setup.resources_per_owner,
-    };
-    let backend = RedisBackend::open(redis, Random::system(), limits).await.expect("it opens");
+    let backend = RedisBackend::open(redis, Random::system(), setup.quota).await.expect("it opens");
     Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
 }
 
