@@ -16,7 +16,7 @@ use larder::{
     era::{Encoded, Era, ResponseEncoder, encode_reply},
     protocol::{Meta, ProtocolVersion, RequestId, has_values_within, parse},
     store::{Details, MemoryLimits, ResourceUri, Store, StoreLimits},
-    workflow::Pattern,
+    workflow::UriPattern,
 };
 use rmcp::model::{CallToolResult, ContentBlock, Implementation};
 use tokio::runtime::Runtime;
@@ -85,7 +85,7 @@ fn templates(criterion: &mut Criterion) {
     group.bench_function("a URI is matched", |b| {
         b.iter(|| template.matches(black_box("logs://auth%20api/2026-11-20?level=warn&limit=10")));
     });
-    let pattern = Pattern::parse("logs://{service}/{+path}/{run}").unwrap();
+    let pattern = UriPattern::parse("logs://{service}/{+path}/{run}").unwrap();
     let values = [("service", "auth api"), ("path", "a/b/c.log"), ("run", "0123456789abcdef")];
     let values: BTreeMap<String, String> =
         values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();

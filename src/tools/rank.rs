@@ -6,7 +6,7 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 
 use super::{
-    pattern::{escape, matcher},
+    regex::{escape, matcher},
     scan::LineSink,
     wording::line_excerpt,
 };

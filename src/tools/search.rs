@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     ToolOptions,
-    pattern::{escape, matcher},
+    regex::{escape, matcher},
     scan::{LineSink, scan},
     wording::{call_at_revision, line_excerpt, revision_suffix},
 };

@@ -39,7 +39,7 @@ mod check;
 mod definition;
 pub mod dsl;
 mod outcome;
-mod pattern;
+mod uri_pattern;
 mod register;
 mod run;
 mod source;
@@ -48,7 +48,7 @@ mod transcript;
 
 pub use check::{Problem, problems};
 pub use definition::{Argument, ArgumentKind, SequentialWorkflow};
-pub use pattern::{Pattern, PatternError, WrittenUri};
+pub use uri_pattern::{UriPattern, PatternError, UncheckedUri};
 pub use register::{prompt, prompt_showing};
 pub use source::{
     DataSource, SourceError, Transform, constant, field, from_step, prompt_arg, template,

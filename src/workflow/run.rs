@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{
-    DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
+    DataSource, OnError, UriPattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
     outcome::{Outcome, Status},
     source::{Bindings, Origin},
     transcript::{Transcript, all_text},
@@ -169,7 +169,7 @@ impl<S> Run<'_, S> {
     fn uri(
         &self,
         step: &WorkflowStep,
-        pattern: &Pattern,
+        pattern: &UriPattern,
         item: Option<&DataSource>,
     ) -> Result<String, StepResult> {
         let expanded = pattern.expand(|variable| {
@@ -186,7 +186,7 @@ impl<S> Run<'_, S> {
     fn uris_for_each(
         &mut self,
         step: &WorkflowStep,
-        pattern: &Pattern,
+        pattern: &UriPattern,
         uris: &mut Vec<String>,
     ) -> Result<(), StepResult> {
         let (Some(each), Some((variable, source))) =

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{DataSource, WrittenUri};
+use super::{DataSource, UncheckedUri};
 
 /// A tool, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl ToolHandle {
 #[serde(untagged)]
 pub enum ResourceHandle {
     /// `docs://{page_id}`
-    Uri(WrittenUri),
+    Uri(UncheckedUri),
     /// A complete URI from an earlier step.
     From {
         /// The source of the URI.

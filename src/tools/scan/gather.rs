@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{super::block, *};
-    use crate::tools::pattern;
+    use crate::tools::regex;
 
     /// The reported lines, in a comparable form.
     #[derive(Default)]
@@ -202,7 +202,7 @@ mod tests {
             if ended && !text.is_empty() {
                 text.push('\n');
             }
-            let matcher = pattern::matcher(pattern, false).unwrap();
+            let matcher = regex::matcher(pattern, false).unwrap();
             let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
