@@ -10,12 +10,12 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput};
 use futures_util::StreamExt;
 use larder::{
+    UriTemplate,
     auth::Owner,
     clock::SystemClock,
     dispatch::Reply,
-    era::{Dress, Encoded, Era, success},
+    era::{Encoded, Era, ResponseEncoder, encode_reply},
     protocol::{Meta, ProtocolVersion, RequestId, has_values_within, parse},
-    registry::UriTemplate,
     store::{Details, MemoryLimits, ResourceUri, Store, StoreLimits},
     workflow::Pattern,
 };
@@ -57,16 +57,19 @@ fn envelope(criterion: &mut Criterion) {
 fn escaping(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("escaping");
     let runtime = Runtime::new().unwrap();
-    let dress =
-        Dress::new(Era::Modern, &Implementation::new("bench", "1"), ProtocolVersion::LATEST);
+    let encoder = ResponseEncoder::new(
+        Era::Modern,
+        &Implementation::new("bench", "1"),
+        ProtocolVersion::LATEST,
+    );
     for (name, text) in [("a log of 1 MB", log(1 << 20)), ("plain 1 MB", "x".repeat(1 << 20))] {
         group.throughput(Throughput::Bytes(text.len() as u64));
         let encoded = async |text: String| {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
             let reply = Reply::CallTool(Box::new(result));
-            match success(&RequestId::Number(1), reply, &dress).await.unwrap() {
-                Encoded::Whole(whole) => whole.len(),
-                Encoded::Pieces(pieces) => {
+            match encode_reply(&RequestId::Number(1), reply, &encoder).await.unwrap() {
+                Encoded::Complete(whole) => whole.len(),
+                Encoded::Chunks(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await
                 }
             }

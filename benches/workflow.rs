@@ -7,9 +7,9 @@ use axum::{
     http::Request,
 };
 use larder::{
+    Context, Prompt, Registry, Resource, Template, Variables,
     app::App,
     config::Config,
-    registry::{Context, Prompt, Registry, Resource, Template, Variables},
     workflow::{self, dsl::*},
 };
 use rmcp::model::{ContentBlock, GetPromptResult, PromptMessage, ResourceContents, Role};
@@ -22,9 +22,9 @@ const REPEATS: usize = 7;
 
 /// Reads the page.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct ByHand;
+struct CustomHandlers;
 
-async fn by_hand(ctx: Context, _: ByHand) -> GetPromptResult {
+async fn custom(ctx: Context, _: CustomHandlers) -> GetPromptResult {
     let read = ctx.read_any("docs://page").await.expect("it is there");
     let bytes = read.bytes().await.expect("it is whole");
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -42,7 +42,7 @@ fn registry() -> Registry {
         workflow::prompt(SequentialWorkflow::new(name, "Read the page").step(step.named("read")))
     };
     Registry::builder("bench")
-        .prompt(Prompt::new(by_hand))
+        .prompt(Prompt::new(custom))
         .with(one("static", read_resource("docs://page")))
         .with(one(
             "variable",
@@ -86,11 +86,11 @@ async fn main() {
     let mut best = [f64::INFINITY; 3];
     // In turn, so that what else the machine does meets all alike.
     for _ in 0..REPEATS {
-        for (best, prompt) in best.iter_mut().zip(["by_hand", "static", "variable"]) {
+        for (best, prompt) in best.iter_mut().zip(["custom", "static", "variable"]) {
             *best = best.min(seconds(&router, prompt).await);
         }
     }
-    let [by_hand, fixed, variable] = best;
-    println!("a step with a static URI, of a prompt by hand:  {:.2}", fixed / by_hand);
+    let [custom, fixed, variable] = best;
+    println!("a step with a static URI, of a prompt by hand:  {:.2}", fixed / custom);
     println!("a step with one variable, of one without:       {:.2}", variable / fixed);
 }

@@ -1,7 +1,7 @@
-//! The least there can be: a server by name that offers nothing. Run with
-//! `--stdio`, as a host does that starts its servers itself.
+//! A minimal server: a name and no items. Run it with `--stdio`, as hosts do that
+//! start their servers as child processes.
 
-use larder::registry::Registry;
+use larder::Registry;
 
 fn main() -> std::process::ExitCode {
     larder::cli::run(|_| Registry::builder("minimal-stdio-server").build())

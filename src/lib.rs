@@ -1,19 +1,19 @@
 //! Larder: an MCP server that keeps large results out of the model's context.
 //!
-//! A tool puts its bulky result by as an *ephemeral resource* (a URI with a
-//! time to live) and returns a short text with a link; the client then reads,
-//! searches and pages what it needs. Larder speaks Streamable HTTP and stdio
-//! in both eras of the protocol: 2026-07-28, and 2025-03-26 to 2025-11-25.
+//! A tool stores its large result as an *ephemeral resource* (a URI with a time
+//! to live) and returns a short text with a link. The client then reads and
+//! searches the parts that it needs. Larder supports Streamable HTTP and stdio in
+//! both protocol eras: modern (2026-07-28) and legacy (2025-03-26 to 2025-11-25).
 //!
-//! A server of one's own:
+//! A minimal server:
 //!
 //! ```no_run
-//! use larder::registry::{Context, Registry, Tool, ToolError};
+//! use larder::{Context, Registry, Tool, ToolError};
 //!
 //! /// Searches through millions of log lines.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct SearchLogs {
-//!     /// What to look for.
+//!     /// The text to find.
 //!     query: String,
 //! }
 //!
@@ -29,37 +29,69 @@
 //! }
 //! ```
 //!
-//! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`], [`preview`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
-//! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
-//! [`config`], [`telemetry`], [`shutdown`], [`watch`]; [`app`]; [`cli`].
+//! The layers, lowest first; a module uses only modules of lower layers:
+//!
+//! 1. [`protocol`], [`preview`], [`uri_template`], [`clock`], [`random`]
+//! 2. [`auth`], [`redis`]
+//! 3. [`admission`]
+//! 4. [`store`], [`session`], [`task`]
+//! 5. [`handler`]
+//! 6. [`registry`]
+//! 7. [`spill`]
+//! 8. [`sources`], [`workflow`], [`tools`]
+//! 9. [`dispatch`]
+//! 10. [`era`]
+//! 11. [`http`], stdio
+//! 12. [`telemetry`], [`shutdown`], [`watch`]
+//! 13. [`config`]
+//! 14. [`app`]
+//! 15. [`cli`]
 
+pub mod admission;
 pub mod app;
-mod aside;
 pub mod auth;
 pub mod cli;
 pub mod clock;
+mod compute;
 pub mod config;
 pub mod dispatch;
 pub mod era;
-mod gauge;
+pub mod handler;
 pub mod http;
+mod in_flight;
 pub mod preview;
 pub mod protocol;
 pub mod random;
 pub mod redis;
 pub mod registry;
+mod schema;
 pub mod session;
 pub mod shutdown;
+pub mod sources;
+pub mod spill;
 mod stdio;
 pub mod store;
 pub mod task;
 pub mod telemetry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tools;
+pub mod uri_template;
 pub mod watch;
 pub mod workflow;
 
-/// The code in the guides, which is compiled and run like any example here.
+pub use handler::{
+    AskError, Audio, Context, Elicited, Image, IntoContent, IntoPromptMessage, IntoPromptResult,
+    IntoToolResult, Json, ResourceError, Root, Sampled, Sampling, Structured, ToolError, assistant,
+    user, within_roots,
+};
+pub use registry::{
+    BuildError, Builder, Completing, Prompt, Registry, Resource, Spill, Template, Tool,
+};
+pub use sources::{DirectoryResource, FileResource, HttpResource};
+pub use uri_template::{UriTemplate, Variables};
+
+/// The examples of the guides in docs/, as doctests.
 #[cfg(doctest)]
 mod guides {
     macro_rules! guides {

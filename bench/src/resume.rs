@@ -2,13 +2,11 @@
 //! the server that runs the call and, over Redis, on another one.
 
 // Of the tests' server, the part that starts it.
-#[path = "../../src/redis/testing.rs"]
-mod redis_server;
 
 use std::{io, net::SocketAddr, time::Instant};
 
 use larder_bench::wire::{Connection, Prepared};
-use redis_server::RedisServer;
+use larder::testing::RedisServer;
 use serde_json::json;
 
 use super::*;

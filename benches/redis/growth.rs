@@ -1,12 +1,11 @@
 //! What creating and listing cost where there is little, and where there is much.
 
+use crate::{RedisServer, median, seconds, store_on, uri};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use larder::{
     auth::Owner,
     store::{Details, Store, StoreError},
 };
-
-use crate::{median, redis_server::RedisServer, seconds, store_on, uri};
 
 const FEW: usize = 1000;
 const MANY: usize = 1_000_000;

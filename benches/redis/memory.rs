@@ -1,13 +1,12 @@
 //! The most that the process holds while ten large resources are written.
 
+use crate::{MIB, RedisServer, noise, seconds, status, store_on, uri};
 use bytes::Bytes;
 use futures_util::{future::join_all, stream};
 use larder::{
     auth::Owner,
     store::{Content, Details},
 };
-
-use crate::{MIB, noise, redis_server::RedisServer, seconds, status, store_on, uri};
 
 const WRITERS: usize = 10;
 const BYTES: usize = 100 * MIB;

@@ -1,23 +1,22 @@
 //! Replay of a stream against one XRANGE of all that it holds.
 
+use crate::{RedisServer, median, raw, redis_on, seconds};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use larder::{
     auth::Principal,
     protocol::{ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    redis::Replica,
+    redis::Instance,
     session::{RedisSessions, SessionLimits, Sessions},
 };
-
-use crate::{median, raw, redis_on, redis_server::RedisServer, seconds};
 
 const EVENTS: usize = 10_000;
 const ROUNDS: usize = 31;
 
 pub(crate) async fn measure() {
     let server = RedisServer::start().await;
-    let replica = Replica::join(redis_on(&server).await, &Random::system());
+    let replica = Instance::join(redis_on(&server).await, &Random::system());
     let sessions = RedisSessions::new(replica, Random::system(), SessionLimits::default());
     let version = ProtocolVersion::LATEST_LEGACY;
     let session = sessions.create(Principal::Local, version, ClientFacts::default()).await;

@@ -9,7 +9,7 @@ use std::{
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::{redis_server::RedisServer, status};
+use crate::{RedisServer, status};
 
 const SESSIONS: usize = 10_000;
 

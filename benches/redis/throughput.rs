@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::{MIB, RedisServer, median, noise, raw, seconds, store_on, uri};
 use bytes::Bytes;
 use larder::{
     auth::Owner,
     clock::SystemClock,
     store::{Content, Details, MemoryLimits, Store, StoreLimits},
 };
-
-use crate::{MIB, median, noise, raw, redis_server::RedisServer, seconds, store_on, uri};
 
 pub(crate) async fn measure() {
     println!("                     SET MB/s  put MB/s  ratio  local  GET MB/s  get MB/s  ratio");

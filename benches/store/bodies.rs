@@ -3,9 +3,8 @@
 
 use std::{fs, hint::black_box};
 
-use larder::store::{Content, ResourceUri};
-
 use crate::{MB, Server, log, median, noise, owner, seconds};
+use larder::store::{Content, ResourceUri};
 
 pub(crate) async fn measure() {
     println!("Put and get, as times of what a file of the same bytes takes to write and to read");

@@ -10,8 +10,6 @@
 
 #[path = "../measure/mod.rs"]
 mod measure;
-#[path = "../../src/redis/testing.rs"]
-mod redis_server;
 
 mod bodies;
 mod search;
@@ -26,15 +24,15 @@ use axum::{
     http::{Request, header},
 };
 use larder::{
+    Context, Registry, Spill, Tool,
     app::App,
     auth::Owner,
     config::Config,
-    registry::{Context, Registry, Spill, Tool},
-    store::{Content, Details, ResourceUri, contract::noise},
+    store::{Content, Details, ResourceUri},
+    testing::{RedisServer, store::noise},
     tools::{self, ToolOptions},
 };
 use measure::{median, seconds};
-use redis_server::RedisServer;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

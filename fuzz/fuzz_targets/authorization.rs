@@ -1,5 +1,5 @@
-//! Whatever stands in an Authorization header is read or refused: no panic,
-//! and nobody is let in.
+//! Arbitrary bytes in an Authorization header: the server reads or rejects
+//! them without a panic and never accepts them.
 //!
 //!     cargo +nightly fuzz run authorization
 
@@ -14,8 +14,8 @@ use larder::{
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::Runtime;
 
-/// Accepts tokens of an issuer that is not there.
-static DOOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
+/// Accepts the tokens of an issuer that cannot be reached.
+static AUTHENTICATOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let issuer = IssuerOptions {
         issuer: "http://127.0.0.1:1".into(),
@@ -23,6 +23,7 @@ static DOOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
         audiences: vec!["a".into()],
         any_typ: true,
         scope_claim: "scope".into(),
+        groups_claim: "groups".into(),
         introspection: None,
     };
     let options = AuthOptions::OAuth {
@@ -35,9 +36,9 @@ static DOOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
 });
 
 fuzz_target!(|input: &[u8]| {
-    let (runtime, authenticator) = &*DOOR;
-    // Each line as a header, and as a token itself: most get no further than
-    // the scheme.
+    let (runtime, authenticator) = &*AUTHENTICATOR;
+    // Each line is tried as a header and as a token, because few inputs have
+    // a valid scheme.
     let headers = || input.split(|byte| *byte == b'\n');
     let _ = bearer_token(headers());
     for header in headers() {

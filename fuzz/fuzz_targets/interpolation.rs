@@ -1,6 +1,6 @@
-//! Whatever is written as a URI with variables, and whatever is put into it:
-//! no panic, the same result each time, nothing leaves the literal text before
-//! it, and a template gets just the value that was put in.
+//! Arbitrary URI patterns and values: no panic, the same result each time, no
+//! value leaves the literal prefix, and a template extracts the same value
+//! that the pattern expanded.
 //!
 //!     cargo +nightly fuzz run interpolation
 
@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use larder::{registry::UriTemplate, workflow::Pattern};
+use larder::{UriTemplate, workflow::Pattern};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (String, String, String)| {
@@ -23,7 +23,7 @@ fuzz_target!(|input: (String, String, String)| {
             let prefix = written.split('{').next().unwrap_or_default();
             assert!(uri.starts_with(prefix), "{uri:?} does not begin with {prefix:?}");
         }
-        // As it is shown, it is read again.
+        // The displayed pattern parses to the same pattern.
         assert_eq!(Pattern::parse(&pattern.to_string()), Ok(pattern));
     }
     for written in ["d://x/{v}/y", "d://x/{+v}"] {

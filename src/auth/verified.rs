@@ -1,74 +1,53 @@
-//! What was verified already, by the token's hash: a signature is checked
-//! once, not with each request.
+//! A cache of verified tokens by their hash, so that a token's signature is
+//! checked once and not with each request.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
+use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use super::Identity;
 use crate::clock::Timestamp;
 
-/// How many tokens are kept at least, once so many were seen; twice as many at most.
-const KEPT: usize = 5_000;
+/// How many tokens are cached.
+const CAPACITY: usize = 10_000;
 
-/// A token's hash: the token itself is not kept.
+/// The SHA-256 of a token. The token itself is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    pub(super) fn of(token: &str) -> Self {
+    pub(super) fn new(token: &str) -> Self {
         Self(Sha256::digest(token).into())
     }
 }
 
-type Generation = HashMap<TokenHash, (Identity, Timestamp)>;
+/// The identities of verified tokens, each with the end of its trust.
+pub(super) struct VerifiedTokens(Cache<TokenHash, (Identity, Timestamp)>);
 
-/// Verified tokens, bounded: when the young generation is full, it becomes the
-/// old one, and what was not asked for meanwhile is forgotten.
-#[derive(Default)]
-pub(super) struct Verified(Mutex<(Generation, Generation)>);
-
-impl Verified {
-    /// Who a token stands for, if that was found out and still holds.
+impl VerifiedTokens {
+    /// The identity of a token that was verified and may still be trusted.
     pub(super) fn get(&self, hash: TokenHash, now: Timestamp) -> Option<Identity> {
-        let mut generations = self.lock();
-        let (young, old) = &mut *generations;
-        if let Some((identity, until)) = young.get(&hash) {
-            return (*until > now).then(|| identity.clone());
+        let (identity, until) = self.0.get(&hash)?;
+        if until > now {
+            return Some(identity);
         }
-        let (identity, until) = old.remove(&hash).filter(|(_, until)| *until > now)?;
-        Self::insert(&mut generations, hash, identity.clone(), until);
-        Some(identity)
+        self.0.remove_if(&hash, |(_, until)| *until <= now);
+        None
     }
 
-    /// Keeps what was found out.
-    pub(super) fn put(&self, hash: TokenHash, identity: Identity, until: Timestamp) {
-        Self::insert(&mut self.lock(), hash, identity, until);
-    }
-
-    fn insert(
-        (young, old): &mut (Generation, Generation),
-        hash: TokenHash,
-        identity: Identity,
-        until: Timestamp,
-    ) {
-        if young.len() >= KEPT {
-            *old = std::mem::take(young);
-        }
-        young.insert(hash, (identity, until));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (Generation, Generation)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn insert(&self, hash: TokenHash, identity: Identity, until: Timestamp) {
+        self.0.insert(hash, (identity, until));
     }
 }
 
-impl std::fmt::Debug for Verified {
+impl Default for VerifiedTokens {
+    fn default() -> Self {
+        Self(Cache::new(CAPACITY))
+    }
+}
+
+impl std::fmt::Debug for VerifiedTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Verified").finish_non_exhaustive()
+        f.debug_struct("VerifiedTokens").finish_non_exhaustive()
     }
 }
 
@@ -77,26 +56,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_bounded_and_keeps_what_is_asked_for() {
-        let verified = Verified::default();
+    fn it_is_bounded_and_keeps_a_token_in_use() {
+        let verified = VerifiedTokens::default();
         let (now, later) = (Timestamp::from_millis(0), Timestamp::from_millis(1));
-        let hash = |n: usize| TokenHash::of(&n.to_string());
-        for n in 0..4 * KEPT {
-            verified.put(hash(n), Identity::local(), later);
+        let hash = |n: usize| TokenHash::new(&n.to_string());
+        for n in 0..4 * CAPACITY {
+            verified.insert(hash(n), Identity::local(), later);
             assert!(verified.get(hash(0), now).is_some(), "{n}");
         }
-        let generations = verified.lock();
-        assert!(generations.0.len() + generations.1.len() <= 2 * KEPT);
-        drop(generations);
-        assert!(verified.get(hash(1), now).is_none());
+        // Each shard of the cache rounds its capacity up.
+        assert!(verified.0.len() <= CAPACITY + CAPACITY / 10, "{}", verified.0.len());
     }
 
     #[test]
-    fn nothing_is_kept_past_its_end() {
-        let verified = Verified::default();
+    fn an_expired_token_is_neither_found_nor_stored() {
+        let verified = VerifiedTokens::default();
         let end = Timestamp::from_millis(5);
-        verified.put(TokenHash::of("a"), Identity::local(), end);
-        assert!(verified.get(TokenHash::of("a"), Timestamp::from_millis(4)).is_some());
-        assert!(verified.get(TokenHash::of("a"), end).is_none());
+        verified.insert(TokenHash::new("a"), Identity::local(), end);
+        assert!(verified.get(TokenHash::new("a"), Timestamp::from_millis(4)).is_some());
+        assert!(verified.get(TokenHash::new("a"), end).is_none());
+        assert_eq!(verified.0.len(), 0);
     }
 }

@@ -1,35 +1,34 @@
-//! What kinds of answer a client takes (RFC 9110, 12.5.1).
+//! The kinds of response that a client accepts (RFC 9110, 12.5.1).
 
 use http::{HeaderMap, header::ACCEPT};
 
-use crate::era::Takes;
+use crate::era::Accepts;
 
-/// Reads the `Accept` headers. None at all takes everything, as curl's `*/*`
-/// does.
-pub(super) fn takes(headers: &HeaderMap) -> Takes {
-    let mut takes = Takes { message: false, stream: false };
-    let mut said_anything = false;
+/// Parses the `Accept` headers. Without any, the client accepts everything, as with `*/*`.
+pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+    let mut accepts = Accepts { message: false, stream: false };
+    let mut has_accept = false;
     for value in headers.get_all(ACCEPT) {
-        said_anything = true;
-        // As the official clients have it.
+        has_accept = true;
+        // The value that the official clients send.
         if value == "application/json, text/event-stream" {
-            return Takes { message: true, stream: true };
+            return Accepts { message: true, stream: true };
         }
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
-            let refused = parts.any(|p| {
+            let excluded = parts.any(|p| {
                 p.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0))
             });
-            if refused {
+            if excluded {
                 continue;
             }
             let is = |names: [&str; 2]| names.iter().any(|name| name.eq_ignore_ascii_case(media));
-            takes.message |= media == "*/*" || is(["application/json", "application/*"]);
-            takes.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
+            accepts.message |= media == "*/*" || is(["application/json", "application/*"]);
+            accepts.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
         }
     }
-    if said_anything { takes } else { Takes { message: true, stream: true } }
+    if has_accept { accepts } else { Accepts { message: true, stream: true } }
 }
 
 #[cfg(test)]
@@ -53,7 +52,7 @@ mod tests {
             if let Some(accept) = accept {
                 headers.insert(ACCEPT, HeaderValue::from_static(accept));
             }
-            assert_eq!(takes(&headers), Takes { message, stream }, "{accept:?}");
+            assert_eq!(accepts(&headers), Accepts { message, stream }, "{accept:?}");
         }
     }
 }

@@ -1,67 +1,46 @@
-//! What a server offers: tools, resources and templates, checked as a whole
-//! when it is built; and [`Context`], what a handler has at hand.
+//! What a server offers: tools, prompts, resources and templates, validated
+//! together when the server is built.
 //!
-//! Nothing here knows how a call arrived.
+//! The registry does not know about transports.
 
-mod access;
-mod addresses;
-mod ask;
+mod annotations;
+mod build_error;
 mod builder;
-mod by_hand;
+mod calls;
 mod catalog;
-mod checked;
 mod collection;
 mod complete;
-mod context;
-mod control;
+mod custom;
+mod definition;
 mod edit;
-mod error;
-mod file;
 mod headers;
 mod item;
-mod marks;
-mod media;
-mod messages;
-mod nested;
+mod listing;
 mod output;
+mod output_rules;
 mod paging;
+mod permissions;
 mod prompt;
 mod resource;
-mod roots;
-mod schema;
-mod sniff;
-mod spill;
-mod structured;
+mod scope_rules;
+mod server;
+mod spilled_schema;
+mod structured_output;
 mod template;
 mod tool;
-mod uri_template;
-mod web;
 
-pub use access::Access;
-pub use ask::{
-    AskError, Asking, Elicited, InputRequired, Root, Rounds, Route, Sampled, Sampling, Seal,
-};
-pub use builder::{BuildError, Builder};
-pub use catalog::{Catalog, Registry};
-use complete::Completers;
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use catalog::Catalog;
 pub use complete::Completing;
-pub use context::{Context, CreateResource, Scope, UpdateResource};
-pub use control::{Control, Paused};
-pub use error::{ResourceError, ToolError};
-pub use file::{DirectoryResource, FileResource};
+pub use definition::Registry;
 pub use headers::HeaderParameter;
-pub use media::{Audio, Image};
-pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
-pub use output::{IntoContent, IntoToolResult, Json};
-pub use paging::{Cursor, PageOf};
+pub(crate) use output_rules::READING_TOOL;
+pub use output_rules::{OutputRules, Spill};
+pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
 pub use resource::Resource;
-pub use roots::within_roots;
-pub use spill::{OutputRules, Spill, Spilling};
-pub use structured::{Structure, Structured};
-pub use template::{Template, Variables};
+pub(crate) use resource::ResourceStat;
+pub use scope_rules::Access;
+pub use template::Template;
 pub use tool::Tool;
-pub use uri_template::UriTemplate;
-use uri_template::decode_segment;
-pub(crate) use uri_template::leads_out;
-pub use web::HttpResource;

@@ -1,172 +1,70 @@
-//! What handlers may return.
+//! The registry's rules for the size of results.
 
-use bytes::Bytes;
-use rmcp::model::{CallToolResult, ContentBlock};
-use serde::Serialize;
-use serde_json::Value;
+use std::sync::Arc;
 
-use super::{ResourceError, Structure, ToolError, structured::structured};
-use crate::store::Content;
+use super::{
+    definition::Registry,
+    output_rules::{OutputRules, READING_TOOL, Spill, is_match, lookup},
+};
+use crate::protocol::{Announcement, ClientFacts};
 
-/// What a tool may return: text, content blocks, JSON, a whole result, or a
-/// `Result` of those.
-pub trait IntoToolResult {
-    /// What the type offers as structured content, if anything.
-    fn structure() -> Option<Structure>
-    where
-        Self: Sized,
-    {
-        None
+impl Registry {
+    /// Checks rules before [`Registry::bound_output`] sets them.
+    ///
+    /// # Errors
+    /// The patterns that match no tool.
+    pub fn check_output(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
+        let catalog = self.catalog();
+        let is_unmatched = |pattern: &&String| {
+            !catalog.tools.iter().any(|tool| is_match(pattern, &tool.listed.name))
+        };
+        let unmatched: Vec<_> = rules.tools.keys().filter(is_unmatched).cloned().collect();
+        if unmatched.is_empty() { Ok(()) } else { Err(unmatched) }
     }
 
-    /// As the protocol has it.
-    fn into_tool_result(self) -> CallToolResult;
-
-    /// With structured content, for a tool that sends it.
-    fn into_structured_result(self) -> CallToolResult
-    where
-        Self: Sized,
-    {
-        self.into_tool_result()
-    }
-}
-
-/// JSON, sent as text. [`Structured`](super::Structured) is JSON with a schema.
-#[derive(Debug, Clone)]
-pub struct Json<T>(pub T);
-
-impl IntoToolResult for CallToolResult {
-    fn into_tool_result(self) -> CallToolResult {
-        self
-    }
-}
-
-impl IntoToolResult for Vec<ContentBlock> {
-    fn into_tool_result(self) -> CallToolResult {
-        CallToolResult::success(self)
-    }
-}
-
-impl IntoToolResult for ContentBlock {
-    fn into_tool_result(self) -> CallToolResult {
-        vec![self].into_tool_result()
-    }
-}
-
-impl IntoToolResult for String {
-    fn structure() -> Option<Structure> {
-        Some(Structure::text())
-    }
-
-    fn into_tool_result(self) -> CallToolResult {
-        ContentBlock::text(self).into_tool_result()
-    }
-
-    fn into_structured_result(self) -> CallToolResult {
-        structured(&self, self.as_str().into_tool_result())
-    }
-}
-
-impl IntoToolResult for &str {
-    fn structure() -> Option<Structure> {
-        Some(Structure::text())
-    }
-
-    fn into_tool_result(self) -> CallToolResult {
-        self.to_owned().into_tool_result()
-    }
-
-    fn into_structured_result(self) -> CallToolResult {
-        structured(self, self.into_tool_result())
-    }
-}
-
-impl IntoToolResult for () {
-    fn into_tool_result(self) -> CallToolResult {
-        CallToolResult::success(Vec::new())
-    }
-}
-
-impl<T: Serialize> IntoToolResult for Json<T> {
-    fn structure() -> Option<Structure> {
-        Some(Structure::unknown())
-    }
-
-    fn into_tool_result(self) -> CallToolResult {
-        match serde_json::to_string(&self.0) {
-            Ok(text) => text.into_tool_result(),
-            Err(error) => not_json(&error),
+    /// Sets the rules. Announces a change of the tools if their output schemas
+    /// may have changed.
+    pub fn bound_output(&self, rules: OutputRules) {
+        let before = self.output.swap(Arc::new(rules));
+        if before.tools != self.output.load().tools && !self.definition.fixed_lists {
+            self.announce(Announcement::ToolListChanged);
         }
     }
 
-    fn into_structured_result(self) -> CallToolResult {
-        structured(self.0, CallToolResult::success(Vec::new()))
-    }
-}
-
-pub(super) fn not_json(error: &serde_json::Error) -> CallToolResult {
-    tracing::error!(%error, "a tool's result does not serialize");
-    ToolError::new("The result could not be written as JSON.").into_tool_result()
-}
-
-impl IntoToolResult for ToolError {
-    fn into_tool_result(self) -> CallToolResult {
-        CallToolResult::error(vec![ContentBlock::text(self.message())])
-    }
-}
-
-impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
-    fn structure() -> Option<Structure> {
-        T::structure()
+    /// The most bytes of text in one result for that client.
+    pub fn output_bytes(&self, client: &ClientFacts) -> usize {
+        let name = client.info.as_ref().map_or("", |info| info.name.as_str());
+        let rules = self.output.load();
+        lookup(&rules.clients, name).copied().unwrap_or(rules.output_bytes)
     }
 
-    fn into_tool_result(self) -> CallToolResult {
-        match self {
-            Ok(value) => value.into_tool_result(),
-            Err(error) => error.into().into_tool_result(),
+    /// The most bytes of images and audio in one result, in base64.
+    pub(crate) fn media_bytes(&self) -> usize {
+        self.output.load().media_bytes
+    }
+
+    /// Whether the tool has its own user interface (MCP Apps), which reads the
+    /// result itself.
+    pub(crate) fn has_ui(&self, tool: &str) -> bool {
+        let tool = self.catalog().tools.get(tool).cloned();
+        tool.and_then(|tool| tool.listed.meta.as_ref().map(|meta| meta.0.contains_key("ui")))
+            .unwrap_or(false)
+    }
+
+    /// When the tool's results are stored. `None` for a tool that is not
+    /// registered: a custom handler bounds its results itself.
+    pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {
+        let own = self.catalog().tools.get(tool)?.body.spill;
+        Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
+    }
+
+    /// Whether a preview may replace the tool's result, so that the tool's
+    /// output schema has to allow it.
+    pub(super) fn may_spill(&self, tool: &str) -> bool {
+        match self.spill_of(tool) {
+            None | Some(Spill::Never) => false,
+            Some(Spill::Auto) => self.catalog().tools.get(READING_TOOL).is_some(),
+            Some(Spill::Always) => true,
         }
-    }
-
-    fn into_structured_result(self) -> CallToolResult {
-        match self {
-            Ok(value) => value.into_structured_result(),
-            Err(error) => error.into().into_tool_result(),
-        }
-    }
-}
-
-/// What a resource handler may return: strings and JSON become `text`, bytes
-/// become `blob`, and a [`FileResource`](super::FileResource) or an
-/// [`HttpResource`](super::HttpResource) what stands there.
-pub trait IntoContent {
-    /// The content, or why there is none.
-    fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send;
-}
-
-macro_rules! into_content {
-    ($($type:ty),*) => {$(
-        impl IntoContent for $type {
-            fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send {
-                std::future::ready(Ok(self.into()))
-            }
-        }
-    )*};
-}
-
-into_content!(Content, String, &str, Value, Vec<u8>, Bytes);
-
-impl<T: Serialize> IntoContent for Json<T> {
-    fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send {
-        let content = serde_json::to_value(self.0).map(Content::from).map_err(|error| {
-            tracing::error!(%error, "a resource does not serialize");
-            ResourceError::Failed("The resource could not be written as JSON.".into())
-        });
-        std::future::ready(content)
-    }
-}
-
-impl<T: IntoContent + Send, E: Into<ResourceError> + Send> IntoContent for Result<T, E> {
-    async fn into_content(self) -> Result<Content, ResourceError> {
-        self.map_err(Into::into)?.into_content().await
     }
 }

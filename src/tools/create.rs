@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::wording;
 use crate::{
-    registry::{Context, Tool, ToolError},
+    handler::{Context, ToolError},
+    registry::Tool,
     store::{Content, Details},
 };
 

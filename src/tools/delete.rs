@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::registry::{Context, Tool, ToolError};
+use crate::{
+    handler::{Context, ToolError},
+    registry::Tool,
+};
 
 /// Deletes a stored resource before it expires. Deleting one that is gone
 /// already is no error.

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::{ToolOptions, wording::call_at};
 use crate::{
+    handler::{Context, ToolError},
     preview::{Preview, words::count},
-    registry::{Context, Tool, ToolError},
+    registry::Tool,
     store::{Entry, Kind},
 };
 

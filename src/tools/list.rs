@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::ToolOptions;
 use crate::{
-    registry::{Context, Json, Tool, ToolError},
+    handler::{Context, Json, ToolError},
+    registry::Tool,
     store::ResourceUri,
 };
 
@@ -57,9 +58,9 @@ async fn list<S>(
     if args.after.is_none() {
         // The server's own are few and come with the first page.
         let catalog = ctx.registry().catalog();
-        let by_hand = ctx.listed_by_hand().await;
+        let custom = ctx.listed_by_hand().await;
         let (more_resources, more_templates) =
-            by_hand.map_err(|fault| ToolError::new(fault.to_string()))?;
+            custom.map_err(|fault| ToolError::new(fault.to_string()))?;
         for resource in catalog.resources().chain(&more_resources) {
             let shadowed = match ResourceUri::parse(&resource.uri) {
                 Ok(uri) => ctx.store().get(owner, &uri).await.is_ok(),

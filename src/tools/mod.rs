@@ -22,7 +22,10 @@ mod wording;
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
 use serde_json::json;
 
-use crate::registry::{Builder, Context, Spill, Tool};
+use crate::{
+    handler::Context,
+    registry::{Builder, Spill, Tool},
+};
 
 /// How the tools answer.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +48,7 @@ impl ToolOptions {
 /// `read_resource`, `search_resource`, `search_resources`; and [`windows`] by URI.
 ///
 /// ```
-/// use larder::{registry::Registry, tools::{self, ToolOptions}};
+/// use larder::{Registry, tools::{ToolOptions, self}};
 ///
 /// let registry = Registry::builder("mine").with(tools::reading(ToolOptions::default())).build()?;
 /// assert_eq!(registry.tools(None)?.items.len(), 5);

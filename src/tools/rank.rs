@@ -10,7 +10,7 @@ use super::{
     scan::Report,
     wording::shown_of_line,
 };
-use crate::registry::ToolError;
+use crate::handler::ToolError;
 
 /// How many words and phrases one query may have.
 const MOST_TERMS: usize = 16;

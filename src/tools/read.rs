@@ -10,8 +10,9 @@ use super::{
     wording::{call_at, of_revision},
 };
 use crate::{
+    handler::{Context, ToolError},
     preview::words::{count, number},
-    registry::{Context, Tool, ToolError},
+    registry::Tool,
     store::{Entry, Found, Kind, Window, WindowEnd},
 };
 

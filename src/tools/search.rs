@@ -15,8 +15,9 @@ use super::{
     wording::{call_at, of_revision, shown_of_line},
 };
 use crate::{
+    handler::{Context, ToolError},
     preview::words::{count, number},
-    registry::{Context, Tool, ToolError},
+    registry::Tool,
     store::{Found, Kind},
 };
 

@@ -19,8 +19,9 @@ use super::{
     wording::call,
 };
 use crate::{
+    handler::{Context, ToolError},
     preview::words::{count, number},
-    registry::{Context, Tool, ToolError},
+    registry::Tool,
     store::{Entry, Found, Kind, StoreError},
 };
 

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::wording::call;
 use crate::{
-    registry::{Context, Tool, ToolError},
+    handler::{Context, ToolError},
+    registry::Tool,
     store::Audience,
 };
 

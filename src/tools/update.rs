@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{create, wording};
-use crate::registry::{Context, Tool, ToolError};
+use crate::{
+    handler::{Context, ToolError},
+    registry::Tool,
+};
 
 /// Replaces the content of a resource that was stored with create_resource or
 /// by a tool. Its name, description, type and expiry stay. Give exactly one of

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
+    handler::{Context, ResourceError},
     preview::words::{count, number},
     protocol::Fault,
-    registry::{Context, ResourceError, Template},
+    registry::Template,
     store::{Content, Found, Kind, Window, WindowEnd},
 };
 
@@ -16,7 +17,7 @@ pub(super) const TEMPLATE: &str = "{+uri}{?lines,bytes,revision}";
 
 /// A window, as its URI names it.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct At {
+struct WindowParams {
     uri: String,
     lines: Option<String>,
     bytes: Option<String>,
@@ -24,7 +25,7 @@ struct At {
 }
 
 /// What is asked for a part of.
-struct Asked {
+struct WindowRequest {
     found: Found,
     /// Which revision, where one is named.
     revision: Option<u64>,
@@ -58,14 +59,14 @@ impl Range {
 }
 
 pub(super) fn template<S: Send + Sync + 'static>() -> Template<S> {
-    Template::typed(TEMPLATE, "window", |ctx: Context<S>, at: At| async move { read(&ctx, at).await })
+    Template::typed(TEMPLATE, "window", |ctx: Context<S>, at: WindowParams| async move { read(&ctx, at).await })
         .title("A part of a resource")
         .description(
             "Some lines or some bytes of any resource: URI?lines=1-200 (from line 1, as search results number them) or URI?bytes=0-65535 (from byte 0, cut between characters). Without a last one, to the end. URI?revision=2, by itself or with either (&), is an earlier revision of a stored resource.",
         )
 }
 
-async fn read<S>(ctx: &Context<S>, at: At) -> Result<Content, ResourceError> {
+async fn read<S>(ctx: &Context<S>, at: WindowParams) -> Result<Content, ResourceError> {
     let range = |what: &str, text: &str, least: u64| {
         Range::parse(text).filter(|range| range.first >= least).ok_or_else(|| {
             let example = if least == 1 { "1-200" } else { "0-65535" };
@@ -84,7 +85,7 @@ async fn read<S>(ctx: &Context<S>, at: At) -> Result<Content, ResourceError> {
     let revision = at.revision.as_deref().map(revision).transpose()?;
     let found = ctx.find_at(&at.uri, revision).await?;
     let cap = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
-    let asked = Asked { found, revision, cap };
+    let asked = WindowRequest { found, revision, cap };
     let window = match range {
         Some((true, range)) => asked.lines(range).await?,
         Some((false, range)) => asked.bytes(range).await?,
@@ -110,7 +111,7 @@ fn revision(text: &str) -> Result<u64, ResourceError> {
     })
 }
 
-impl Asked {
+impl WindowRequest {
     async fn lines(&self, range: Range) -> Result<Window, ResourceError> {
         let entry = &self.found.entry;
         if entry.kind == Kind::Binary {

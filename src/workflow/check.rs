@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::{
-    DataSource, ResourceHandle, SequentialWorkflow, WorkflowStep,
-    source::{Origin, Piece, pieces},
+use super::{DataSource, ResourceHandle, SequentialWorkflow, WorkflowStep, source::Origin};
+use crate::{
+    registry::Catalog,
+    uri_template::parse::{Piece, prose_pieces},
 };
-use crate::registry::Catalog;
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,10 +150,10 @@ impl Check<'_> {
                 }
             }
             Origin::Template { text, bindings } => {
-                let variables: BTreeSet<_> = pieces(text)
+                let variables: BTreeSet<_> = prose_pieces(text)
                     .into_iter()
                     .filter_map(|piece| match piece {
-                        Piece::Variable(name) => Some(name),
+                        Piece::Expression(name) => Some(name),
                         Piece::Text(_) => None,
                     })
                     .collect();

@@ -2,10 +2,7 @@
 //! earlier ones found, so that one `prompts/get` gives the model everything.
 //!
 //! ```
-//! use larder::{
-//!     registry::{Context, Registry, Resource, Template, Tool, Variables},
-//!     workflow::{self, dsl::*},
-//! };
+//! use larder::{Context, Registry, Resource, Template, Tool, Variables, workflow::{dsl::*, self}};
 //!
 //! /// Says which game is on.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]

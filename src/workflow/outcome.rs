@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     retryable: bool,
     /// The steps that it came to, in their order.
-    steps: Vec<Came>,
+    steps: Vec<StepStatus>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -37,7 +37,7 @@ enum End {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Came {
+struct StepStatus {
     name: String,
     status: Status,
 }
@@ -52,12 +52,12 @@ pub(super) enum Status {
 }
 
 impl Outcome {
-    pub(super) fn went_by(&mut self, step: &str, status: Status) {
-        self.steps.push(Came { name: step.to_owned(), status });
+    pub(super) fn record(&mut self, step: &str, status: Status) {
+        self.steps.push(StepStatus { name: step.to_owned(), status });
     }
 
     pub(super) fn failed(&mut self, step: &str, reason: String, retryable: bool) {
-        self.went_by(step, Status::Failed);
+        self.record(step, Status::Failed);
         self.end = End::Failed;
         (self.step, self.reason, self.retryable) = (Some(step.to_owned()), Some(reason), retryable);
     }

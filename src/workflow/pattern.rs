@@ -9,7 +9,10 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::leads_out;
+use crate::uri_template::{
+    expand::expand,
+    parse::{Piece, is_name, pieces},
+};
 
 /// A URI with variables.
 ///
@@ -65,35 +68,23 @@ impl Pattern {
             ));
         }
         let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some(open) = rest.find(['{', '}']) {
-            if rest.as_bytes()[open] == b'}' {
-                return malformed("a } stands without a {".into());
-            }
-            if open > 0 {
-                parts.push(Part::Literal(rest[..open].to_owned()));
-            }
-            let Some(close) = rest[open..].find('}') else {
-                return malformed("a { stands without a }".into());
+        for piece in pieces(text) {
+            let expression = match piece {
+                Err(error) => return malformed(error.to_string()),
+                Ok(Piece::Text(text)) => {
+                    parts.push(Part::Literal(text.to_owned()));
+                    continue;
+                }
+                Ok(Piece::Expression(expression)) => expression,
             };
-            let inner = &rest[open + 1..open + close];
-            let (name, keeps_slashes) = match inner.strip_prefix('+') {
-                Some(name) => (name, true),
-                None => match inner.strip_suffix('*') {
-                    Some(name) => (name, true),
-                    None => (inner, false),
-                },
-            };
-            let is_name = !name.is_empty()
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-            if !is_name {
-                return malformed(format!("{{{inner}}} is no variable"));
+            let multi_segment =
+                expression.strip_prefix('+').or_else(|| expression.strip_suffix('*'));
+            let name = multi_segment.unwrap_or(expression);
+            if !is_name(name, "_-") {
+                return malformed(format!("{{{expression}}} is not a variable"));
             }
-            parts.push(Part::Variable { name: name.to_owned(), keeps_slashes });
-            rest = &rest[open + close + 1..];
-        }
-        if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            let name = name.to_owned();
+            parts.push(Part::Variable { name, keeps_slashes: multi_segment.is_some() });
         }
         let begins_well = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
         if !begins_well {
@@ -132,12 +123,14 @@ impl Pattern {
                 Part::Literal(literal) => uri.push_str(literal),
                 Part::Variable { name, keeps_slashes } => {
                     let value = value(name)?;
-                    if let Some(problem) = leads_out(&value, *keeps_slashes) {
-                        let value = value.chars().take(80).collect();
-                        let name = name.clone();
-                        return Ok(Err(PatternError::Value { name, value, problem }));
+                    match expand(&value, *keeps_slashes) {
+                        Ok(encoded) => uri.push_str(&encoded),
+                        Err(problem) => {
+                            let value = value.chars().take(80).collect();
+                            let name = name.clone();
+                            return Ok(Err(PatternError::Value { name, value, problem }));
+                        }
                     }
-                    encode(&value, *keeps_slashes, &mut uri);
                 }
             }
         }
@@ -208,20 +201,6 @@ impl From<WrittenUri> for String {
     }
 }
 
-/// Leaves only unreserved characters as they are (RFC 3986, 2.3).
-fn encode(value: &str, keeps_slashes: bool, uri: &mut String) {
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric()
-            || b"-._~".contains(&byte)
-            || (keeps_slashes && byte == b'/')
-        {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -229,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::registry::UriTemplate;
+    use crate::uri_template::UriTemplate;
 
     fn filled(pattern: &str, value: &str) -> Result<String, PatternError> {
         let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);
@@ -282,7 +261,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_put_in_comes_out_again(value in "\\PC{1,40}") {
-            prop_assume!(leads_out(&value, false).is_none());
+            prop_assume!(expand(&value, false).is_ok());
             let uri = filled("d://x/{v}/y", &value).unwrap();
             prop_assert_eq!(&uri, &filled("d://x/{v}/y", &value).unwrap());
             prop_assert!(uri.starts_with("d://x/") && uri.ends_with("/y"));

@@ -8,7 +8,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Problem, SequentialWorkflow, check, definition::Also, outcome::Outcome, run};
-use crate::registry::{Builder, Context, Prompt, Structured, Tool};
+use crate::{
+    handler::{Context, Structured},
+    registry::{Builder, Prompt, Tool},
+};
 
 /// Offers a workflow as a prompt, and has it checked against everything that
 /// the server offers in the end: `builder.with(workflow::prompt(hint))`. One
@@ -57,7 +60,7 @@ fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Pro
 
 /// What a tool's caller is told, as structured content.
 #[derive(Serialize, JsonSchema)]
-struct Told {
+struct WorkflowOutput {
     #[serde(flatten)]
     outcome: Outcome,
     /// What was found: some hosts show a model the structured content alone.
@@ -78,7 +81,7 @@ fn as_tool<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>, also: Al
             let mut result = CallToolResult::success(content);
             result.is_error = Some(outcome.is_failure());
             result.meta = Some(outcome.to_meta());
-            (Structured(Told { outcome, transcript }), result)
+            (Structured(WorkflowOutput { outcome, transcript }), result)
         }
     })
     .name(name)

@@ -8,10 +8,13 @@ use serde_json::Value;
 use super::{
     DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
     outcome::{Outcome, Status},
-    source::{Bindings, Origin, Piece, pieces},
+    source::{Bindings, Origin},
     transcript::{Transcript, all_text},
 };
-use crate::registry::Context;
+use crate::{
+    handler::Context,
+    uri_template::parse::{Piece, prose_pieces},
+};
 
 /// What became of a step.
 enum Step {
@@ -52,10 +55,10 @@ pub(super) async fn run<S>(
             return (run.transcript, outcome);
         }
         match run.step(step).await {
-            Step::Done => outcome.went_by(&step.name, Status::Done),
+            Step::Done => outcome.record(&step.name, Status::Done),
             Step::Skipped(reason) => {
                 run.transcript.assistant(format!("I skip {:?}: {reason}.", step.name));
-                outcome.went_by(&step.name, Status::Skipped);
+                outcome.record(&step.name, Status::Skipped);
             }
             Step::Failed { reason, retryable } => {
                 run.fail(step, &reason, &workflow.steps[next..]);
@@ -275,10 +278,10 @@ impl<S> Run<'_, S> {
 
     fn guidance(&self, text: &str) -> String {
         let mut filled = String::new();
-        for piece in pieces(text) {
+        for piece in prose_pieces(text) {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
-                Piece::Variable(name) => match self.bindings.arguments.get(name) {
+                Piece::Expression(name) => match self.bindings.arguments.get(name) {
                     Some(value) => filled.push_str(&shown(value)),
                     None => filled.push_str(&format!("{{{name}}}")),
                 },

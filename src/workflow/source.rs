@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::uri_template::parse::{Piece, prose_pieces};
+
 /// Where a value comes from, and what is done to it on the way.
 ///
 /// In a configuration file: `{ prompt_arg = "topic" }`,
@@ -197,10 +199,10 @@ impl DataSource {
             }
             Origin::Template { text, bindings: variables } => {
                 let mut filled = String::new();
-                for piece in pieces(text) {
+                for piece in prose_pieces(text) {
                     match piece {
                         Piece::Text(text) => filled.push_str(text),
-                        Piece::Variable(name) => match variables.get(name) {
+                        Piece::Expression(name) => match variables.get(name) {
                             Some(source) => filled.push_str(&source.text(bindings)?),
                             None => filled.push_str(&format!("{{{name}}}")),
                         },
@@ -249,34 +251,6 @@ fn text_of(value: &Value) -> Result<Cow<'_, str>, SourceError> {
         Value::Array(items) => Err(SourceError::NoText(format!("a list of {}", items.len()))),
         Value::Object(_) => Err(SourceError::NoText("an object".into())),
     }
-}
-
-/// A piece of text with `{variables}` in it.
-pub(super) enum Piece<'a> {
-    Text(&'a str),
-    Variable(&'a str),
-}
-
-/// Takes text apart; braces around anything but a name are just text.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
-    let (mut start, mut from) = (0, 0);
-    while let Some(open) = text[from..].find('{').map(|at| at + from) {
-        let name = text[open + 1..].split('}').next().unwrap_or_default();
-        let closed = text[open + 1 + name.len()..].starts_with('}');
-        let is_name = !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if closed && is_name {
-            pieces.push(Piece::Text(&text[start..open]));
-            pieces.push(Piece::Variable(name));
-            start = open + name.len() + 2;
-            from = start;
-        } else {
-            from = open + 1;
-        }
-    }
-    pieces.push(Piece::Text(&text[start..]));
-    pieces
 }
 
 /// As it stands in files.

@@ -5,8 +5,8 @@ use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents,
 use serde_json::Value;
 
 use crate::{
+    handler::Context,
     preview::Preview,
-    registry::Context,
     store::{Found, Kind, StoreError},
 };
 

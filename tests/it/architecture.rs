@@ -1,4 +1,4 @@
-//! The layers of the crate: each module uses only modules of lower layers.
+//! The layers hold: a module uses only modules of lower layers.
 
 use std::{
     collections::BTreeSet,
@@ -6,26 +6,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The layers, lowest first.
-const LAYERS: [&[&str]; 13] = [
-    &["protocol", "clock", "random", "preview", "gauge", "aside"],
+/// Lowest first. A module uses only modules of lower layers.
+const LAYERS: [&[&str]; 15] = [
+    &["protocol", "preview", "uri_template", "schema", "clock", "random", "compute", "in_flight"],
     &["auth", "redis"],
+    &["admission"],
     &["store", "session", "task"],
+    &["handler"],
     &["registry"],
-    &["tools", "workflow"],
+    &["spill"],
+    &["sources", "workflow", "tools"],
     &["dispatch"],
     &["era"],
     &["http", "stdio"],
     &["telemetry", "shutdown", "watch"],
     &["config"],
     &["app"],
-    &["cli"],
-    &["main"],
+    &["cli", "main", "testing"],
 ];
 
 fn layer(module: &str) -> usize {
     let layer = LAYERS.iter().position(|layer| layer.contains(&module));
-    layer.unwrap_or_else(|| panic!("{module} is in no layer: add it to one"))
+    layer.unwrap_or_else(|| panic!("{module} has no layer: add it to LAYERS"))
 }
 
 /// The source files of the crate, with their texts.
@@ -146,7 +148,7 @@ fn first_segments(path: &str) -> Vec<String> {
 }
 
 fn is_test(file: &Path) -> bool {
-    file.file_stem().is_some_and(|stem| stem == "tests")
+    file.with_extension("").iter().any(|part| part == "tests")
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn modules_use_only_modules_of_lower_layers() {
 fn store_and_session_use_few_other_modules() {
     let may_use: [(&str, &[&str]); 2] = [
         ("session", &["protocol", "clock", "random", "auth", "redis"]),
-        ("store", &["clock", "random", "auth", "redis", "aside"]),
+        ("store", &["clock", "random", "auth", "redis", "compute"]),
     ];
     for (file, text) in sources() {
         let path = module_path(&file);

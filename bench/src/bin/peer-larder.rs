@@ -1,6 +1,6 @@
 //! Larder with the tools and the resource that every peer has.
 
-use larder::registry::{Context, Registry, Resource, Tool};
+use larder::{Context, Registry, Resource, Tool};
 use larder_bench::large;
 
 /// As the `larder` binary has it.

@@ -1,9 +1,6 @@
 //! Larder's own tools over its store.
 
-use larder::{
-    registry::Registry,
-    tools::{self, ToolOptions},
-};
+use larder::{Registry, tools::{ToolOptions, self}};
 
 fn main() -> std::process::ExitCode {
     larder::cli::run(|_| {

@@ -48,7 +48,7 @@ impl<R: Report> Gather<R> {
         self.open.len() + block.head() + block.matching()
     }
 
-    /// Takes the next block; `first_line` is the number from 0 of the line in
+    /// Accepts the next block; `first_line` is the number from 0 of the line in
     /// which it begins.
     pub(super) fn take(&mut self, first_line: u64, block: Searched) {
         let (head, ends, lines, tail) = block.into_parts();

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use grep_regex::RegexMatcher;
 
 use self::gather::Gather;
-use crate::{aside::Aside, preview::words::number, registry::ToolError, store::Found};
+use crate::{compute::Compute, handler::ToolError, preview::words::number, store::Found};
 
 /// The longest line that is searched: it has to be in memory as a whole.
 const LONGEST_LINE: usize = 64 << 20;
@@ -52,13 +52,13 @@ pub(super) async fn scan<R: Report>(
             )));
         }
         let work = gather.work(&block);
-        let gathering = Aside::run(work, move || {
+        let gathering = Compute::run(work, move || {
             gather.take(first_line, block);
             gather
         });
         gather = gathering.done().await;
     }
     let last_line = found.entry.lines.saturating_sub(1);
-    let finishing = Aside::run(gather.open_line(), move || gather.finish(last_line));
+    let finishing = Compute::run(gather.open_line(), move || gather.finish(last_line));
     Ok(finishing.done().await)
 }

@@ -5,9 +5,7 @@ mod sessions;
 
 use std::sync::Arc;
 
-use larder::registry::{
-    Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError, within_roots,
-};
+use larder::{Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolError, within_roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::registry::{Builder, Prompt, Tool};
+use larder::{Builder, Prompt, Tool};
 use serde_json::{Value, json};
 
 use crate::{

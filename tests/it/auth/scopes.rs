@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use larder::{
+    Context, Prompt, Registry, Resource, Template, Tool, Variables,
     config::Config,
-    registry::{Context, Prompt, Registry, Resource, Template, Tool, Variables},
     tools::{self, ToolOptions},
     workflow::{self, dsl::*},
 };

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::registry::{
-    BuildError, Builder, Prompt, Resource, Template, Tool, ToolError, Variables,
-};
+use larder::{BuildError, Builder, Prompt, Resource, Template, Tool, ToolError, Variables};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use std::{fs, process::Output};
 
+use larder::preview::words::number;
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
@@ -159,6 +160,27 @@ async fn a_terminal_shows_the_progress_of_a_long_transfer() {
     // Content that is printed on the terminal is not mixed with a progress bar.
     let shown = on_a_terminal(&url, "$LARDER cat x:long").await;
     assert!(shown.replace("\r\n", "\n") == text);
+}
+
+#[tokio::test]
+async fn the_demo_stores_searches_and_pages_a_text() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let lines = (0..20_000).map(|n| format!("{n:08} request served\n"));
+    let text = lines.collect::<String>().replace("00010002 ", "00010002 extraordinary ");
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    let demo = run(larder(&["demo", file.path().to_str().unwrap()])).await;
+    assert_eq!(demo.code, Some(0), "{demo:?}");
+    for expected in [
+        "[link: A large text demo://large-text]",
+        "1 matching line in demo://large-text",
+        "extraordinary",
+        "00019999 ",
+        &format!(" of {}: ", number(text.len() as u64)),
+    ] {
+        assert!(demo.stdout.contains(expected), "{expected}: {demo:?}");
+    }
+    let none = run(larder(&["demo", "/no/such/file"])).await;
+    assert_eq!(none.code, Some(2), "{none:?}");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::support::{
 };
 
 /// The example that the instances run, with slow tools.
-pub(crate) const EXAMPLE: &str = "replicas";
+pub(crate) const EXAMPLE: &str = "instances";
 
 /// Starts an instance on a Redis.
 async fn start(redis: &RedisServer) -> Process {

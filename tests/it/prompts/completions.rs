@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::{
-    registry::{Builder, Prompt, Template, Variables},
-    tools,
-};
+use larder::{Builder, Prompt, Template, Variables, tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

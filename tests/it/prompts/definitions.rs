@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::registry::{Builder, Prompt, ToolError};
+use larder::{Builder, Prompt, ToolError};
 use rmcp::model::{ContentBlock, PromptMessage, Resource, ResourceContents, Role};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::{
-    protocol::LogLevel,
-    registry::{Builder, Tool},
-};
+use larder::{Builder, Tool, protocol::LogLevel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

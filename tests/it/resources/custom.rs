@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use larder::{
+    Builder, Completing, Context, Prompt, Registry, ResourceError, Tool, UriTemplate,
     protocol::Fault,
-    registry::{Builder, Completing, Context, Prompt, Registry, ResourceError, Tool, UriTemplate},
     tools::{self, ToolOptions},
 };
 use rmcp::model::{self, JsonObject, PromptArgument, Reference};

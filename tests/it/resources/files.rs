@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use larder::registry::{
+use larder::{
     Context, DirectoryResource, FileResource, Json, Registry, Resource, Template, Variables,
 };
 use rmcp::model::Role;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Router, http::StatusCode, response::Redirect, routing::get};
-use larder::registry::{HttpResource, Registry};
+use larder::{HttpResource, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -104,7 +104,7 @@ async fn private_addresses_are_not_visited() {
         assert_eq!(error["code"], -32603, "{url}: {error}");
         let said = error["message"].as_str().unwrap();
         assert!(
-            said.contains("none that this server visits") || said.contains("reached"),
+            said.contains("address is not allowed") || said.contains("reached"),
             "{url}: {said}"
         );
     }

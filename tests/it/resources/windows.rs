@@ -2,7 +2,7 @@
 //! resources but do not call tools.
 
 use larder::{
-    registry::{Context, Registry, Resource, Template, Tool, Variables},
+    Context, Registry, Resource, Template, Tool, Variables,
     tools::{self, ToolOptions},
 };
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ async fn a_read_over_the_limit_proposes_a_window_within_it() {
     let whole = numbered_lines(1_000);
     client.create(json!({ "uri": "x:big", "text": whole })).await;
     let said = refused(&client, "x:big").await;
-    assert!(said.contains("at most 10000 are given at once"), "{said}");
+    assert!(said.contains("one response has at most 10000"), "{said}");
     assert!(said.contains(r#"read_resource {"uri":"x:big","offset":0,"limit":200}"#), "{said}");
     assert_eq!(proposed(&said), "x:big?lines=1-200");
     let said = refused(&client, "x:big?lines=1-200").await;
@@ -221,10 +221,10 @@ async fn revisions_are_listed_and_read_by_tool_and_by_uri() {
 
     // The oldest revision is deleted, and the error names the others.
     client.call("update_resource", json!({ "uri": "x:a", "text": "four" })).await.text();
-    assert!(refused(&client, "x:a?revision=1").await.contains("Kept are 2, 3, 4"));
+    assert!(refused(&client, "x:a?revision=1").await.contains("Available revisions: 2, 3, 4."));
     let read = json!({ "uri": "x:a", "revision": 1 });
     let gone = client.call("read_resource", read).await.failure();
-    assert!(gone.contains("x:a has no revision 1 (any more). Kept are 2, 3, 4."), "{gone}");
+    assert!(gone.contains("x:a has no revision 1. Available revisions: 2, 3, 4."), "{gone}");
     assert!(refused(&client, "x:a?revision=0").await.contains("numbered from 1"));
     assert!(refused(&client, "x:b?revision=1").await.contains("not found"));
 }

@@ -10,7 +10,7 @@ mod structured;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use larder::{
-    registry::{Builder, Context, Image, Json, Registry, Spill, Structured, Tool, ToolError},
+    Builder, Context, Image, Json, Registry, Spill, Structured, Tool, ToolError,
     tools::{self, ToolOptions},
 };
 use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
@@ -53,7 +53,7 @@ fn rows(n: usize) -> Rows {
 
 fn tool<R>(name: &'static str, make: impl Fn(usize) -> R + Send + Sync + 'static) -> Tool
 where
-    R: larder::registry::IntoToolResult + Send + 'static,
+    R: larder::IntoToolResult + Send + 'static,
 {
     Tool::new(move |_: Context, args: Much| std::future::ready(make(args.n))).name(name)
 }

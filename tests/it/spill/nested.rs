@@ -1,7 +1,7 @@
 //! Tools that call tools, and steps of workflows: they use the whole result.
 
 use larder::{
-    registry::{Context, Registry, Tool, ToolError},
+    Context, Registry, Tool, ToolError,
     workflow::{self, SequentialWorkflow, ToolHandle, WorkflowStep, dsl::*},
 };
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use larder::{
-    registry::Registry,
+    Registry,
     tools::{self, ToolOptions},
 };
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
@@ -25,7 +25,7 @@ async fn each_large_part_is_stored_with_its_own_media_type() {
     let read = client.read(csv).await;
     assert_eq!((&read["mimeType"], &read["text"]), (&json!("text/csv"), &json!(table(200_000))));
     let said = text(&result);
-    assert!(said.contains("Table: 200,000 rows below a line of names, 3 columns"), "{said}");
+    assert!(said.contains("Table: 200,000 rows below a header line, 3 columns"), "{said}");
     assert!(said.contains("id: integer, name: text, price: number"), "{said}");
     assert!(said.contains("Binary; the first bytes are 01 01"), "{said}");
     assert_eq!(client.read(blob).await["blob"], BASE64_STANDARD.encode(vec![1; 200_000]));

@@ -115,7 +115,7 @@ async fn a_description_has_the_shape_of_the_content() {
     let client = Modern::of(&server);
     let uri = client.create(json!({ "text": table(50_000) , "mime_type": "text/csv"})).await;
     let said = client.call("describe_resource", json!({ "uri": uri })).await.text();
-    assert!(said.contains("Table: 50,000 rows below a line of names, 3 columns"), "{said}");
+    assert!(said.contains("Table: 50,000 rows below a header line, 3 columns"), "{said}");
     assert!(said.contains("Lines 1-") && said.contains("49999,\"name, 49999\""), "{said}");
     assert!(said.len() < 5_000);
 }

@@ -1,6 +1,6 @@
 //! Which results spill: by tool, by configuration, by what the server offers.
 
-use larder::registry::{Registry, Spill, Structured};
+use larder::{Registry, Spill, Structured};
 use serde_json::json;
 
 use super::{call, configured, link, links, offers, rows, server, text, tool};

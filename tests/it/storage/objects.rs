@@ -9,7 +9,7 @@ use larder::{
     clock::SystemClock,
     random::Random,
     store::{
-        Content, Details, ObjectBackend, ObjectLimits, ObjectPlace, ResourceUri, Store, StoreLimits,
+        Content, Details, ObjectBackend, ObjectPlace, OwnerQuota, ResourceUri, Store, StoreLimits,
     },
 };
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ async fn pass_through(url: &str) {
     let random = Random::system();
     let place = ObjectPlace::open(url, &random).await.unwrap();
     let clock = Arc::new(SystemClock);
-    let backend = ObjectBackend::new(place, clock.clone(), random, ObjectLimits::default());
+    let backend = ObjectBackend::new(place, clock.clone(), random, OwnerQuota::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
     let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:large").unwrap());
     // Pieces that do not compress, each with its number at its beginning.

@@ -9,11 +9,7 @@ mod legacy;
 mod modern;
 pub(crate) mod process;
 mod raw;
-#[path = "../../../src/redis/testing.rs"]
-mod redis;
 mod redis_access;
-#[path = "../../../src/store/object/testing.rs"]
-mod s3;
 mod server;
 mod stage;
 mod tools;
@@ -27,12 +23,11 @@ pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use events::{Events, messages};
 pub(crate) use fixtures::{ConfigFile, files_below, noise, numbered_lines, sha256};
+pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
-pub(crate) use redis::{RedisServer, free_port};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
-pub(crate) use s3::S3Server;
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::{Ctx, registry};

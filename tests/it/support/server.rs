@@ -3,12 +3,8 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use larder::{
-    app::App,
-    clock::ManualClock,
-    config::Config,
-    http::HttpOptions,
+    Builder, Registry, app::App, clock::ManualClock, config::Config, http::HttpOptions,
     random::Random,
-    registry::{Builder, Registry},
 };
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 

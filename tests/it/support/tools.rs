@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use larder::{
-    registry::{Context, Registry, Resource, Template, Tool, ToolError, Variables},
+    Context, Registry, Resource, Template, Tool, ToolError, Variables,
     tools::{self, ToolOptions},
 };
 use rmcp::model::{CallToolResult, ContentBlock};

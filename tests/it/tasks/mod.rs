@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use larder::{
-    protocol::Fault,
-    registry::{Builder, Elicited, Tool, ToolError},
-};
+use larder::{Builder, Elicited, Tool, ToolError, protocol::Fault};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::registry::{Builder, Tool};
+use larder::{Builder, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

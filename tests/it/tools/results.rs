@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder::registry::{
+use larder::{
     Audio, Builder, Context, Image, IntoPromptResult, Json, Prompt, Registry, Structured, Tool,
     ToolError, assistant, user,
 };
@@ -34,7 +34,7 @@ enum Tree {
 
 fn tool<R>(name: &'static str, make: impl Fn() -> R + Send + Sync + 'static) -> Tool
 where
-    R: larder::registry::IntoToolResult + Send + 'static,
+    R: larder::IntoToolResult + Send + 'static,
 {
     Tool::new(move |_: Context, _: Nothing| std::future::ready(make())).name(name)
 }

@@ -1,7 +1,7 @@
 //! Workflows as tools, and as tasks.
 
 use larder::{
-    registry::{Registry, Resource},
+    Registry, Resource,
     workflow::{dsl::*, prompt},
 };
 use serde_json::{Value, json};

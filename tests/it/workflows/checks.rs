@@ -1,7 +1,7 @@
 //! Faults of a workflow are found when the server is built.
 
 use larder::{
-    registry::{Builder, Context, Registry, Resource, Template, Tool, Variables},
+    Builder, Context, Registry, Resource, Template, Tool, Variables,
     workflow::{self, dsl::*},
 };
 

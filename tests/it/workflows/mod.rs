@@ -12,9 +12,7 @@ use std::sync::{
 };
 
 use larder::{
-    registry::{
-        Builder, Context, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
-    },
+    Builder, Context, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
     workflow::{self, dsl::*},
 };
 use rmcp::model::{CallToolResult, ContentBlock};

@@ -1,0 +1,433 @@
+//! Assembles the server from its parts. Only this module knows all of them.
+
+mod access;
+mod live;
+mod stores;
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    admission::Limits,
+    auth::Authenticator,
+    clock::{Clock, SystemClock},
+    config::{Config, ConfigError},
+    dispatch::{DispatchLimits, Dispatcher},
+    era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
+    http::{self, Endpoint, HttpOptions, ProtectedResource, Readiness, ServeLimits},
+    random::Random,
+    redis::{Instance, Redis, RedisError},
+    registry::Registry,
+    session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
+    stdio::Stdio,
+    store::{PlaceError, Store},
+    task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
+    telemetry::Inventory,
+};
+
+pub(crate) use self::access::AccessSetup;
+pub use self::live::{Live, Reloaded};
+use self::{
+    access::http_options,
+    stores::{memory_store, object_store, redis_store},
+};
+
+const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
+
+/// How long the error responses of stopped calls may take to be sent.
+const STOP_MARGIN: Duration = Duration::from_secs(1);
+
+/// A server: a registry over a store.
+///
+/// ```no_run
+/// use larder::{Context, Registry, Tool, app::App, config::Config};
+///
+/// /// Says it back.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Echo {
+///     /// What to say.
+///     text: String,
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
+/// let registry = Registry::builder("echo").tool(echo).build()?;
+/// let app = App::open(registry, Config::default()).await?;
+/// // Mounted in another router. Or standalone: app.serve(listener, stop).
+/// let router: axum::Router = axum::Router::new().merge(app.router());
+/// # Ok(()) }
+/// ```
+pub struct App {
+    config: Config,
+    clock: Arc<dyn Clock>,
+    store: Store,
+    dispatcher: Arc<Dispatcher>,
+    legacy: Arc<Legacy>,
+    modern: Modern,
+    authenticator: Arc<Authenticator>,
+    protected: Option<ProtectedResource>,
+    closing: CancellationToken,
+    sessions: Arc<dyn Sessions>,
+    http: HttpOptions,
+    live: Arc<Live>,
+    random: Random,
+    maintenance: Vec<JoinHandle<()>>,
+}
+
+/// The reason why a server cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A setting is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Redis cannot be used.
+    #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
+    Redis(#[from] RedisError),
+    /// The directory or the bucket cannot be used.
+    #[error("store.url: {0}")]
+    Objects(#[from] PlaceError),
+    /// The directory or the bucket for large content cannot be used.
+    #[error("store.blobs: {0}")]
+    Blobs(#[source] PlaceError),
+    /// The Redis of the sessions cannot be used.
+    #[error("sessions.url: {0}")]
+    Sessions(#[source] RedisError),
+}
+
+impl OpenError {
+    /// Whether the user has to change a setting or run a migration, rather than retry.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Redis(error) | Self::Sessions(error) => needs_action(error),
+            Self::Objects(error) | Self::Blobs(error) => matches!(error, PlaceError::Setting(_)),
+        }
+    }
+}
+
+/// Whether the error itself names the setting or the next step.
+fn needs_action(error: &RedisError) -> bool {
+    matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
+}
+
+impl App {
+    /// Opens a server. Needs a Tokio runtime: background tasks remove expired resources
+    /// while the value lives.
+    ///
+    /// # Errors
+    /// Names the invalid setting, or says why the store is not available.
+    pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
+        config.check()?;
+        let (clock, random) = (Arc::new(SystemClock), Random::system());
+        let redis = match config.redis() {
+            Some(settings) => Some(Redis::open(&settings).await?),
+            None => None,
+        };
+        let store = match &redis {
+            Some(redis) => redis_store(redis.clone(), &config, clock.clone(), &random).await?,
+            None if config.has_objects() => object_store(&config, clock.clone(), &random).await?,
+            None => memory_store(&config, clock.clone())?,
+        };
+        let calls = match config.sessions_redis() {
+            Some(settings) => {
+                let redis = match redis.filter(|_| config.redis() == Some(settings.clone())) {
+                    Some(redis) => redis,
+                    None => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
+                };
+                let instance = Instance::join(redis, &random);
+                let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(&config));
+                let sessions =
+                    RedisSessions::new(instance, random.clone(), session_limits(&config));
+                CallStores { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+            }
+            None => CallStores::in_memory(&config, clock.clone(), &random),
+        };
+        Ok(Self::assemble(store, calls, registry, config, clock, random)?)
+    }
+
+    /// Creates a server with a store that needs no connection.
+    ///
+    /// # Errors
+    /// Names the invalid setting: `store.url` if it needs [`App::open`].
+    pub fn new(registry: Registry, config: Config) -> Result<Self, ConfigError> {
+        Self::with(registry, config, Arc::new(SystemClock), Random::system())
+    }
+
+    /// As [`App::new`], with the given clock and source of randomness, for tests.
+    ///
+    /// # Errors
+    /// As [`App::new`].
+    pub fn with(
+        registry: Registry,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let store = memory_store(&config, Arc::clone(&clock))?;
+        if config.sessions_redis().is_some() {
+            return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
+        }
+        let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
+        Self::assemble(store, calls, registry, config, clock, random)
+    }
+
+    fn assemble(
+        store: Store,
+        CallStores { sessions, tasks }: CallStores,
+        registry: Registry,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Result<Self, ConfigError> {
+        let state_key = state_key(&config, &random)?;
+        let AccessSetup { registry, authenticator, protected, certificate } =
+            AccessSetup::new(registry, &config, Arc::clone(&clock))?;
+        let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
+        let caller_limits = Limits::new(config.limits.per_caller(), Arc::clone(&clock));
+        let dispatcher = Arc::new(Dispatcher::new(
+            registry,
+            store.clone(),
+            Arc::clone(&tasks),
+            random.clone(),
+            limits,
+            caller_limits,
+        ));
+        let max = config.max_version();
+        let sealer = StateSealer::new(state_key, Arc::clone(&clock));
+        let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
+        let legacy = Arc::new(Legacy::new(
+            Arc::clone(&dispatcher),
+            Arc::clone(&sessions),
+            max,
+            config.sessions.delete_resources,
+        ));
+        let maintenance = vec![
+            tokio::spawn(async move { tasks.maintain().await }),
+            tokio::spawn({
+                let store = store.clone();
+                async move { store.maintain().await }
+            }),
+            tokio::spawn({
+                let sessions = Arc::clone(&sessions);
+                async move { sessions.maintain().await }
+            }),
+            tokio::spawn(Arc::clone(&legacy).handle_signals()),
+            tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
+            tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
+        ];
+        let http = http_options(&config, config.public_url()?.as_ref());
+        let closing = CancellationToken::new();
+        let live = Arc::new(Live::new(&config, Arc::clone(&dispatcher), certificate));
+        Ok(Self {
+            config,
+            clock,
+            store,
+            dispatcher,
+            legacy,
+            modern,
+            authenticator,
+            protected,
+            closing,
+            sessions,
+            http,
+            live,
+            random,
+            maintenance,
+        })
+    }
+
+    /// The options of the endpoint. Change them before the endpoint is used.
+    pub fn http(&mut self) -> &mut HttpOptions {
+        &mut self.http
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The gauges of stored resources and sessions, for metrics.
+    pub fn stock(&self) -> Inventory {
+        Inventory::new(self.store.clone(), Arc::clone(&self.sessions), &self.random)
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The authenticator.
+    pub fn authenticator(&self) -> &Arc<Authenticator> {
+        &self.authenticator
+    }
+
+    /// The endpoint as a router, to be mounted in another one.
+    pub fn router(&self) -> axum::Router {
+        http::router(self.endpoint())
+    }
+
+    fn endpoint(&self) -> Arc<Endpoint> {
+        let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
+        let readiness = Readiness::new(store, sessions, Arc::clone(&self.authenticator));
+        Arc::new(Endpoint {
+            options: self.live.http(&self.http),
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            clock: Arc::clone(&self.clock),
+            authenticator: Arc::clone(&self.authenticator),
+            protected: self.protected.clone(),
+            closing: self.closing.clone(),
+            readiness,
+            random: self.random.clone(),
+        })
+    }
+
+    /// The settings that can change while the server runs.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// Ends the streams that do not end by themselves. For servers that serve the router
+    /// themselves.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Serves on a bound listener until `stop` resolves, then stops gracefully. Calls that
+    /// still run after the grace period end with an error that asks to send them again;
+    /// their clients have a moment to receive it. Returns whether all calls ended by
+    /// themselves.
+    ///
+    /// # Errors
+    /// The TLS configuration is invalid.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<bool> {
+        let grace = self.config.grace();
+        let limits = ServeLimits {
+            grace: grace + STOP_MARGIN,
+            connections: Arc::clone(self.live.connections()),
+            ..ServeLimits::default()
+        };
+        let stopping = CancellationToken::new();
+        let stop = async {
+            stop.await;
+            stopping.cancel();
+            self.closing.cancel();
+        };
+        let certificate = self.live.certificate().cloned();
+        let service = http::service(self.endpoint());
+        let ended = async {
+            let finished = http::serve(listener, certificate, service, &limits, stop).await?;
+            // Calls may continue without a connection.
+            tokio::join!(self.legacy.drain(), self.dispatcher.drain());
+            Ok(finished)
+        };
+        let mut ended = std::pin::pin!(ended);
+        let grace_over = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            biased;
+            ended = &mut ended => return ended,
+            () = grace_over => {}
+        }
+        self.dispatcher.stop();
+        // Clients of the stopped calls, here or on other instances, receive the error.
+        match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
+            Ok(ended) => ended.map(|_| false),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Serves one client on standard input and output until the input ends or `stop`
+    /// resolves.
+    ///
+    /// # Errors
+    /// Reading the input or writing the output fails.
+    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let stdio = Stdio {
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            closing: self.closing.clone(),
+            message_bytes: self.config.limits.body_bytes,
+            message_values: self.config.limits.body_values,
+            grace: self.config.grace(),
+        };
+        let input = tokio::io::BufReader::new(tokio::io::stdin());
+        let serving = stdio.serve(input, tokio::io::stdout());
+        let closing = self.closing.clone();
+        let stop = async move {
+            stop.await;
+            closing.cancel();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = serving => served,
+            () = stop => Ok(()),
+        }
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.closing.cancel();
+        for task in &self.maintenance {
+            task.abort();
+        }
+    }
+}
+
+/// The stores of sessions and tasks, which share a location.
+struct CallStores {
+    sessions: Arc<dyn Sessions>,
+    tasks: Arc<dyn Tasks>,
+}
+
+impl CallStores {
+    fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
+        let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
+        let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+    }
+}
+
+fn task_limits(config: &Config) -> TaskLimits {
+    TaskLimits {
+        ttl: Duration::from_secs(config.tasks.ttl),
+        per_owner: config.tasks.per_principal,
+        ..TaskLimits::default()
+    }
+}
+
+fn session_limits(config: &Config) -> SessionLimits {
+    SessionLimits {
+        idle: Duration::from_secs(config.sessions.idle),
+        replay: Duration::from_secs(config.sessions.replay),
+        sessions_per_principal: config.sessions.per_principal,
+        ..SessionLimits::default()
+    }
+}
+
+fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
+    let Some(file) = &config.server.state_key_file else {
+        return Ok(format!("{}{}", random.id(), random.id()).into_bytes());
+    };
+    let problem = |problem: &dyn std::fmt::Display| {
+        ConfigError::new("server.state_key_file", format!("{}: {problem}", file.display()))
+    };
+    let key = std::fs::read(file).map_err(|error| problem(&error))?;
+    if key.trim_ascii().len() < 32 {
+        return Err(problem(&"it must contain at least 32 bytes"));
+    }
+    Ok(key.trim_ascii().to_vec())
+}

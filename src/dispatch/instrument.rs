@@ -1,0 +1,126 @@
+//! The span and the metrics of a call.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tokio::time::Instant;
+use tracing::{Span, field::Empty};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+use super::Reply;
+use crate::{
+    in_flight::InFlight,
+    protocol::{Fault, Member, Method, Params, Trace, json_size},
+    store::StoredBytes,
+};
+
+/// The span of a call. Its level is `ERROR`, so that each log line about the call carries
+/// the call's ID at any log level.
+pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
+    let (name, tool) = (method.as_str(), tool.map(truncate));
+    let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
+    let span = tracing::error_span!(
+        "call",
+        otel.name = format_args!("{name}{gap}{called}"),
+        otel.kind = "server",
+        mcp.method.name = name,
+        gen_ai.tool.name = tool,
+        error.type = Empty,
+        call = id,
+    );
+    // Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
+    if let Some(Trace { parent, state }) = trace {
+        let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
+        carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
+        // Fails only if tracing is off.
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+    }
+    span
+}
+
+/// The name of the called tool. It is unchecked input.
+pub(super) fn tool(method: Method, params: &Params) -> Option<String> {
+    let name = || params.text(Member::Name).ok().flatten().map(Cow::into_owned);
+    (method == Method::CallTool).then(name).flatten()
+}
+
+fn truncate(text: &str) -> &str {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(offset, _)| offset);
+    &text[..end]
+}
+
+/// Measures a call until it is dropped. A call that is dropped before its outcome counts as
+/// cancelled.
+pub(super) struct CallMetrics {
+    method: Method,
+    tool: Option<String>,
+    /// The size of the request's parameters, in bytes.
+    request_bytes: u64,
+    stored_bytes: StoredBytes,
+    started: Instant,
+    outcome: &'static str,
+    _in_flight: InFlight,
+}
+
+impl CallMetrics {
+    pub(super) fn new(
+        method: Method,
+        tool: Option<String>,
+        params: &Params,
+        stored_bytes: StoredBytes,
+    ) -> Self {
+        Self {
+            method,
+            tool,
+            request_bytes: params.as_bytes().len() as u64,
+            stored_bytes,
+            started: Instant::now(),
+            outcome: "cancelled",
+            _in_flight: InFlight::more("larder_calls"),
+        }
+    }
+
+    pub(super) fn finish(&mut self, outcome: &Result<Reply, Fault>) {
+        self.outcome = match outcome {
+            Ok(Reply::CallTool(result)) if result.is_error == Some(true) => "tool_error",
+            Ok(_) => "",
+            Err(_) => "error",
+        };
+        if outcome.is_err() {
+            // The caller may have made up the name. It must not become a label.
+            self.tool = None;
+        }
+        if !self.outcome.is_empty() {
+            Span::current().record("error.type", self.outcome);
+        }
+        let stored = self.stored_bytes.bytes();
+        if stored > 0
+            && let Ok(reply) = outcome
+        {
+            let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
+            metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
+        }
+    }
+}
+
+impl Drop for CallMetrics {
+    fn drop(&mut self) {
+        let tool = if self.outcome == "cancelled" { None } else { self.tool.take() };
+        metrics::histogram!(
+            "mcp_server_operation_duration_seconds",
+            "mcp_method_name" => self.method.as_str(),
+            "gen_ai_tool_name" => tool.unwrap_or_default(),
+            "error_type" => self.outcome,
+        )
+        .record(self.started.elapsed());
+    }
+}
+
+/// The size of a tool result as sent, in bytes. Other replies count as 0.
+fn result_bytes(reply: &Reply) -> u64 {
+    match reply {
+        Reply::CallTool(result) => json_size(result) as u64,
+        _ => 0,
+    }
+}

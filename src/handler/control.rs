@@ -1,0 +1,131 @@
+//! How a running handler ends its call early or turns it into a task.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::Poll,
+};
+
+use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Asking, InputRequired};
+use crate::{protocol::Fault, task::TaskRun};
+
+/// How many calls can be nested. Tools that call each other in a circle would
+/// otherwise overflow the stack.
+const MAX_DEPTH: u8 = 4;
+
+/// The channel between a handler and the code that polls it.
+#[derive(Default)]
+pub struct Control {
+    interrupt: Mutex<Option<Interrupt>>,
+    task: OnceLock<Arc<dyn TaskRun>>,
+    waker: AtomicWaker,
+    /// How many calls this one is nested in.
+    depth: u8,
+}
+
+/// What the handler requests.
+enum Interrupt {
+    Fail(Fault),
+    BecomeTask,
+}
+
+/// Why [`Control::run`] stopped polling a call that has no result yet.
+pub enum Paused {
+    /// The call needs input from the client. It ends here.
+    InputRequired(InputRequired),
+    /// The handler wants the call to become a task. The caller can poll it
+    /// again as one.
+    Task,
+}
+
+impl Control {
+    fn lock(&self) -> MutexGuard<'_, Option<Interrupt>> {
+        self.interrupt.lock()
+    }
+
+    fn interrupt(&self, interrupt: Interrupt) {
+        *self.lock() = Some(interrupt);
+        self.waker.wake();
+    }
+
+    /// The control of a call within this one.
+    ///
+    /// # Errors
+    /// [`Fault::Internal`] if it would be nested too deeply.
+    pub(super) fn nested(&self) -> Result<Self, Fault> {
+        if self.depth == MAX_DEPTH {
+            return Err(Fault::Internal(format!(
+                "Tool calls are nested more than {MAX_DEPTH} deep. The tools probably call each other in a circle."
+            )));
+        }
+        Ok(Self { depth: self.depth + 1, ..Self::default() })
+    }
+
+    /// The task that the call has become, if any.
+    pub fn task(&self) -> Option<&Arc<dyn TaskRun>> {
+        self.task.get()
+    }
+
+    /// Makes the call a task.
+    pub fn become_task(&self, task: Arc<dyn TaskRun>) {
+        // A call becomes a task at most once.
+        let _ = self.task.set(task);
+    }
+
+    /// Polls a call until it returns or pauses.
+    ///
+    /// # Errors
+    /// The error with which the handler ended the call.
+    pub async fn run<T>(
+        &self,
+        asking: &Asking,
+        mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
+    ) -> Result<Result<T, Paused>, Fault> {
+        poll_fn(|cx| {
+            self.waker.register(cx.waker());
+            if let Asking::Rounds(rounds) = asking {
+                rounds.register(cx.waker());
+            }
+            if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
+                return Poll::Ready(Ok(Ok(outcome)));
+            }
+            match self.lock().take() {
+                Some(Interrupt::Fail(fault)) => return Poll::Ready(Err(fault)),
+                Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Paused::Task))),
+                None => {}
+            }
+            match asking {
+                Asking::Rounds(rounds) if self.task().is_none() => match rounds.required() {
+                    Some(required) => Poll::Ready(Ok(Err(Paused::InputRequired(required)))),
+                    None => Poll::Pending,
+                },
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Ends the call with that error. Never returns.
+    pub(super) async fn fail<T>(&self, fault: Fault) -> T {
+        self.interrupt(Interrupt::Fail(fault));
+        std::future::pending().await
+    }
+
+    /// Requests that the call becomes a task, and waits until it is one.
+    pub(super) async fn request_task(&self) {
+        self.interrupt(Interrupt::BecomeTask);
+        // The call is polled again only as a task.
+        poll_fn(|_| if self.task().is_some() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
+}

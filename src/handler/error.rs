@@ -1,0 +1,97 @@
+//! The errors that handlers return.
+
+use crate::{protocol::Fault, store::StoreError};
+
+/// A tool's error. The message is for the model: it says what was wrong and what
+/// to do. There is no conversion from every error type, so that no internal
+/// details are sent by accident.
+///
+/// ```
+/// use larder::ToolError;
+///
+/// fn check(n: i64) -> Result<i64, ToolError> {
+///     if n < 0 { Err(ToolError::new("n must not be negative")) } else { Ok(n) }
+/// }
+/// assert_eq!(check(-1).unwrap_err().message(), "n must not be negative");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolError {
+    message: String,
+}
+
+impl ToolError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+
+    /// The message for the model.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl From<StoreError> for ToolError {
+    fn from(error: StoreError) -> Self {
+        log_internal(&error);
+        Self::new(error.to_string())
+    }
+}
+
+/// The error of a resource handler.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceError {
+    /// No resource has that URI.
+    NotFound,
+    /// A protocol error with its own code, such as invalid parameters in the URI.
+    Fault(Fault),
+    /// The resource exists but cannot be read. The message is for the caller.
+    Failed(String),
+}
+
+impl ResourceError {
+    pub(crate) fn into_fault(self, uri: &str) -> Fault {
+        match self {
+            Self::NotFound => Fault::resource_not_found(uri),
+            Self::Fault(fault) => fault,
+            Self::Failed(message) => Fault::Internal(message),
+        }
+    }
+}
+
+impl From<Fault> for ResourceError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<StoreError> for ResourceError {
+    fn from(error: StoreError) -> Self {
+        log_internal(&error);
+        if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
+    }
+}
+
+/// The error for the caller. Internal details go to the log only.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        log_internal(&error);
+        let message = error.to_string();
+        match error {
+            StoreError::NotFound { uri }
+            | StoreError::Expired { uri, .. }
+            | StoreError::NoRevision { uri, .. } => {
+                Self::ResourceNotFound { uri: uri.as_str().to_owned(), message }
+            }
+            StoreError::InvalidUri(_) | StoreError::NoLines { .. } => Self::invalid_params(message),
+            _ => Self::Unavailable(message),
+        }
+    }
+}
+
+/// Logs an error with its source; the caller gets only the error's own text.
+fn log_internal(error: &StoreError) {
+    if error.is_internal() {
+        tracing::error!(error = %error, source = ?std::error::Error::source(error), "store failed");
+    }
+}

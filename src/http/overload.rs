@@ -1,0 +1,36 @@
+//! The response to connections over the limit.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::{
+    era::{Era, encode_error},
+    protocol::Fault,
+};
+
+/// How long sending the response may take.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much of the request is read before closing, in bytes.
+const MAX_DRAINED_BYTES: u64 = 64 * 1024;
+
+/// Sends a 503 without reading the request.
+pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, max: usize) {
+    let fault = Fault::TooMany(format!(
+        "This server has reached its limit of {max} connections (limits.connections). Try again shortly, or reuse connections."
+    ));
+    let body = encode_error(None, &fault, Era::Legacy);
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let sent = async {
+        let (read, mut write) = tokio::io::split(stream);
+        write.write_all(head.as_bytes()).await?;
+        write.write_all(&body).await?;
+        write.shutdown().await?;
+        // Closing with unread data would reset the connection and discard the response.
+        tokio::io::copy(&mut read.take(MAX_DRAINED_BYTES), &mut tokio::io::sink()).await
+    };
+    let _ = tokio::time::timeout(SEND_TIMEOUT, sent).await;
+}

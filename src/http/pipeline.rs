@@ -1,0 +1,104 @@
+//! The checks before a request is handled, in order: request ID and metrics; Host; and, on
+//! the endpoint's path, Origin, CORS, content length and bearer token. Only then is the
+//! body read and parsed. A panic behind the Host check becomes a response.
+//!
+//! These are functions, not layers: each layer would clone the inner ones for every
+//! request.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{Method, request::Parts};
+use tower::{ServiceExt, service_fn};
+use tower_http::catch_panic::CatchPanic;
+
+use super::{Endpoint, bearer, body, cors, endpoint, error, host_check, instrument};
+
+/// Applies to every path. The inner service catches panics.
+async fn every_path(
+    endpoint: &Endpoint,
+    request: Request,
+    inner: impl AsyncFnOnce(Request) -> Response,
+) -> Response {
+    instrument::request(endpoint, request, async |request| {
+        match host_check::host(endpoint, &request) {
+            Ok(()) => inner(request).await,
+            Err(error) => error.into_response(),
+        }
+    })
+    .await
+}
+
+/// The checks for every path, as a layer of a router.
+pub(super) async fn layer(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    every_path(&endpoint, request, async |request| next.run(request).await).await
+}
+
+/// The endpoint's path, without a router.
+pub(super) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Response {
+    every_path(&endpoint, request, async |request| {
+        let serve = service_fn(|request| {
+            let state = State(Arc::clone(&endpoint));
+            async { Ok::<_, Infallible>(endpoint_path(state, request).await) }
+        });
+        CatchPanic::custom(serve, error::panic_response).oneshot(request).await.into_response()
+    })
+    .await
+}
+
+/// The endpoint's path.
+pub(super) async fn endpoint_path(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(error) = host_check::origin(&endpoint, &head.headers) {
+        return error.into_response();
+    }
+    let mut response = match cors::preflight(&head) {
+        Some(response) => response,
+        None => admit(&endpoint, &head, body).await,
+    };
+    cors::add_headers(&head.headers, &mut response);
+    response
+}
+
+/// Authenticates a request that is not a preflight and dispatches it by method.
+async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
+    if let Err(error) = body::check_content_length(endpoint, &head.headers) {
+        return error.into_response();
+    }
+    let identity = match bearer::authenticate(endpoint, head).await {
+        Ok(identity) => identity,
+        Err(response) => return *response,
+    };
+    let headers = &head.headers;
+    let mut response = match head.method {
+        Method::POST => endpoint::post(endpoint, headers, body, identity).await,
+        Method::GET => endpoint::get(endpoint, headers, &identity).await,
+        Method::DELETE => endpoint::delete(endpoint, headers, &identity).await,
+        _ => endpoint::other_method(&head.method),
+    };
+    bearer::challenge(endpoint, &mut response);
+    response
+}
+
+/// Any other path.
+pub(super) async fn other_path(
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
+    match host_check::origin(&endpoint, request.headers()) {
+        Ok(()) => endpoint::other_path(&endpoint),
+        Err(error) => error.into_response(),
+    }
+}

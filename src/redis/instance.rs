@@ -1,0 +1,83 @@
+//! The Larder instances on one Redis. Each sends heartbeats, so that the others
+//! notice when it is gone.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Redis, RedisError, Script, millis};
+use crate::random::Random;
+
+/// The interval between heartbeats.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// How long an instance counts as alive after a heartbeat.
+const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
+
+/// This process, as the other instances on the same Redis see it. Sends
+/// heartbeats while a clone of it exists. The zset `replicas` holds all
+/// instances, scored by the time until which they count as alive.
+#[derive(Clone)]
+pub struct Instance(Arc<Shared>);
+
+struct Shared {
+    member: Arc<Member>,
+    _heartbeat: AbortOnDropHandle<()>,
+}
+
+struct Member {
+    redis: Redis,
+    name: Arc<str>,
+    script: Script,
+}
+
+impl Instance {
+    /// Joins the others under a new random name. Needs a Tokio runtime.
+    pub fn join(redis: Redis, random: &Random) -> Self {
+        let (name, script) = (random.id().into(), Script::timed(&[include_str!("instances.lua")]));
+        let member = Arc::new(Member { redis, name, script });
+        let beating = Arc::clone(&member);
+        let heartbeat = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));
+        Self(Arc::new(Shared { member, _heartbeat: heartbeat }))
+    }
+
+    /// The instance's name: 128 random bits in hexadecimal.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.member.name
+    }
+
+    /// The Redis that the instances share.
+    pub(crate) fn redis(&self) -> &Redis {
+        &self.0.member.redis
+    }
+
+    /// The names of the instances with a recent heartbeat. A Redis that has just
+    /// restarted may not have received all heartbeats: an instance is gone only
+    /// if it is missing twice, more than one heartbeat apart.
+    pub(crate) async fn alive(&self) -> Result<Vec<String>, RedisError> {
+        self.0.member.instances(Duration::ZERO).await
+    }
+}
+
+impl Member {
+    /// The live instances, after a heartbeat of this one unless `ttl` is zero.
+    async fn instances(&self, ttl: Duration) -> Result<Vec<String>, RedisError> {
+        let call = self.script.on(&[self.redis.keys().single("replicas")]);
+        self.redis.call(&call.arg(&*self.name).arg(millis(ttl))).await
+    }
+
+    async fn beat(&self) {
+        loop {
+            if let Err(error) = self.instances(HEARTBEAT_TTL).await {
+                tracing::warn!(%error, "cannot send this instance's heartbeat");
+            }
+            tokio::time::sleep(HEARTBEAT).await;
+        }
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instance").field(self.name()).finish()
+    }
+}

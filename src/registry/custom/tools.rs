@@ -1,0 +1,137 @@
+//! Custom handlers of `tools/list` and `tools/call`.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rmcp::model::{self, CallToolResult, JsonObject};
+use serde_json::Value;
+
+use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
+use crate::{
+    handler::{Context, IntoToolResult, Scope, ToolError},
+    protocol::Fault,
+    registry::{
+        item::is_name,
+        paging::{self, ListPage},
+        structured_output,
+    },
+    schema::Validator,
+};
+
+type CallFuture = BoxFuture<'static, Result<CallToolResult, Fault>>;
+type CallHandler = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> CallFuture + Send + Sync>;
+
+/// The handlers, instead of registered tools.
+#[derive(Default)]
+pub(in crate::registry) struct CustomTools {
+    list: Option<ListHandler<model::Tool>>,
+    call: Option<CallHandler>,
+}
+
+impl CustomTools {
+    pub(in crate::registry) fn on_list<S, F, Fut>(&mut self, state: &Arc<S>, list: F)
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<model::Tool>, Fault>> + Send + 'static,
+    {
+        self.list = Some(list_handler(state, list));
+    }
+
+    pub(in crate::registry) fn on_call<S, F, Fut, R>(&mut self, state: &Arc<S>, call: F)
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Context<S>, String, JsonObject) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Fault>> + Send + 'static,
+        R: IntoToolResult + 'static,
+    {
+        let state = Arc::clone(state);
+        let structure = R::structure();
+        self.call = Some(Box::new(move |scope, name, arguments| {
+            let structure = structure.clone();
+            call(Context::new(scope, Arc::clone(&state)), name, arguments)
+                .map(move |result| {
+                    let result = result?.into_structured_result();
+                    Ok(match &structure {
+                        Some(structure) => structure.finish(result),
+                        None => result,
+                    })
+                })
+                .boxed()
+        }));
+    }
+
+    pub(super) fn check(&self, has_registered: bool, problems: &mut Vec<String>) {
+        check_pair(
+            ("tools/list", self.list.is_some()),
+            ("tools/call", self.call.is_some()),
+            has_registered.then_some("tools"),
+            problems,
+        );
+    }
+
+    /// Whether custom handlers list and call the tools.
+    pub(in crate::registry) fn is_defined(&self) -> bool {
+        self.list.is_some()
+    }
+
+    pub(in crate::registry) async fn page(
+        &self,
+        cursor: Option<&str>,
+        size: usize,
+        scope: Arc<Scope>,
+    ) -> Result<ListPage<model::Tool>, Fault> {
+        let tools = self.list(scope).await?;
+        paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, size)
+    }
+
+    async fn list(&self, scope: Arc<Scope>) -> Result<Vec<model::Tool>, Fault> {
+        let tools = run_list(self.list.as_ref(), "tools/list", scope).await?;
+        if let Some(tool) = tools.iter().find(|tool| !is_name(&tool.name)) {
+            tracing::error!(tool = %tool.name, "the tools/list handler returned an invalid name");
+            return Err(Fault::Internal("The server's list of tools is invalid.".into()));
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool of the caller's list, with arguments and structured content
+    /// validated as for a registered tool.
+    pub(in crate::registry) async fn call(
+        &self,
+        name: &str,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        let tools = self.list(scope.clone()).await?;
+        let tool = tools.into_iter().find(|tool| tool.name == name);
+        let (Some(tool), Some(call)) = (tool, &self.call) else {
+            return Err(Fault::invalid_params(format!("Unknown tool: {name}")));
+        };
+        // Not cached: the list may differ from call to call.
+        let input = Validator::new(JsonObject::clone(&tool.input_schema))
+            .map_err(|problem| invalid_schema(&problem))?;
+        let output = tool.output_schema.as_deref().cloned().map(Validator::of_output);
+        let output = output.transpose().map_err(|problem| invalid_schema(&problem))?;
+        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        if let Err(problem) = input.check(&arguments) {
+            return Ok(ToolError::new(problem).into_tool_result());
+        }
+        let Value::Object(arguments) = arguments else {
+            return Err(Fault::invalid_params("\"arguments\" must be an object."));
+        };
+        let request_id = Arc::clone(&scope.request_id);
+        let run = || call(scope, name.to_owned(), arguments);
+        let mut result = handlers::run("tools/call", &request_id, run).await?;
+        match &output {
+            Some(output) => result = structured_output::validate(output, name, result),
+            // Structured content without a schema only repeats the text.
+            None => result.structured_content = None,
+        }
+        Ok(result)
+    }
+}
+
+fn invalid_schema(problem: &str) -> Fault {
+    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
+    Fault::Internal("The tool is listed with an invalid schema.".into())
+}

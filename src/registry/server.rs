@@ -1,0 +1,67 @@
+//! The registry as handlers reach it.
+
+use std::{any::Any, sync::Arc};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rmcp::model::{self, CallToolResult};
+use serde_json::Value;
+
+use super::definition::Registry;
+use crate::{
+    handler::{Context, Scope, Server, StaticContent},
+    protocol::{ClientFacts, Fault},
+};
+
+impl Server for Registry {
+    fn output_bytes(&self, client: &ClientFacts) -> usize {
+        Self::output_bytes(self, client)
+    }
+
+    fn is_static(&self, uri: &str) -> bool {
+        Self::is_static(self, uri)
+    }
+
+    fn read<'a>(
+        &'a self,
+        uri: &'a str,
+        scope: Arc<Scope>,
+    ) -> BoxFuture<'a, Option<Result<StaticContent, Fault>>> {
+        Self::read(self, uri, scope).boxed()
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> BoxFuture<'a, Result<CallToolResult, Fault>> {
+        Self::call_tool(self, name, arguments, scope).boxed()
+    }
+}
+
+impl Registry {
+    /// The registry of a call.
+    pub(crate) fn from_scope(scope: &Scope) -> &Self {
+        let server: &dyn Any = &*scope.server;
+        server.downcast_ref().expect("the dispatcher gives each call its registry as the server")
+    }
+}
+
+impl<S> Context<S> {
+    /// The definition of the server that runs this call.
+    pub fn registry(&self) -> &Registry {
+        Registry::from_scope(self.scope())
+    }
+
+    /// The resources and templates that custom handlers list for this caller.
+    ///
+    /// # Errors
+    /// The handlers' errors.
+    pub async fn listed_by_hand(
+        &self,
+    ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
+        let (registry, scope) = (self.registry(), self.scope());
+        let resources = registry.custom_resources(scope.clone()).await?;
+        Ok((resources, registry.custom_templates(scope.clone()).await?))
+    }
+}

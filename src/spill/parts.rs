@@ -1,0 +1,285 @@
+//! Splits a result into parts that are stored and content that is sent.
+
+use bytes::Bytes;
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
+use serde_json::Value;
+
+use super::copies::{CopyKind, find_copy};
+use crate::protocol::json_size;
+
+/// How many texts are stored separately. The others are joined.
+const SEPARATE_TEXTS: usize = 8;
+/// The least number of bytes of the budget that is reserved for previews.
+const PREVIEW_BYTES: usize = 4_000;
+
+/// A part of a result to store.
+pub(super) struct Part {
+    /// Its own name, such as the URI of an embedded resource.
+    pub(super) name: Option<String>,
+    pub(super) mime_type: Option<String>,
+    pub(super) body: Body,
+}
+
+pub(super) enum Body {
+    /// UTF-8 text, in pieces.
+    Text(Vec<Bytes>),
+    /// A value and its JSON.
+    Json(Value, Bytes),
+    /// Base64-encoded bytes.
+    Base64(String),
+}
+
+/// A split result.
+pub(super) struct Parts {
+    /// The parts to store.
+    pub(super) large: Vec<Part>,
+    /// The content blocks to send, in their order.
+    pub(super) small: Vec<ContentBlock>,
+    /// The structured content, if it is small enough to send.
+    pub(super) value: Option<Value>,
+    /// Whether the result has structured content.
+    pub(super) structured: bool,
+}
+
+/// Whether a result is over budget. Text and structured content count
+/// separately, because hosts show one of them; images and audio have their own
+/// budget.
+pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: usize) -> bool {
+    let (mut text, mut media) = (0usize, 0usize);
+    for block in &result.content {
+        match block {
+            ContentBlock::Image(image) => media += image.data.len(),
+            ContentBlock::Audio(audio) => media += audio.data.len(),
+            other => text += size(other),
+        }
+    }
+    if text > text_bytes || media > media_bytes {
+        return true;
+    }
+    result.structured_content.as_ref().is_some_and(|value| json_size(value) > text_bytes)
+}
+
+fn size(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.len(),
+            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+            _ => 0,
+        },
+        // Links are small.
+        _ => 0,
+    }
+}
+
+impl Parts {
+    /// Splits off the largest content first, until the rest leaves room for the
+    /// previews. With `all`, splits off everything.
+    pub(super) fn split(
+        result: CallToolResult,
+        text_bytes: usize,
+        media_bytes: usize,
+        all: bool,
+    ) -> Self {
+        let mut value = result.structured_content;
+        let structured = value.is_some();
+        let mut blocks: Vec<Option<ContentBlock>> = result.content.into_iter().map(Some).collect();
+        let text_room =
+            if all { 0 } else { text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2)) };
+        let media_room = if all { 0 } else { media_bytes };
+        let mut large = Vec::new();
+
+        if let Some(content) = &value {
+            let copy = find_copy(content, &blocks);
+            let json_bytes = match &copy {
+                Some((index, CopyKind::Json)) => blocks[*index].as_ref().map_or(0, size),
+                _ => json_size(content),
+            };
+            if json_bytes > text_room {
+                // A value and its copy are stored once, in the form that is easier to read.
+                let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
+                let value = value.take().unwrap_or_default();
+                let part = match copy {
+                    Some((text, CopyKind::Json)) => Part::json(value, text.into()),
+                    Some((text, CopyKind::Text)) => Part::text(vec![text.into()]),
+                    None => {
+                        // A value always serializes.
+                        let json = serde_json::to_vec(&value).unwrap_or_default();
+                        Part::json(value, json.into())
+                    }
+                };
+                large.push(part);
+            }
+        }
+        take_media(&mut blocks, media_room, &mut large);
+        take_text(&mut blocks, text_room, all, &mut large);
+        let small = blocks.into_iter().flatten().collect();
+        Self { large, small, value, structured }
+    }
+
+    /// The original result, if nothing of it is stored.
+    pub(super) fn into_result(
+        self,
+        is_error: Option<bool>,
+        meta: Option<MetaObject>,
+    ) -> CallToolResult {
+        let mut result = CallToolResult::success(self.small);
+        result.structured_content = self.value;
+        result.is_error = is_error;
+        result.meta = meta;
+        result
+    }
+}
+
+impl Part {
+    fn json(value: Value, json: Bytes) -> Self {
+        let mime_type = Some("application/json".to_owned());
+        Self { name: None, mime_type, body: Body::Json(value, json) }
+    }
+
+    fn text(pieces: Vec<Bytes>) -> Self {
+        Self { name: None, mime_type: None, body: Body::Text(pieces) }
+    }
+
+    fn base64(mime_type: Option<String>, data: String) -> Self {
+        Self { name: None, mime_type, body: Body::Base64(data) }
+    }
+}
+
+fn is_media(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Image(_) | ContentBlock::Audio(_))
+}
+
+fn text(block: ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text,
+        _ => String::new(),
+    }
+}
+
+/// The indexes of the largest matching blocks, without which the other matching
+/// blocks fit into `room` bytes. Largest first.
+fn largest(
+    blocks: &[Option<ContentBlock>],
+    matches: impl Fn(&ContentBlock) -> bool,
+    room: usize,
+) -> Vec<usize> {
+    let sizes = blocks.iter().enumerate().filter_map(|(index, block)| {
+        block.as_ref().filter(|block| matches(block)).map(|block| (size(block), index))
+    });
+    let mut sizes: Vec<_> = sizes.filter(|(size, _)| *size > 0).collect();
+    let mut left: usize = sizes.iter().map(|(size, _)| size).sum();
+    sizes.sort_by_key(|(size, index)| (std::cmp::Reverse(*size), *index));
+    let mut largest = Vec::new();
+    for (size, index) in sizes {
+        if left <= room {
+            break;
+        }
+        left -= size;
+        largest.push(index);
+    }
+    largest
+}
+
+fn take_media(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) {
+    let mut taken = largest(blocks, is_media, room);
+    taken.sort_unstable();
+    for index in taken {
+        match blocks[index].take() {
+            Some(ContentBlock::Image(i)) => large.push(Part::base64(Some(i.mime_type), i.data)),
+            Some(ContentBlock::Audio(a)) => large.push(Part::base64(Some(a.mime_type), a.data)),
+            other => blocks[index] = other,
+        }
+    }
+}
+
+/// Takes texts and embedded resources. The largest texts become separate parts,
+/// because each may be a file; if there are many, the others are joined.
+fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large: &mut Vec<Part>) {
+    let mut taken = largest(blocks, |block| !is_media(block), room);
+    let is_text = |index: &usize| matches!(blocks[*index], Some(ContentBlock::Text(_)));
+    let texts = taken.iter().filter(|index| is_text(index)).count();
+    let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS) };
+    let joinable: Vec<_> = taken.iter().copied().filter(is_text).skip(separate).collect();
+    taken.sort_unstable();
+    let mut joined = Vec::new();
+    let mut joined_position = None;
+    for index in taken {
+        match blocks[index].take() {
+            Some(ContentBlock::Text(text)) if joinable.contains(&index) => {
+                if joined_position.is_none() {
+                    joined_position = Some(large.len());
+                } else {
+                    joined.push(Bytes::from_static(b"\n"));
+                }
+                joined.push(text.text.into());
+            }
+            Some(ContentBlock::Text(text)) => large.push(Part::text(vec![text.text.into()])),
+            Some(ContentBlock::Resource(embedded)) => large.push(embedded_part(embedded.resource)),
+            other => blocks[index] = other,
+        }
+    }
+    if let Some(position) = joined_position {
+        large.insert(position, Part::text(joined));
+    }
+}
+
+fn embedded_part(contents: ResourceContents) -> Part {
+    match contents {
+        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            Part { name: Some(uri), mime_type, body: Body::Text(vec![text.into()]) }
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            Part { name: Some(uri), ..Part::base64(mime_type, blob) }
+        }
+        _ => Part::text(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn texts(parts: &Parts) -> Vec<String> {
+        let read = |part: &Part| match &part.body {
+            Body::Text(pieces) => String::from_utf8(pieces.concat()).unwrap(),
+            Body::Json(_, json) => String::from_utf8(json.to_vec()).unwrap(),
+            Body::Base64(data) => data.clone(),
+        };
+        parts.large.iter().map(read).collect()
+    }
+
+    #[test]
+    fn small_blocks_are_sent_when_a_large_one_is_stored() {
+        let (small, large) = ("Found three files.", "x".repeat(50_000));
+        let result =
+            CallToolResult::success(vec![ContentBlock::text(small), ContentBlock::text(&large)]);
+        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        assert_eq!(texts(&parts), [large]);
+        assert_eq!(parts.small, [ContentBlock::text(small)]);
+    }
+
+    #[test]
+    fn many_medium_texts_are_joined_in_their_order() {
+        let blocks: Vec<_> = (0..200).map(|n| ContentBlock::text(format!("{n:0>1000}"))).collect();
+        let parts = Parts::split(CallToolResult::success(blocks), 32_000, 1_000_000, false);
+        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
+        assert_eq!(parts.small.len(), 16);
+        let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
+        assert_eq!(lines + parts.small.len(), 200);
+    }
+
+    #[test]
+    fn images_have_their_own_budget() {
+        let image = |bytes: usize| ContentBlock::image("A".repeat(bytes), "image/png");
+        let result = CallToolResult::success(vec![image(100_000), image(950_000), image(40_000)]);
+        assert!(is_over(&result, 32_000, 1_000_000));
+        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        assert_eq!(texts(&parts)[0].len(), 950_000);
+        assert_eq!(parts.small.len(), 2);
+    }
+}

@@ -1,0 +1,96 @@
+//! Content that is in no store, with the interface of a stored resource. The tools
+//! that read by window use it for static resources.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::{
+    Committed, Content, Details, Draft, Found, ResourceUri, StoreError, StoredBlock, Upload,
+    WriteMode,
+    blocks::{BLOCK_BYTES, BlockWriter},
+    compression::Compression,
+    memory::MemoryBlob,
+};
+use crate::{auth::Owner, clock::Timestamp};
+
+impl Found {
+    /// Makes a resource of `content` that only this value holds, in memory.
+    ///
+    /// # Errors
+    /// [`StoreError::NotText`], [`StoreError::Input`].
+    pub async fn detached(
+        uri: ResourceUri,
+        owner: Owner,
+        content: Content,
+        details: Details,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES).await
+    }
+
+    /// The same with another block size, so that little content has many blocks in
+    /// tests.
+    pub(super) async fn detached_with_block_size(
+        uri: ResourceUri,
+        owner: Owner,
+        content: Content,
+        details: Details,
+        now: Timestamp,
+        block_bytes: usize,
+    ) -> Result<Self, StoreError> {
+        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+        let (kind, pieces) = content.into_parts();
+        let blocks = Arc::new(Mutex::new(Vec::new()));
+        let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
+        let mut writer =
+            BlockWriter::with_block_size(kind, upload, Compression::Never, block_bytes);
+        writer.write_all(pieces).await?;
+        let (_, stats) = writer.finish().await?;
+        let draft = Draft {
+            uri: uri.clone(),
+            owner,
+            kind,
+            size: stats.size,
+            lines: stats.lines,
+            sha256: stats.sha256,
+            blocks: stats.blocks.into(),
+            now,
+            revisions: 1,
+            mode: WriteMode::Create {
+                name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
+                title: details.title,
+                description: details.description,
+                mime_type,
+                ttl: Duration::MAX,
+                session: None,
+            },
+        };
+        let entry = draft.apply_to(None).ok_or(StoreError::NotFound { uri })?;
+        let blocks = std::mem::take(&mut *blocks.lock());
+        Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
+    }
+}
+
+struct Detached {
+    /// The blocks with their stored offsets.
+    blocks: Arc<Mutex<Vec<(u64, Bytes)>>>,
+    /// How many bytes are stored.
+    stored: u64,
+}
+
+#[async_trait]
+impl Upload for Detached {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        let blocks = &mut *self.blocks.lock();
+        blocks.push((self.stored, block.bytes));
+        self.stored += block.size;
+        Ok(())
+    }
+
+    async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        Err(StoreError::NotFound { uri: draft.uri })
+    }
+}

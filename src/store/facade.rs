@@ -1,0 +1,195 @@
+//! [`Store`], the interface of the store for the rest of the server.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Backend, ChangeFeed, Entry, Found, Lookup, MemoryBackend, MemoryLimits, ResourceUri,
+    StoreError, StoredBytes, Usage,
+};
+use crate::{
+    auth::{Owner, Principal},
+    clock::{Clock, Timestamp},
+};
+
+/// Limits on times to live and revisions.
+#[derive(Debug, Clone)]
+pub struct StoreLimits {
+    /// The time to live of resources that are created without one.
+    pub default_ttl: Duration,
+    /// The maximum time to live.
+    pub max_ttl: Duration,
+    /// How many revisions of a resource are stored, the current one included.
+    pub revisions: usize,
+}
+
+impl Default for StoreLimits {
+    /// One day by default and thirty days at most; three revisions.
+    fn default() -> Self {
+        let day = Duration::from_hours(24);
+        Self { default_ttl: day, max_ttl: 30 * day, revisions: 3 }
+    }
+}
+
+/// One page of a listing.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The entries, in byte order of their URIs.
+    pub entries: Vec<Arc<Entry>>,
+    /// Whether there are more after the last one.
+    pub more: bool,
+}
+
+/// The store. Cheap to clone; all clones are one store.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: StoreLimits,
+    pub(super) stored_bytes: StoredBytes,
+}
+
+impl Store {
+    /// A store over a backend.
+    pub fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, limits: StoreLimits) -> Self {
+        Self { backend, clock, limits, stored_bytes: StoredBytes::default() }
+    }
+
+    /// A store in this process's memory. Its resources are lost when the process
+    /// ends.
+    pub fn memory(clock: Arc<dyn Clock>, memory: MemoryLimits, limits: StoreLimits) -> Self {
+        Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
+    }
+
+    /// The same store, with what is written through it counted in `stored_bytes`.
+    #[must_use]
+    pub fn counting(&self, stored_bytes: StoredBytes) -> Self {
+        Self { stored_bytes, ..self.clone() }
+    }
+
+    /// The backend's name.
+    pub fn backend_name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// The location of the data, if other processes may share it; see
+    /// [`Backend::shared_location`].
+    pub fn shared_location(&self) -> Option<String> {
+        self.backend.shared_location()
+    }
+
+    /// What all owners together have stored. Cheap, whatever the amount.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn usage(&self) -> Result<Usage, StoreError> {
+        self.backend.usage().await
+    }
+
+    /// The feed of changes.
+    pub fn feed(&self) -> &ChangeFeed {
+        self.backend.feed()
+    }
+
+    /// Checks that the backend is reachable.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        // Listing resources that do not exist takes the same path as any listing.
+        let nobody = Principal::Local.owner();
+        self.backend.page(&nobody, "larder-probe:", None, 1).await.map(drop)
+    }
+
+    /// The current time of the clock that expiries are measured by.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Removes expired resources and runs the backend's other background work,
+    /// until the future is dropped.
+    pub async fn maintain(&self) {
+        self.backend.maintain().await;
+    }
+
+    /// Looks up a live resource.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or [`StoreError::Expired`] as long as the backend
+    /// remembers the expiry.
+    pub async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Found, StoreError> {
+        match self.backend.get(owner, uri).await? {
+            Lookup::Live(found) => Ok(found),
+            Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
+            Lookup::Missing => Err(StoreError::NotFound { uri: uri.clone() }),
+        }
+    }
+
+    /// Looks up a revision of a live resource; the current one if `revision` is
+    /// `None`.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`], and [`StoreError::NoRevision`].
+    pub async fn revision(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        revision: Option<u64>,
+    ) -> Result<Found, StoreError> {
+        let Some(revision) = revision else { return self.get(owner, uri).await };
+        let mut revisions = self.revisions(owner, uri).await?;
+        match revisions.iter().position(|found| found.entry.revision == revision) {
+            Some(index) => Ok(revisions.swap_remove(index)),
+            None => Err(StoreError::NoRevision {
+                uri: uri.clone(),
+                revision,
+                available: revisions.iter().map(|found| found.entry.revision).collect(),
+            }),
+        }
+    }
+
+    /// The stored revisions of a live resource, oldest first and the current one
+    /// last.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`].
+    pub async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<Found>, StoreError> {
+        let revisions = self.backend.revisions(owner, uri).await?;
+        if revisions.is_empty() {
+            // The error of `get` tells missing and expired apart.
+            return Ok(vec![self.get(owner, uri).await?]);
+        }
+        Ok(revisions)
+    }
+
+    /// Up to `limit` of the owner's resources whose URI starts with `prefix` and
+    /// sorts after `after`, in byte order of the URI.
+    pub async fn list(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let (found, more) = self.list_found(owner, prefix, after, limit).await?;
+        Ok(Page { entries: found.into_iter().map(|found| found.entry).collect(), more })
+    }
+
+    /// The same with handles to the content, and whether there are more. Saves
+    /// readers of many resources a lookup for each.
+    pub async fn list_found(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Found>, bool), StoreError> {
+        let mut found = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Ok((found, more))
+    }
+}

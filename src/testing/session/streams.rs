@@ -1,0 +1,167 @@
+//! The streams of calls.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+
+use super::{Harness, Stage, append, begin, call, in_time, next, texts};
+use crate::session::{EventId, SessionError, SessionLimits};
+
+/// Each message once, in order.
+pub async fn a_follower_receives_existing_and_new_messages(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    append(&mut writer, "1").await;
+    let mut seen = stage.follow(&writer.start()).await;
+    assert_eq!(next(&mut seen).await.as_deref(), Some("1"));
+    for message in ["2", "3", "4"] {
+        append(&mut writer, message).await;
+    }
+    assert_eq!(next(&mut seen).await.as_deref(), Some("2"));
+    append(&mut writer, "5").await;
+    drop(writer);
+    assert_eq!(texts(seen).await, ["3", "4", "5"]);
+}
+
+/// Exactly the messages after the event.
+pub async fn a_finished_stream_is_replayed_from_any_event(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let start = stage.finished(&["1", "2", "3"]).await;
+    for (position, rest) in [(0, vec!["1", "2", "3"]), (1, vec!["2", "3"]), (3, vec![])] {
+        let after = EventId { position, ..start.clone() };
+        assert_eq!(texts(stage.follow(&after).await).await, rest);
+    }
+}
+
+/// With more messages than one read returns.
+pub async fn a_long_stream_is_replayed_whole_and_in_order(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let messages: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
+    let start = stage.finished(&messages.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    assert_eq!(texts(stage.follow(&start).await).await, messages);
+}
+
+/// An id is valid only in its own session, and only if it was issued.
+pub async fn a_foreign_or_invented_event_id_finds_nothing(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mine = stage.finished(&["1"]).await;
+    let foreign = begin(&stage.one).await.expect("another session");
+    let ahead = EventId { position: 5, ..mine.clone() };
+    let invented = EventId { stream: "0".repeat(32).into(), position: 0 };
+    let nameless = EventId { stream: "".into(), position: 0 };
+    for (session, after) in [
+        (&foreign, &mine),
+        (&stage.session, &ahead),
+        (&stage.session, &invented),
+        (&stage.session, &nameless),
+    ] {
+        let refused = stage.other.follow(session, after).await.err();
+        assert_eq!(refused, Some(SessionError::NoStream(after.to_string())));
+    }
+    let (own, _) = stage.one.standalone(&foreign).await.expect("its own stream");
+    let refused = stage.other.follow(&stage.session, &own).await.err();
+    assert_eq!(refused, Some(SessionError::NoStream(own.to_string())));
+}
+
+/// For a resuming follower and for a slow one.
+pub async fn a_trimmed_cursor_is_an_error_and_never_a_gap(harness: &dyn Harness) {
+    let limits = SessionLimits { events_per_stream: 2, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let mut writer = stage.open().await;
+    let mut slow = stage.follow(&writer.start()).await;
+    for message in ["1", "2", "3"] {
+        append(&mut writer, message).await;
+    }
+    let slow = in_time(slow.next()).await;
+    assert!(matches!(slow, Some(Err(SessionError::Trimmed(_)))), "{slow:?}");
+    let resumed = stage.other.follow(&stage.session, &writer.start()).await.err();
+    assert_eq!(resumed, Some(SessionError::Trimmed(writer.start().to_string())));
+    let kept = EventId { position: 1, ..writer.start() };
+    drop(writer);
+    assert_eq!(texts(stage.follow(&kept).await).await, ["2", "3"]);
+}
+
+/// The newest may be the call's result.
+pub async fn the_oldest_messages_are_trimmed_but_never_the_newest(harness: &dyn Harness) {
+    let limits = SessionLimits { bytes_per_stream: 4, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let start = stage.finished(&["far too large"]).await;
+    assert_eq!(texts(stage.follow(&start).await).await, ["far too large"]);
+    let start = stage.finished(&["1", "22", "3", "44"]).await;
+    let refused = stage.other.follow(&stage.session, &start).await.err();
+    assert_eq!(refused, Some(SessionError::Trimmed(start.to_string())));
+    let after = EventId { position: 2, ..start };
+    assert_eq!(texts(stage.follow(&after).await).await, ["3", "44"]);
+}
+
+/// So that a slow stream does not grow without limit.
+pub async fn old_messages_are_trimmed_when_new_ones_arrive(harness: &dyn Harness) {
+    let limits = SessionLimits { message_age: harness.tick() * 2, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let mut writer = stage.open().await;
+    append(&mut writer, "1").await;
+    append(&mut writer, "2").await;
+    harness.pass(harness.tick() * 3).await;
+    append(&mut writer, "3").await;
+    let start = writer.start();
+    drop(writer);
+    let refused = stage.other.follow(&stage.session, &start).await.err();
+    assert_eq!(refused, Some(SessionError::Trimmed(start.to_string())));
+    let after = EventId { position: 2, ..start };
+    assert_eq!(texts(stage.follow(&after).await).await, ["3"]);
+}
+
+/// Closing and the last message are one step.
+pub async fn a_finished_stream_ends_with_its_last_message(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    let follower = stage.follow(&writer.start()).await;
+    append(&mut writer, "1").await;
+    writer.finish("result".into()).await.expect("it is appended");
+    assert_eq!(texts(follower).await, ["1", "result"]);
+    assert_eq!(texts(stage.follow(&writer.start()).await).await, ["1", "result"]);
+}
+
+/// A message goes to one connection (2025-11-25, transports: Multiple Connections).
+pub async fn a_new_follower_cuts_the_old_one_off(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    append(&mut writer, "1").await;
+    let mut old = stage.one.follow(&stage.session, &writer.start()).await.expect("the first");
+    assert_eq!(next(&mut old).await.as_deref(), Some("1"));
+    let mut new = stage.follow(&writer.start()).await;
+    assert_eq!(next(&mut old).await, None);
+    append(&mut writer, "2").await;
+    drop((writer, old));
+    assert_eq!(next(&mut new).await.as_deref(), Some("1"));
+    assert_eq!(texts(new).await, ["2"]);
+}
+
+/// After everything appended before. The next follower misses nothing.
+pub async fn a_writer_can_disconnect_the_follower_and_the_stream_continues(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    let first = stage.follow(&writer.start()).await;
+    append(&mut writer, "1").await;
+    writer.disconnect(Duration::from_secs(1)).await.expect("it is asked");
+    assert_eq!(texts(first).await, ["1", "disconnect"]);
+    append(&mut writer, "2").await;
+    let start = writer.start();
+    drop(writer);
+    assert_eq!(texts(stage.follow(&start).await).await, ["1", "2"]);
+}
+
+/// Finished streams are kept only while there is room.
+pub async fn running_streams_are_limited_and_finished_ones_make_room(harness: &dyn Harness) {
+    let limits = SessionLimits { streams_per_session: 1, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let writer = stage.open().await;
+    let refused = stage.other.open(&stage.session, &call()).await.err();
+    assert!(matches!(refused, Some(SessionError::TooMany(_))), "{refused:?}");
+    let last = Arc::new(writer.start());
+    let ended = stage.follow(&last).await;
+    drop(writer);
+    // Waits until the stream is closed.
+    assert!(texts(ended).await.is_empty());
+    stage.other.open(&stage.session, &call()).await.expect("there is room");
+}
