@@ -1,4 +1,5 @@
-//! Time as an argument: nothing else here asks the machine what time it is.
+//! The clock as a parameter, so that tests can control the time. Nothing else
+//! reads the system clock.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -8,36 +9,36 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-/// Milliseconds since the Unix epoch. Always UTC, so that no time zone and no
-/// daylight saving can revive or kill an entry.
+/// Milliseconds since the Unix epoch. Always UTC, so that neither time zones nor
+/// daylight saving time change an expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// From milliseconds since the epoch.
+    /// A timestamp from milliseconds since the epoch.
     pub fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// As milliseconds since the epoch.
+    /// The milliseconds since the epoch.
     pub fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// That much later; the end of time at the latest.
+    /// The timestamp later by `span`, at most the maximum.
     #[must_use]
     pub fn saturating_add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// RFC 3339 in UTC, to the second: `2026-07-28T12:00:00Z`.
+/// RFC 3339 in UTC with seconds: `2026-07-28T12:00:00Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = i64::try_from(self.0).ok().and_then(DateTime::<Utc>::from_timestamp_millis);
@@ -48,31 +49,31 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Where the time comes from.
+/// A source of the time.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// Returns once `at` has come; at once if it has passed.
-    async fn sleep_until(&self, at: Timestamp);
+    /// Waits until the deadline; returns at once if it has passed.
+    async fn sleep_until(&self, deadline: Timestamp);
 }
 
-/// The machine's own clock.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 #[async_trait]
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "the one place that asks")]
+    #[allow(clippy::disallowed_methods, reason = "the only reader of the system clock")]
     fn now(&self) -> Timestamp {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Timestamp(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
-        // The wall clock may be set while we sleep, so look again.
+    async fn sleep_until(&self, deadline: Timestamp) {
+        // The system clock may be set during the sleep, so it is read each minute.
         loop {
-            let left = at.since(self.now());
+            let left = deadline.since(self.now());
             if left.is_zero() {
                 return;
             }
@@ -81,7 +82,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to: for tests of one's own server.
+/// A clock that moves only by [`advance`](ManualClock::advance), for tests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -102,20 +103,20 @@ struct Manual {
 }
 
 impl ManualClock {
-    /// Starts on 1 January 2026.
+    /// A clock that starts on 1 January 2026.
     pub fn new() -> Self {
         let now = Timestamp(1_767_225_600_000);
         Self(Arc::new(Mutex::new(Manual { now, sleepers: BTreeMap::new() })))
     }
 
-    /// Moves time on and wakes whoever waited for it.
+    /// Advances the time and wakes the tasks whose deadline has passed.
     pub fn advance(&self, span: Duration) {
         let mut manual = self.lock();
         manual.now = manual.now.saturating_add(span);
         let later = Timestamp(manual.now.0.saturating_add(1));
         let waiting = manual.sleepers.split_off(&later);
         for sleeper in std::mem::replace(&mut manual.sleepers, waiting).into_values().flatten() {
-            // One who no longer waits is not missed.
+            // The sleeper may have been dropped.
             let _ = sleeper.send(());
         }
     }
@@ -137,17 +138,17 @@ impl Clock for ManualClock {
         self.lock().now
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
+    async fn sleep_until(&self, deadline: Timestamp) {
         let woken = {
             let mut manual = self.lock();
-            if manual.now >= at {
+            if manual.now >= deadline {
                 return;
             }
             let (wake, woken) = oneshot::channel();
-            manual.sleepers.entry(at).or_default().push(wake);
+            manual.sleepers.entry(deadline).or_default().push(wake);
             woken
         };
-        // The sender lives until the time has come.
+        // The sender lives until the deadline.
         let _ = woken.await;
     }
 }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_manual_clock_wakes_whoever_is_due() {
+    async fn a_manual_clock_wakes_tasks_at_their_deadline() {
         let clock = ManualClock::new();
         let due = clock.now().saturating_add(Duration::from_secs(5));
         let sleeper = tokio::spawn({

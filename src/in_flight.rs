@@ -1,11 +1,11 @@
-//! A number of things that are there just now, for metrics.
+//! Gauges of things in progress, for metrics.
 
-/// InFlight more of them, for as long as it is held.
+/// A guard that counts one on a gauge while it is held.
 #[derive(Debug)]
 pub(crate) struct InFlight(&'static str);
 
 impl InFlight {
-    /// InFlight more on the gauge of that name.
+    /// Increments the gauge of this name until the guard is dropped.
     pub(crate) fn more(name: &'static str) -> Self {
         metrics::gauge!(name).increment(1.0);
         Self(name)

@@ -1,4 +1,4 @@
-//! Randomness as an argument, so that ids can be foreseen in tests and nowhere else.
+//! The random generator as a parameter, so that tests get predictable ids.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// A source of unguessable ids.
+/// A generator of unguessable ids.
 #[derive(Clone)]
 pub struct Random(Source);
 
@@ -24,23 +24,22 @@ impl Random {
         Self(Source::System)
     }
 
-    /// Ids that count up from one: for tests.
+    /// Ids that count up from one, for tests.
     pub fn counting() -> Self {
         Self(Source::Counting(Arc::new(AtomicU64::new(1))))
     }
 
-    /// 128 random bits in 32 hexadecimal digits.
+    /// An id of 128 random bits, as 32 hexadecimal digits.
     ///
     /// # Panics
-    /// When the operating system has no randomness to give: going on with
-    /// ids that can be guessed would be worse.
+    /// If the operating system provides no randomness, because guessable ids
+    /// would be worse.
     pub fn id(&self) -> String {
         match &self.0 {
             Source::System => {
-                // A generator of this thread's, seeded by the operating system again and
-                // again: each request has ids, and asking that each time takes longer than
-                // much of what else there is to do.
-                #[allow(clippy::disallowed_methods, reason = "the one place that asks")]
+                // A thread-local generator that the operating system reseeds: a system
+                // call per id would dominate the cost of a small request.
+                #[allow(clippy::disallowed_methods, reason = "the only source of randomness")]
                 let bits: u128 = rand::random();
                 hex(bits)
             }
@@ -49,7 +48,7 @@ impl Random {
     }
 }
 
-/// What `{bits:032x}` gives; made for each request, so without what formatting takes.
+/// Formats as `{bits:032x}` does, but faster, because each request needs an id.
 fn hex(bits: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 32];

@@ -1,4 +1,4 @@
-//! Argument structs as JSON Schema, and arguments checked against it.
+//! JSON Schemas of argument structs, and the validation of arguments.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-/// What a struct says of itself: its name, its doc comment, its fields.
-pub(crate) struct Described {
+/// The schema of an argument struct: its name, doc comment and fields.
+pub(crate) struct ArgumentSchema {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) schema: JsonObject,
-    /// A struct without fields, for a tool without arguments.
+    /// Whether the struct has no fields, for a tool without arguments.
     pub(crate) is_unit: bool,
 }
 
-/// Reads a type's schema. Names turn from `SearchLogs` into `search_logs`.
-pub(crate) fn describe<A: JsonSchema>() -> Described {
+/// The schema of an argument struct. A name such as `SearchLogs` becomes
+/// `search_logs`.
+pub(crate) fn describe<A: JsonSchema>() -> ArgumentSchema {
     let mut schema = root_schema::<A>(SchemaSettings::draft2020_12());
     let mut take = |key: &str| schema.as_object_mut().and_then(|s| s.remove(key));
     let description = take("description").and_then(|d| d.as_str().map(unwrap_lines));
-    tidy(&mut schema);
+    simplify(&mut schema);
     let is_unit = schema.get("type") == Some(&json!("null"));
     if is_unit {
         schema = json!({ "type": "object", "additionalProperties": false });
@@ -31,24 +32,24 @@ pub(crate) fn describe<A: JsonSchema>() -> Described {
         Value::Object(schema) => schema,
         _ => JsonObject::new(),
     };
-    Described { name: snake_case(&A::schema_name()), description, schema, is_unit }
+    ArgumentSchema { name: snake_case(&A::schema_name()), description, schema, is_unit }
 }
 
 fn root_schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     if let Some(members) = schema.as_object_mut() {
-        // 2020-12 is the default dialect, and the name stands on the tool.
+        // 2020-12 is the default dialect, and the tool has the name.
         members.remove("$schema");
         members.remove("title");
     }
     schema
 }
 
-/// Reads the schema of what a type serializes to, and says whether values have
-/// to be wrapped to be objects: `{KEY: value}`.
+/// The schema of the values that a type serializes to, and whether they must be
+/// wrapped in an object: `{KEY: value}`.
 pub(crate) fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
     let mut schema = root_schema::<T>(SchemaSettings::draft2020_12().for_serialize());
-    tidy(&mut schema);
+    simplify(&mut schema);
     match schema {
         Value::Object(schema) if schema.get("type") == Some(&json!("object")) => (schema, false),
         mut schema => {
@@ -58,7 +59,7 @@ pub(crate) fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
             wrapper.insert("properties".into(), json!({ key: schema }));
             wrapper.insert("required".into(), json!([key]));
             wrapper.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
-            // What referred to itself has moved.
+            // References to the root now refer to the wrapped schema.
             let mut wrapper = Value::Object(wrapper);
             redirect(&mut wrapper, "#", &format!("#/properties/{key}"));
             let Value::Object(wrapper) = wrapper else { return (JsonObject::new(), true) };
@@ -82,25 +83,25 @@ fn redirect(schema: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// Leaves out what costs a model tokens and tells it nothing: line breaks
-/// inside a comment's paragraphs, null as a default, Rust's integer widths.
-fn tidy(schema: &mut Value) {
+/// Removes what costs a model tokens without informing it: line breaks within a
+/// comment's paragraphs, defaults of null, Rust's integer widths.
+fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             let is_property_list = members.values().all(Value::is_object);
             if !is_property_list {
                 members.retain(|key, value| {
-                    let says_nothing = (key == "default" && value.is_null())
+                    let is_redundant = (key == "default" && value.is_null())
                         || (key == "format" && value.as_str().is_some_and(is_rust_number));
-                    !says_nothing
+                    !is_redundant
                 });
                 if let Some(Value::String(text)) = members.get_mut("description") {
                     *text = unwrap_lines(text);
                 }
             }
-            members.values_mut().for_each(tidy);
+            members.values_mut().for_each(simplify);
         }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Array(items) => items.iter_mut().for_each(simplify),
         _ => {}
     }
 }
@@ -121,13 +122,13 @@ fn unwrap_lines(text: &str) -> String {
 fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let mut previous: Option<char> = None;
-    for (at, c) in name.char_indices() {
-        let next = name[at + c.len_utf8()..].chars().next();
-        let word_begins = c.is_uppercase()
+    for (offset, c) in name.char_indices() {
+        let next = name[offset + c.len_utf8()..].chars().next();
+        let starts_word = c.is_uppercase()
             && previous.is_some_and(|p| {
                 p.is_lowercase() || p.is_ascii_digit() || next.is_some_and(char::is_lowercase)
             });
-        if word_begins && previous != Some('_') {
+        if starts_word && previous != Some('_') {
             snake.push('_');
         }
         snake.extend(c.to_lowercase());
@@ -136,31 +137,35 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Checks arguments against a schema.
+/// Validates values against a schema.
 pub(crate) struct Validator {
     #[cfg(feature = "validation")]
     validator: jsonschema::Validator,
     pub(crate) schema: Arc<JsonObject>,
 }
 
+/// The maximum number of reported violations per call.
 #[cfg(feature = "validation")]
-/// How many faults of one call's arguments are told.
-const FAULTS_TOLD: usize = 5;
+const MAX_VIOLATIONS: usize = 5;
 
 impl Validator {
+    /// A validator of arguments.
+    ///
     /// # Errors
     /// Why the schema cannot be used for arguments.
     pub(crate) fn new(schema: JsonObject) -> Result<Self, String> {
         if schema.get("type") != Some(&json!("object")) {
-            return Err("its arguments must be an object: take a struct with named fields".into());
+            return Err("its arguments must be an object: use a struct with named fields".into());
         }
         Self::build(schema, "input")
     }
 
+    /// A validator of structured content.
+    ///
     /// # Errors
     /// Why the schema cannot be used for structured content.
     pub(crate) fn of_output(schema: JsonObject) -> Result<Self, String> {
-        // 2026-07-28 takes any schema, the versions before it an object's only.
+        // 2026-07-28 allows any schema, earlier versions only that of an object.
         if schema.get("type") != Some(&json!("object")) {
             return Err("its output schema must have the type object".into());
         }
@@ -179,12 +184,12 @@ impl Validator {
         let validator = jsonschema::draft202012::options()
             .build(&value)
             .map_err(|e| format!("its {what} schema is not valid: {e}"))?;
-        let Value::Object(schema) = value else { return Err("its schema is no object".into()) };
+        let Value::Object(schema) = value else { return Err("its schema is not an object".into()) };
         Ok(Self { validator, schema: Arc::new(schema) })
     }
 
-    /// Turns arguments that came as strings into what the schema wants:
-    /// numbers and booleans. What cannot be turned stays, to be complained of.
+    /// Parses string arguments into the numbers, booleans and other values that
+    /// the schema requires. Unparsable ones stay strings and fail validation.
     pub(crate) fn read_strings(&self, arguments: &mut Value) {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let (Some(properties), Some(arguments)) = (properties, arguments.as_object_mut()) else {
@@ -195,34 +200,38 @@ impl Validator {
             let takes_text = match types {
                 None => true,
                 Some(Value::Array(types)) => types.iter().any(|t| t == "string"),
-                Some(one) => one == "string",
+                Some(name) => name == "string",
             };
             if !takes_text
                 && let Value::String(text) = &*value
-                && let Ok(read) = serde_json::from_str::<Value>(text)
+                && let Ok(parsed) = serde_json::from_str::<Value>(text)
             {
-                *value = read;
+                *value = parsed;
             }
         }
     }
 
+    /// Validates arguments.
+    ///
     /// # Errors
-    /// Names each argument that is wrong and says how, never with its value,
-    /// which may be long or secret.
+    /// What is wrong with each argument, without its value, which may be long or
+    /// secret.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
         self.faults(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
 
-    /// Without the feature `validation`, only the deserialization of a value
-    /// checks it.
+    /// Validates a value. Without the feature `validation`, only its
+    /// deserialization checks it.
     #[cfg(not(feature = "validation"))]
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with validation")]
     pub(crate) fn faults(&self, _: &Value) -> Result<(), String> {
         Ok(())
     }
 
+    /// Validates a value.
+    ///
     /// # Errors
-    /// What is wrong with a value, without the value.
+    /// What is wrong with the value, without the value itself.
     #[cfg(feature = "validation")]
     pub(crate) fn faults(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
@@ -231,16 +240,16 @@ impl Validator {
         let faults: Vec<_> = self
             .validator
             .iter_errors(arguments)
-            .take(FAULTS_TOLD)
+            .take(MAX_VIOLATIONS)
             .map(|fault| {
                 let path = fault.instance_path().to_string();
                 let text = fault.masked_with("the value").to_string();
                 match path.trim_start_matches('/') {
-                    // Where a tool takes no arguments, the library names none.
+                    // For a tool without arguments the library names none.
                     "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
                         let names = arguments.as_object().into_iter().flat_map(|a| a.keys());
                         let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
-                        format!("it takes none, {} given", names.join(", "))
+                        format!("none are accepted, got {}", names.join(", "))
                     }
                     "" => text,
                     argument => format!("{}: {text}", argument.replace('/', ".")),

@@ -1,5 +1,4 @@
-//! What one principal may use of the server at once, so that it does not take
-//! it from the others.
+//! Limits per principal, so that one caller cannot starve the others.
 
 use std::{
     collections::HashMap,
@@ -18,44 +17,44 @@ use crate::{
     clock::{Clock, Timestamp},
 };
 
-/// How many principals are counted at the same time.
-const MOST_PRINCIPALS: usize = 100_000;
+/// The maximum number of principals that are tracked at once.
+const MAX_PRINCIPALS: usize = 100_000;
 
-/// Bounds for one principal. Zero is no bound.
+/// The limits of one principal. Zero means unlimited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrincipalLimits {
-    /// Requests within a window, in one go or spread over it.
+    /// Requests per window. They may come in a burst.
     pub requests: u32,
-    /// The window.
+    /// The length of the window.
     pub window: Duration,
-    /// Calls that run at the same time.
+    /// Concurrent calls.
     pub calls: usize,
-    /// Streams held open to hear of changes.
+    /// Open streams for change notifications.
     pub streams: usize,
 }
 
 impl Default for PrincipalLimits {
-    /// Any number of requests, 10,000 calls at once, 100,000 streams.
+    /// Unlimited requests, 10,000 concurrent calls, 100,000 streams.
     fn default() -> Self {
         Self { requests: 0, window: Duration::from_secs(60), calls: 10_000, streams: 100_000 }
     }
 }
 
-/// A bound was reached.
+/// A principal reached a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Limited {
-    /// Says which setting it is.
+    /// Names the setting of the limit.
     pub message: String,
-    /// When trying again makes sense.
+    /// The delay before a retry.
     pub retry_after: Duration,
 }
 
-/// Counts what principals use. Memory is bounded: who uses nothing and has
-/// used little lately is not kept.
+/// Tracks the usage of principals and enforces their limits. Memory is bounded:
+/// inactive principals are removed.
 #[derive(Debug)]
 pub struct Limits {
-    bounds: ArcSwap<PrincipalLimits>,
+    limits: ArcSwap<PrincipalLimits>,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
@@ -63,7 +62,7 @@ pub struct Limits {
 #[derive(Debug, Default)]
 struct Table {
     principals: HashMap<Owner, Arc<Usage>>,
-    swept: Option<Timestamp>,
+    last_sweep: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -73,14 +72,14 @@ struct Usage {
     streams: AtomicUsize,
 }
 
-/// A token bucket: full at first, filled again over the window.
+/// A token bucket that starts full and refills over the window.
 #[derive(Debug)]
 struct Bucket {
-    left: f64,
-    at: Timestamp,
+    tokens: f64,
+    updated: Timestamp,
 }
 
-/// One call, or one stream, while it is held.
+/// A guard that counts one call or one stream while it is held.
 #[derive(Debug)]
 pub struct Permit(Option<(Arc<Usage>, Counter)>);
 
@@ -95,26 +94,26 @@ impl Drop for Permit {
 }
 
 impl Limits {
-    /// Those bounds, by that clock.
+    /// Enforces these limits.
     pub fn new(limits: PrincipalLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { bounds: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
+        Arc::new(Self { limits: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
     }
 
-    /// Other bounds from now on. What is held stays held.
-    pub fn set_bounds(&self, bounds: PrincipalLimits) {
-        self.bounds.store(Arc::new(bounds));
+    /// Replaces the limits. Existing permits stay valid.
+    pub fn set_bounds(&self, limits: PrincipalLimits) {
+        self.limits.store(Arc::new(limits));
     }
 
-    fn bounds(&self) -> Guard<Arc<PrincipalLimits>> {
-        self.bounds.load()
+    fn limits(&self) -> Guard<Arc<PrincipalLimits>> {
+        self.limits.load()
     }
 
-    /// Counts a request.
+    /// Admits a request.
     ///
     /// # Errors
-    /// Names the setting.
+    /// If the caller sent too many within the window.
     pub fn request(&self, identity: &Identity) -> Result<(), Limited> {
-        let PrincipalLimits { requests, window, .. } = **self.bounds.load();
+        let PrincipalLimits { requests, window, .. } = **self.limits.load();
         if requests == 0 {
             return Ok(());
         }
@@ -122,54 +121,54 @@ impl Limits {
         let mut bucket = usage.bucket.lock();
         let now = self.clock.now();
         let rate = f64::from(requests) / window.as_secs_f64();
-        bucket.fill(now, rate, requests);
-        if bucket.left < 1.0 {
+        bucket.refill(now, rate, requests);
+        if bucket.tokens < 1.0 {
             return Err(Limited {
                 message: format!(
-                    "At most {requests} requests in {} seconds are taken from one caller (limits.requests_per_window).",
+                    "At most {requests} requests in {} seconds are accepted from one caller (limits.requests_per_window).",
                     window.as_secs()
                 ),
-                retry_after: Duration::from_secs_f64((1.0 - bucket.left) / rate),
+                retry_after: Duration::from_secs_f64((1.0 - bucket.tokens) / rate),
             });
         }
-        bucket.left -= 1.0;
+        bucket.tokens -= 1.0;
         Ok(())
     }
 
-    /// Begins a call.
+    /// Admits a call.
     ///
     /// # Errors
-    /// Names the setting.
+    /// If too many calls of the caller run.
     pub fn call(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.hold(identity, self.bounds().calls, |usage| &usage.calls, |most| {
-            format!("At most {most} calls of one caller run at the same time (limits.concurrent_calls). Wait for some to end.")
+        self.permit(identity, self.limits().calls, |usage| &usage.calls, |max| {
+            format!("At most {max} calls of one caller run at the same time (limits.concurrent_calls). Wait for one to end.")
         })
     }
 
-    /// Opens a stream.
+    /// Admits a stream.
     ///
     /// # Errors
-    /// Names the setting.
+    /// If too many streams of the caller are open.
     pub fn stream(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.hold(identity, self.bounds().streams, |usage| &usage.streams, |most| {
-            format!("At most {most} streams of one caller are open at the same time (limits.open_streams). Close some.")
+        self.permit(identity, self.limits().streams, |usage| &usage.streams, |max| {
+            format!("At most {max} streams of one caller are open at the same time (limits.open_streams). Close one.")
         })
     }
 
-    fn hold(
+    fn permit(
         &self,
         identity: &Identity,
-        most: usize,
+        max: usize,
         counter: Counter,
         message: impl FnOnce(usize) -> String,
     ) -> Result<Permit, Limited> {
-        if most == 0 {
+        if max == 0 {
             return Ok(Permit(None));
         }
         let usage = self.usage(identity)?;
-        if counter(&usage).fetch_add(1, Ordering::AcqRel) >= most {
+        if counter(&usage).fetch_add(1, Ordering::AcqRel) >= max {
             counter(&usage).fetch_sub(1, Ordering::AcqRel);
-            return Err(Limited { message: message(most), retry_after: Duration::from_secs(1) });
+            return Err(Limited { message: message(max), retry_after: Duration::from_secs(1) });
         }
         Ok(Permit(Some((usage, counter))))
     }
@@ -180,17 +179,17 @@ impl Limits {
             return Ok(Arc::clone(usage));
         }
         let now = self.clock.now();
-        if table.principals.len() >= MOST_PRINCIPALS {
+        if table.principals.len() >= MAX_PRINCIPALS {
             self.sweep(&mut table, now);
         }
-        if table.principals.len() >= MOST_PRINCIPALS {
+        if table.principals.len() >= MAX_PRINCIPALS {
             return Err(Limited {
-                message: "More callers are active than this server counts.".into(),
-                retry_after: self.bounds().window,
+                message: "Too many callers are active. Retry later.".into(),
+                retry_after: self.limits().window,
             });
         }
         let usage = Arc::new(Usage {
-            bucket: Mutex::new(Bucket { left: f64::from(self.bounds().requests), at: now }),
+            bucket: Mutex::new(Bucket { tokens: f64::from(self.limits().requests), updated: now }),
             calls: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
         });
@@ -198,27 +197,27 @@ impl Limits {
         Ok(usage)
     }
 
-    /// Forgets those of whom nothing is to be remembered: a full bucket, and
-    /// no permit out. Not more often than once a second, because it looks at all.
+    /// Removes principals with a full bucket and without permits. Runs at most
+    /// once a second, because it visits all principals.
     fn sweep(&self, table: &mut Table, now: Timestamp) {
-        if table.swept.is_some_and(|at| now.since(at) < Duration::from_secs(1)) {
+        if table.last_sweep.is_some_and(|last| now.since(last) < Duration::from_secs(1)) {
             return;
         }
-        table.swept = Some(now);
-        let window = self.bounds().window;
+        table.last_sweep = Some(now);
+        let window = self.limits().window;
         table.principals.retain(|_, usage| {
             let bucket = usage.bucket.lock();
-            let is_full = self.bounds().requests == 0 || now.since(bucket.at) >= window;
+            let is_full = self.limits().requests == 0 || now.since(bucket.updated) >= window;
             !is_full || Arc::strong_count(usage) > 1
         });
     }
 }
 
 impl Bucket {
-    fn fill(&mut self, now: Timestamp, rate: f64, most: u32) {
-        let since = now.since(self.at).as_secs_f64();
-        self.left = (self.left + since * rate).min(f64::from(most));
-        self.at = now;
+    fn refill(&mut self, now: Timestamp, rate: f64, max: u32) {
+        let elapsed = now.since(self.updated).as_secs_f64();
+        self.tokens = (self.tokens + elapsed * rate).min(f64::from(max));
+        self.updated = now;
     }
 }
 
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_come_in_one_go_or_spread_over_the_window() {
+    fn requests_come_in_a_burst_or_spread_over_the_window() {
         let (limits, clock) = limits(6, 0);
         let (a, b) = (caller("a"), caller("b"));
         for _ in 0..6 {
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_again() {
+    fn a_dropped_permit_can_be_acquired_again() {
         let (limits, _) = limits(0, 2);
         let a = caller("a");
         let (first, _second) = (limits.call(&a).unwrap(), limits.call(&a).unwrap());
@@ -278,10 +277,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_by_who_is_active() {
+    fn memory_is_bounded_by_the_active_principals() {
         let (limits, clock) = limits(6, 1);
         let held = limits.call(&caller("held")).unwrap();
-        for n in 1..MOST_PRINCIPALS {
+        for n in 1..MAX_PRINCIPALS {
             limits.request(&caller(&n.to_string())).unwrap();
         }
         assert!(limits.request(&caller("new")).is_err());

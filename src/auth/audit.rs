@@ -1,25 +1,25 @@
-//! One line of log for each decision, on the target `audit`: who, what, and
-//! whether they may or why not. Never a token, nor its hash.
+//! The audit log: one line on the target `audit` for each decision, with the
+//! principal, the action and the reason of a refusal. Never contains a token or
+//! its hash.
 //!
-//! Refusals are warnings and therefore shown by default; `RUST_LOG=audit=info`
-//! shows what was allowed as well. Where nobody is asked who they are, nothing
-//! is decided and nothing is written.
+//! Refusals are warnings and therefore logged by default; `RUST_LOG=audit=info`
+//! adds the allowed actions. Without authentication nothing is logged.
 
 use std::fmt::Display;
 
 use super::{Identity, Principal};
 
-/// The most characters shown of what a client chose.
-const MOST: usize = 200;
+/// The maximum number of logged characters of a text that the client chose.
+const MAX_CHARS: usize = 200;
 
-/// They may.
+/// Logs an allowed action.
 pub fn allowed(identity: &Identity, what: &dyn Display) {
     if *identity.principal() != Principal::Local {
         tracing::info!(target: "audit", who = %identity.principal(), what = %Short(what), "allowed");
     }
 }
 
-/// They may not.
+/// Logs a refused action.
 pub fn refused(identity: &Identity, what: &dyn Display, why: &dyn Display) {
     tracing::warn!(
         target: "audit", who = %identity.principal(), what = %Short(what), why = %Short(why),
@@ -27,19 +27,19 @@ pub fn refused(identity: &Identity, what: &dyn Display, why: &dyn Display) {
     );
 }
 
-/// Nobody knows who it is. What a token that was not accepted says of its
-/// bearer is worth nothing.
+/// Logs a refused action of an unknown caller. The claims of a rejected token
+/// are not logged, because they are not verified.
 pub fn refused_unknown(what: &dyn Display, why: &dyn Display) {
     tracing::warn!(target: "audit", who = "unknown", what = %Short(what), why = %Short(why), "refused");
 }
 
-/// The beginning, on one line.
+/// The first characters, on one line.
 struct Short<'a>(&'a dyn Display);
 
 impl Display for Short<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = self.0.to_string();
-        let end = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
+        let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(offset, _)| offset);
         write!(f, "{}", text[..end].escape_debug())
     }
 }

@@ -1,4 +1,4 @@
-//! The face: from a token to an identity.
+//! The authentication of a bearer token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,76 +12,77 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// How long a verified JWT is trusted without another look: so long its key
-/// can still be in use after it was withdrawn.
-const JWT_KEPT: Duration = Duration::from_secs(5 * 60);
-/// The same for an opaque token: so long it can still be in use after it was revoked.
-const OPAQUE_KEPT: Duration = Duration::from_secs(30);
+/// How long a verified JWT is cached. A withdrawn key is accepted for that long.
+const JWT_CACHE_TTL: Duration = Duration::from_secs(5 * 60);
+/// How long an introspected token is cached. A revoked token is accepted for that
+/// long.
+const OPAQUE_CACHE_TTL: Duration = Duration::from_secs(30);
 
 /// An authorization server whose tokens are accepted.
 #[derive(Debug, Clone)]
 pub struct IssuerOptions {
-    /// Its name, exactly as in its metadata and its tokens' `iss`.
+    /// The issuer identifier, exactly as in its metadata and in `iss` claims.
     pub issuer: String,
-    /// Where its keys are; discovered where this is missing.
+    /// The URL of its JWK set; discovered if absent.
     pub jwks_url: Option<String>,
-    /// More audiences that its tokens may be for.
+    /// Additional accepted audiences.
     pub audiences: Vec<String>,
-    /// Accept tokens of the type `JWT`, or none, as well.
+    /// Whether to accept tokens with the type `JWT` or without a type, too.
     pub any_typ: bool,
-    /// The claim that the scopes stand in; `scope` by RFC 9068.
+    /// The claim with the scopes; `scope` in RFC 9068.
     pub scope_claim: String,
-    /// The claim that the groups stand in, which resources can be shared with.
+    /// The claim with the groups, with which resources can be shared.
     pub groups_claim: String,
-    /// How to ask it about opaque tokens; without this they are refused.
+    /// How to introspect opaque tokens; without this they are rejected.
     pub introspection: Option<IntrospectionOptions>,
 }
 
-/// How an authorization server is asked about opaque tokens.
+/// How to introspect opaque tokens (RFC 7662).
 #[derive(Debug, Clone)]
 pub struct IntrospectionOptions {
-    /// Where; discovered where this is missing.
+    /// The introspection endpoint; discovered if absent.
     pub url: Option<String>,
-    /// As whom we ask.
+    /// Larder's client id at the authorization server.
     pub client_id: String,
-    /// The password for that.
+    /// The client's secret.
     pub client_secret: Secret,
 }
 
-/// Whose tokens are accepted.
+/// The authentication mode.
 #[derive(Debug, Clone)]
 pub enum AuthOptions {
-    /// Nobody is asked who they are.
+    /// No authentication.
     None,
-    /// Tokens of authorization servers.
+    /// Access tokens of authorization servers.
     OAuth {
-        /// Whom tokens must be for: the URL under which clients call us.
+        /// The audience that tokens must have: the URL at which clients reach
+        /// the server.
         audience: String,
-        /// Whose tokens are accepted.
+        /// The accepted authorization servers.
         issuers: Vec<IssuerOptions>,
         /// Which scopes imply others.
         hierarchy: Hierarchy,
     },
-    /// Tokens of the configuration.
+    /// Tokens listed in the configuration.
     Static {
-        /// The tokens.
+        /// The accepted tokens.
         tokens: Vec<StaticToken>,
         /// Which scopes imply others.
         hierarchy: Hierarchy,
     },
 }
 
-/// What is wrong with the options, and with which.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {problem}")]
 pub struct AuthOptionsError {
-    /// The setting, as it is called in the configuration.
+    /// The name of the setting in the configuration.
     pub setting: String,
-    /// What is wrong with it.
+    /// What is wrong.
     pub problem: String,
 }
 
-/// Finds out who calls.
+/// Authenticates the callers of requests.
 #[derive(Debug)]
 pub struct Authenticator {
     kind: Kind,
@@ -96,8 +97,10 @@ enum Kind {
 }
 
 impl Authenticator {
+    /// An authenticator with these options.
+    ///
     /// # Errors
-    /// Names the setting that cannot be used.
+    /// The invalid setting.
     pub fn new(options: AuthOptions, clock: Arc<dyn Clock>) -> Result<Self, AuthOptionsError> {
         let kind = match options {
             AuthOptions::None => Kind::None,
@@ -109,14 +112,14 @@ impl Authenticator {
                 install_crypto();
                 let fetcher = Fetcher::new().map_err(|error| AuthOptionsError {
                     setting: "auth.issuers".into(),
-                    problem: format!("requests to issuers cannot be made: {error}"),
+                    problem: format!("the HTTP client cannot be created: {error}"),
                 })?;
                 let hierarchy = Arc::new(hierarchy);
-                let issuers = issuers.into_iter().enumerate().map(|(at, options)| {
+                let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
                     let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
                     Issuer::new(options, &audience, hierarchy, &fetcher, clock).map_err(
                         |(setting, problem)| AuthOptionsError {
-                            setting: format!("auth.issuers[{at}].{setting}"),
+                            setting: format!("auth.issuers[{index}].{setting}"),
                             problem,
                         },
                     )
@@ -128,12 +131,12 @@ impl Authenticator {
         Ok(Self { kind, clock })
     }
 
-    /// Whether anybody is asked who they are.
+    /// Whether requests need a token.
     pub fn asks(&self) -> bool {
         !matches!(self.kind, Kind::None)
     }
 
-    /// Whose tokens are accepted, for the protected resource metadata.
+    /// The accepted issuers, for the protected resource metadata.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         let issuers = match &self.kind {
             Kind::OAuth { issuers, .. } => &issuers[..],
@@ -142,7 +145,7 @@ impl Authenticator {
         issuers.iter().map(Issuer::name)
     }
 
-    /// Whom a token stands for.
+    /// The identity of the bearer of a token.
     ///
     /// # Errors
     /// [`AuthError::Invalid`], [`AuthError::Unavailable`].
@@ -155,17 +158,17 @@ impl Authenticator {
                 if let Some(identity) = verified.get(hash, now) {
                     return Ok(identity);
                 }
-                let (identity, kept) = if is_jwt(token) {
+                let (identity, ttl) = if is_jwt(token) {
                     let jwt = Jwt::read(token)?;
                     let name = jwt.issuer()?;
                     let issuer = issuers.iter().find(|issuer| issuer.name() == name);
-                    (issuer.ok_or(Denied::Issuer)?.verify(&jwt, now).await?, JWT_KEPT)
+                    (issuer.ok_or(Denied::Issuer)?.verify(&jwt, now).await?, JWT_CACHE_TTL)
                 } else {
                     let issuer = issuers.iter().find(|issuer| issuer.introspects());
                     let issuer = issuer.ok_or(Denied::Unknown)?;
-                    (issuer.introspect(token, now).await?, OPAQUE_KEPT)
+                    (issuer.introspect(token, now).await?, OPAQUE_CACHE_TTL)
                 };
-                let until = now.saturating_add(kept);
+                let until = now.saturating_add(ttl);
                 let until = identity.expires().map_or(until, |expires| until.min(expires));
                 verified.insert(hash, identity.clone(), until);
                 Ok(identity)
@@ -173,15 +176,15 @@ impl Authenticator {
         }
     }
 
-    /// Whether tokens can be judged now: the keys of every issuer are here,
-    /// or can be had.
+    /// Whether tokens can be verified: the keys of each issuer are cached or can
+    /// be fetched.
     pub async fn is_ready(&self) -> bool {
         let Kind::OAuth { issuers, .. } = &self.kind else { return true };
         let ready = futures_util::future::join_all(issuers.iter().map(Issuer::ready)).await;
         ready.into_iter().all(|ready| ready)
     }
 
-    /// Reaches every issuer: what was found, or why nothing was.
+    /// Connects to each issuer. Returns what was found or what failed, by issuer.
     pub async fn check(&self) -> Vec<(String, Result<String, String>)> {
         let Kind::OAuth { issuers, .. } = &self.kind else { return Vec::new() };
         let checks =
@@ -190,16 +193,16 @@ impl Authenticator {
     }
 }
 
-/// Says which cryptography checks signatures, before anything is checked.
-/// Where a program on top of this crate has chosen already, that stays.
+/// Installs the cryptography provider of `jsonwebtoken`, unless the program has
+/// installed one already.
 ///
-/// Left unsaid, it would follow from the features of `jsonwebtoken`, and
-/// panic once some other crate turned on a second one.
+/// Without this call the features of `jsonwebtoken` decide, which panics if
+/// another crate enables a second provider.
 pub fn install_crypto() {
     let _ = jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
-/// Scopes that imply nothing but themselves, for those who build a grant by hand.
+/// A grant of these scopes, without the scopes they imply.
 impl From<Scopes> for Grant {
     fn from(scopes: Scopes) -> Self {
         Self::Scopes(Arc::new(scopes))

@@ -1,12 +1,11 @@
-//! The Authorization header (RFC 9110, 11.6.2; RFC 6750, 2.1).
+//! The Authorization header (RFC 9110, section 11.6.2; RFC 6750, section 2.1).
 
 use super::AuthError;
 
-/// The most bytes that a token may have. Longer ones are not looked at.
+/// The maximum length of a token in bytes. Longer ones are not parsed.
 pub const MOST_TOKEN_BYTES: usize = 16 << 10;
 
-/// The bearer token of a request, given the values of its Authorization
-/// headers.
+/// The bearer token in the values of a request's Authorization headers.
 ///
 /// ```
 /// use larder::auth::{AuthError, bearer_token};
@@ -17,13 +16,13 @@ pub const MOST_TOKEN_BYTES: usize = 16 << 10;
 /// ```
 ///
 /// # Errors
-/// [`AuthError::Missing`] where nothing came, or another scheme than Bearer;
+/// [`AuthError::Missing`] without a header or with another scheme than Bearer;
 /// [`AuthError::Malformed`], [`AuthError::TooLong`].
 pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'a str, AuthError> {
     let mut values = values.into_iter();
     let value = values.next().ok_or(AuthError::Missing)?;
     if values.next().is_some() {
-        return Err(AuthError::Malformed("there is more than one Authorization header"));
+        return Err(AuthError::Malformed("the request has several Authorization headers"));
     }
     let value = value.trim_ascii();
     let end = value.iter().position(|b| matches!(b, b' ' | b'\t')).unwrap_or(value.len());
@@ -32,7 +31,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
         return Err(AuthError::Malformed("the Authorization header is empty"));
     }
     if !scheme.eq_ignore_ascii_case(b"bearer") {
-        // Credentials of another kind are none that count here.
+        // Credentials of another scheme count as none.
         return Err(AuthError::Missing);
     }
     let token = token.trim_ascii();
@@ -42,13 +41,13 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
     if token.len() > MOST_TOKEN_BYTES {
         return Err(AuthError::TooLong);
     }
-    // RFC 6750, 2.1: b64token, the padding at its end only.
-    let unpadded = token.iter().rposition(|b| *b != b'=').map_or(0, |at| at + 1);
+    // RFC 6750, section 2.1: a b64token has padding only at its end.
+    let unpadded = token.iter().rposition(|b| *b != b'=').map_or(0, |last| last + 1);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
     let is_token = unpadded > 0 && token[..unpadded].iter().all(plain);
     match std::str::from_utf8(token) {
         Ok(token) if is_token => Ok(token),
-        _ => Err(AuthError::Malformed("the token has characters that no token has")),
+        _ => Err(AuthError::Malformed("the token has invalid characters")),
     }
 }
 
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_malformed() {
+    fn unreadable_headers_are_malformed() {
         let bad: [&[u8]; 9] = [
             b"",
             b" ",
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_longer_than_any_honest_one_is_not_looked_at() {
+    fn a_token_over_the_maximum_length_is_not_parsed() {
         let value = |n| [b"Bearer ", &*vec![b'a'; n]].concat();
         let longest = value(MOST_TOKEN_BYTES);
         assert!(bearer_token([&*longest]).is_ok());

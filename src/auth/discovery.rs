@@ -1,25 +1,24 @@
-//! Where an issuer keeps its keys and introspects tokens (RFC 8414; OpenID
-//! Connect Discovery 1.0).
+//! Discovery of an issuer's endpoints (RFC 8414; OpenID Connect Discovery 1.0).
 
 use reqwest::Url;
 use serde::Deserialize;
 
 use super::fetch::{Fetcher, safe_url};
 
-/// What we need of an issuer's metadata.
+/// The endpoints in an issuer's metadata.
 #[derive(Debug, Clone)]
 pub(super) struct Metadata {
     pub(super) jwks: Url,
     pub(super) introspection: Option<Url>,
 }
 
-/// Asks the issuer for its metadata at all places where it may be.
+/// Fetches an issuer's metadata from the first well-known URL that has it.
 ///
 /// # Errors
-/// Says for each place why it did not help.
+/// What failed at each URL.
 pub(super) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Metadata, String> {
     let mut problems = Vec::new();
-    for url in locations(issuer)? {
+    for url in metadata_urls(issuer)? {
         let read = match fetcher.get(&url).await {
             Ok(document) => read(&document, issuer),
             Err(error) => Err(error.to_string()),
@@ -29,25 +28,25 @@ pub(super) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Metadata
             Err(problem) => problems.push(format!("{url}: {problem}")),
         }
     }
-    Err(format!("no usable metadata of {issuer}: {}", problems.join("; ")))
+    Err(format!("no usable metadata for {issuer}: {}", problems.join("; ")))
 }
 
-/// Where metadata may be, most likely first (2026-07-28, authorization server
-/// discovery: Authorization Server Metadata Discovery).
-fn locations(issuer: &str) -> Result<Vec<Url>, String> {
+/// The well-known URLs of metadata, in order of preference (2026-07-28,
+/// authorization server discovery: Authorization Server Metadata Discovery).
+fn metadata_urls(issuer: &str) -> Result<Vec<Url>, String> {
     let base = safe_url(issuer)?;
     let path = base.path().trim_end_matches('/');
-    let at = |path: String| {
+    let with_path = |path: String| {
         let mut url = base.clone();
         url.set_path(&path);
         url
     };
-    let mut locations = vec![at(format!("/.well-known/oauth-authorization-server{path}"))];
+    let mut urls = vec![with_path(format!("/.well-known/oauth-authorization-server{path}"))];
     if !path.is_empty() {
-        locations.push(at(format!("/.well-known/openid-configuration{path}")));
+        urls.push(with_path(format!("/.well-known/openid-configuration{path}")));
     }
-    locations.push(at(format!("{path}/.well-known/openid-configuration")));
-    Ok(locations)
+    urls.push(with_path(format!("{path}/.well-known/openid-configuration")));
+    Ok(urls)
 }
 
 fn read(document: &[u8], issuer: &str) -> Result<Metadata, String> {
@@ -58,8 +57,8 @@ fn read(document: &[u8], issuer: &str) -> Result<Metadata, String> {
         introspection_endpoint: Option<String>,
     }
     let document: Document =
-        serde_json::from_slice(document).map_err(|e| format!("no metadata: {e}"))?;
-    // RFC 8414, 3.3: otherwise one issuer could speak for another.
+        serde_json::from_slice(document).map_err(|e| format!("not valid metadata: {e}"))?;
+    // RFC 8414, section 3.3: otherwise one issuer could impersonate another.
     if document.issuer != issuer {
         let other: String = document.issuer.chars().take(200).collect();
         return Err(format!("it is the metadata of the issuer {other:?}"));
@@ -82,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_of_locations_are_tried() {
-        fn places(issuer: &str) -> Vec<String> {
-            locations(issuer).unwrap().iter().map(ToString::to_string).collect()
+    fn both_kinds_of_well_known_urls_are_tried() {
+        fn urls(issuer: &str) -> Vec<String> {
+            metadata_urls(issuer).unwrap().iter().map(ToString::to_string).collect()
         }
         let host = "https://auth.example.com";
         for issuer in [host.to_owned(), format!("{host}/")] {
             assert_eq!(
-                places(&issuer),
+                urls(&issuer),
                 [
                     format!("{host}/.well-known/oauth-authorization-server"),
                     format!("{host}/.well-known/openid-configuration"),
@@ -97,7 +96,7 @@ mod tests {
             );
         }
         assert_eq!(
-            places(&format!("{host}/tenant1")),
+            urls(&format!("{host}/tenant1")),
             [
                 format!("{host}/.well-known/oauth-authorization-server/tenant1"),
                 format!("{host}/.well-known/openid-configuration/tenant1"),
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_not_fetched_over_an_open_line() {
+    fn keys_are_not_fetched_over_plain_http() {
         let ours = "https://a.example";
         let document = format!(r#"{{"issuer":"{ours}","jwks_uri":"http://a.example/jwks"}}"#);
         assert!(read(document.as_bytes(), ours).unwrap_err().contains("https"));

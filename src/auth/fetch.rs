@@ -1,33 +1,33 @@
-//! Requests to authorization servers, bounded in size and in time.
+//! Requests to authorization servers, bounded in size and time.
 //!
-//! `reqwest` rather than hyper's own client: redirects, proxies and TLS by the
-//! system's certificates are just what would have to be written around that.
+//! `reqwest` rather than hyper's client, because it has redirects, proxies and
+//! TLS with the system's certificates.
 
 use std::time::Duration;
 
 use reqwest::{Client, ClientBuilder, Url, redirect};
 
-/// How long a connection, and how long a whole exchange may take.
+/// The timeouts of a connection and of a complete exchange.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The most that an answer may have, in bytes: key sets with certificate
-/// chains have some tens of thousands.
-const MOST_BYTES: usize = 512 << 10;
-/// How many redirects are followed, all within one origin.
-const MOST_REDIRECTS: usize = 3;
+/// The maximum size of a response in bytes. Key sets with certificate chains
+/// have tens of thousands.
+const MAX_BYTES: usize = 512 << 10;
+/// The maximum number of redirects, all within one origin.
+const MAX_REDIRECTS: usize = 3;
 
-/// Why there is no answer. For logs and `larder config check`.
+/// Why a request failed. For logs and `larder config check`.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("it cannot be reached: {}", innermost(.0))]
     Request(#[from] reqwest::Error),
-    #[error("it answers with status {0}")]
+    #[error("it responds with status {0}")]
     Status(u16),
-    #[error("its answer is longer than {MOST_BYTES} bytes")]
+    #[error("its response is larger than {MAX_BYTES} bytes")]
     TooLong,
 }
 
-/// The innermost cause says what happened; those around it say that something did.
+/// The innermost cause, which is the most specific.
 fn innermost(error: &reqwest::Error) -> String {
     let mut error: &dyn std::error::Error = error;
     while let Some(source) = error.source() {
@@ -36,11 +36,11 @@ fn innermost(error: &reqwest::Error) -> String {
     error.to_string()
 }
 
-/// Talks to authorization servers. Cheap to clone.
+/// An HTTP client for authorization servers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Fetcher {
     remote: Client,
-    /// No proxy leads to this machine.
+    /// For this machine, which no proxy can reach.
     loopback: Client,
 }
 
@@ -56,30 +56,30 @@ impl Fetcher {
         Ok(Self { remote: client().build()?, loopback: client().no_proxy().build()? })
     }
 
-    /// Gets a document.
+    /// Fetches a document.
     pub(super) async fn get(&self, url: &Url) -> Result<Vec<u8>, FetchError> {
         let request = self.client(url).get(url.clone()).header("accept", "application/json");
-        let (status, body) = Self::answer(request.send().await?).await?;
+        let (status, body) = Self::read(request.send().await?).await?;
         if status == 200 { Ok(body) } else { Err(FetchError::Status(status)) }
     }
 
-    /// Sends a request, whatever its status comes to.
+    /// Sends a request and returns status and body.
     pub(super) async fn send(
         &self,
         request: reqwest::Request,
     ) -> Result<(u16, Vec<u8>), FetchError> {
         let client = self.client(request.url());
-        Self::answer(client.execute(request).await?).await
+        Self::read(client.execute(request).await?).await
     }
 
     fn client(&self, url: &Url) -> &Client {
         if is_loopback(url) { &self.loopback } else { &self.remote }
     }
 
-    async fn answer(mut response: reqwest::Response) -> Result<(u16, Vec<u8>), FetchError> {
+    async fn read(mut response: reqwest::Response) -> Result<(u16, Vec<u8>), FetchError> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
-            if body.len() + chunk.len() > MOST_BYTES {
+            if body.len() + chunk.len() > MAX_BYTES {
                 return Err(FetchError::TooLong);
             }
             body.extend_from_slice(&chunk);
@@ -88,12 +88,12 @@ impl Fetcher {
     }
 }
 
-/// A redirect elsewhere ends there: the answer is the redirect itself, which
-/// is not what was asked for.
+/// Follows redirects within the origin. Another redirect is returned as the
+/// response, whose status then fails the request.
 fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let asked = attempt.previous().first();
-    let same = asked.is_some_and(|asked| asked.origin() == attempt.url().origin());
-    if same && attempt.previous().len() <= MOST_REDIRECTS {
+    let requested = attempt.previous().first();
+    let is_same = requested.is_some_and(|url| url.origin() == attempt.url().origin());
+    if is_same && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.stop()
@@ -101,21 +101,21 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    // As written in URLs: brackets around IPv6.
+    // IPv6 addresses in URLs have brackets.
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// A URL that secrets and keys may travel over: `https`, or `http` within this
-/// machine (OAuth 2.1, 1.5).
+/// Parses a URL that is safe for secrets and keys: `https`, or `http` to
+/// loopback (OAuth 2.1, section 1.5).
 pub(super) fn safe_url(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text).map_err(|_| "it is no URL")?;
+    let url = Url::parse(text).map_err(|_| "it is not a URL")?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("it has no host");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has credentials in it");
+        return Err("it contains credentials");
     }
     match url.scheme() {
         "https" => Ok(url),
@@ -125,20 +125,20 @@ pub(super) fn safe_url(text: &str) -> Result<Url, &'static str> {
     }
 }
 
-/// Whether secrets and keys may travel over that URL: `https`, or `http`
-/// within this machine.
+/// Checks that a URL is safe for secrets and keys: `https`, or `http` to
+/// loopback.
 ///
 /// # Errors
-/// Says why not.
+/// Why the URL is not safe.
 pub fn check_url(text: &str) -> Result<(), &'static str> {
     safe_url(text).map(|_| ())
 }
 
-/// The URL as it is written by everybody: lower case, no default port, no dots
-/// in the path.
+/// The normalized URL: scheme and host in lower case, no default port, no dot
+/// segments.
 ///
 /// # Errors
-/// When it is no `http` or `https` URL with a host and without credentials.
+/// If it is not an `http` or `https` URL with a host and without credentials.
 pub fn canonical_url(text: &str) -> Result<String, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();

@@ -1,12 +1,12 @@
-//! Who calls and what they may do, as a request's credentials show it.
+//! The identity of a caller, from the credentials of a request.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Grant, Owner, Principal, Scopes};
 use crate::clock::Timestamp;
 
-/// What verified credentials say. Taken from each request, never from a
-/// session. Cheap to clone.
+/// The principal, grant and groups of verified credentials. Each request is
+/// authenticated anew, also within a session. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     principal: Principal,
@@ -17,30 +17,30 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Where nobody is asked who they are.
+    /// The identity of all callers without authentication.
     pub fn local() -> Self {
         Self::new(Principal::Local, Grant::All, None)
     }
 
-    /// That principal, who may do that, until then if there is an end.
+    /// The identity of a principal, with a grant and optionally an expiry.
     pub fn new(principal: Principal, grant: Grant, expires: Option<Timestamp>) -> Self {
         let owner = principal.owner();
         Self { principal, owner, grant, groups: Arc::default(), expires }
     }
 
-    /// The same, a member of those groups.
+    /// Sets the groups.
     #[must_use]
     pub fn in_groups(self, groups: impl IntoIterator<Item = String>) -> Self {
         Self { groups: Arc::new(groups.into_iter().collect()), ..self }
     }
 
-    /// Whether they are in that group, by the word of whoever issued their
+    /// Whether the caller is in a group, according to the issuer of the
     /// credentials.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.contains(group)
     }
 
-    /// Who it is.
+    /// The authenticated principal.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
@@ -50,17 +50,17 @@ impl Identity {
         &self.owner
     }
 
-    /// What they may do.
+    /// What the caller may do.
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
-    /// Whether they may do what requires those scopes.
+    /// Whether the grant covers these scopes.
     pub fn allows(&self, required: &Scopes) -> bool {
         self.grant.allows(required)
     }
 
-    /// When the credentials end, and with them the streams opened by them.
+    /// The expiry of the credentials, at which streams opened with them end.
     pub fn expires(&self) -> Option<Timestamp> {
         self.expires
     }

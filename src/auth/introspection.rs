@@ -1,4 +1,4 @@
-//! Opaque tokens, judged by their issuer (RFC 7662).
+//! Introspection of opaque tokens by their issuer (RFC 7662).
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,18 +21,18 @@ use super::{
 };
 use crate::clock::Timestamp;
 
-/// How many tokens are asked about at once; more wait. Anybody can make up
+/// The maximum number of concurrent requests; more wait. Anybody can invent
 /// tokens, and each costs the issuer a request.
-const MOST_AT_ONCE: usize = 32;
-/// When a client may come back if the issuer does not answer.
+const MAX_CONCURRENT: usize = 32;
+/// The client's delay before a retry if the issuer does not respond.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// A word that is never shown.
+/// A secret whose `Debug` output hides it.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a word.
+    /// Wraps a secret.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
@@ -44,16 +44,16 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Asks an issuer about tokens.
+/// A client of an issuer's introspection endpoint.
 #[derive(Debug)]
 pub(super) struct Introspection {
     fetcher: Fetcher,
     client: String,
     secret: Secret,
-    read_ahead: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-/// What an issuer said of an active token, checked.
+/// The verified response for an active token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Active {
     pub(super) subject: Option<String>,
@@ -63,20 +63,20 @@ pub(super) struct Active {
     pub(super) expires: Option<Timestamp>,
 }
 
-/// What the crate's own type of response leaves out.
+/// The members of the response that `oauth2` does not have.
 #[derive(Debug, Serialize, Deserialize)]
-struct More {
+struct ExtraFields {
     /// The key that the token is bound to (RFC 7800).
     cnf: Option<Value>,
-    /// Whatever else there is, such as groups.
+    /// All other members, such as groups.
     #[serde(flatten)]
     rest: serde_json::Map<String, Value>,
 }
 
-impl ExtraTokenFields for More {}
+impl ExtraTokenFields for ExtraFields {}
 
-type Response = StandardTokenIntrospectionResponse<More, BasicTokenType>;
-type Asking = Client<
+type Response = StandardTokenIntrospectionResponse<ExtraFields, BasicTokenType>;
+type IntrospectionClient = Client<
     BasicErrorResponse,
     BasicTokenResponse,
     Response,
@@ -84,26 +84,26 @@ type Asking = Client<
     BasicRevocationErrorResponse,
 >;
 
-/// Why there is no usable answer.
+/// Why there is no usable response.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("the request cannot be made")]
+    #[error("the request cannot be built")]
     Request,
 }
 
 impl Introspection {
     pub(super) fn new(fetcher: Fetcher, client: String, secret: Secret) -> Self {
-        Self { fetcher, client, secret, read_ahead: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
+        Self { fetcher, client, secret, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
     }
 
-    /// Asks about a token.
+    /// Introspects a token.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] when there is no
-    /// answer, whether or not it is ours to blame.
-    pub(super) async fn ask(
+    /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] without a usable
+    /// response, whatever the cause.
+    pub(super) async fn introspect(
         &self,
         url: &Url,
         token: &str,
@@ -112,34 +112,33 @@ impl Introspection {
     ) -> Result<Active, AuthError> {
         let unavailable = |why: &str| {
             let reason = format!("introspection at {url}: {why}");
-            tracing::warn!(reason, "a token cannot be judged");
+            tracing::warn!(reason, "a token cannot be verified");
             AuthError::Unavailable { reason, retry_after: RETRY }
         };
-        let _permit = self.read_ahead.acquire().await.map_err(|_| unavailable("closed"))?;
+        let _permit = self.permits.acquire().await.map_err(|_| unavailable("closed"))?;
         let endpoint = IntrospectionUrl::new(url.to_string());
-        let endpoint = endpoint.map_err(|_| unavailable("it is no URL"))?;
-        let client = Asking::new(ClientId::new(self.client.clone()))
+        let endpoint = endpoint.map_err(|_| unavailable("it is not a URL"))?;
+        let client = IntrospectionClient::new(ClientId::new(self.client.clone()))
             .set_client_secret(ClientSecret::new(self.secret.0.clone()))
             .set_auth_type(AuthType::BasicAuth)
             .set_introspection_url(endpoint);
         let token = AccessToken::new(token.to_owned());
-        let asked = client.introspect(&token).set_token_type_hint("access_token");
-        match asked.request_async(&Status(&self.fetcher)).await {
+        let request = client.introspect(&token).set_token_type_hint("access_token");
+        match request.request_async(&StatusChecked(&self.fetcher)).await {
             Ok(response) => Ok(check(&response, rules, now)?),
-            // What the answer says is not repeated: it may have the token in it.
+            // The response is not logged, because it may contain the token.
             Err(RequestTokenError::Request(failure)) => Err(unavailable(&failure.to_string())),
-            Err(RequestTokenError::ServerResponse(_)) => Err(unavailable("it refuses")),
-            Err(_) => Err(unavailable("its answer cannot be read")),
+            Err(RequestTokenError::ServerResponse(_)) => Err(unavailable("it refuses the request")),
+            Err(_) => Err(unavailable("its response cannot be parsed")),
         }
     }
 }
 
-/// Sends requests for `oauth2`. Whatever is not 200 is no answer: to that
-/// crate, a 503 or a 400 with a body in JSON would be the authorization
-/// server's verdict.
-struct Status<'a>(&'a Fetcher);
+/// Sends requests for `oauth2`. Any status but 200 is an error, because that
+/// crate would take a 503 or a 400 with a JSON body for a verdict on the token.
+struct StatusChecked<'a>(&'a Fetcher);
 
-impl<'c> AsyncHttpClient<'c> for Status<'_> {
+impl<'c> AsyncHttpClient<'c> for StatusChecked<'_> {
     type Error = Failure;
     type Future = BoxFuture<'c, Result<HttpResponse, Failure>>;
 
@@ -148,7 +147,7 @@ impl<'c> AsyncHttpClient<'c> for Status<'_> {
     }
 }
 
-impl Status<'_> {
+impl StatusChecked<'_> {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
         let request = reqwest::Request::try_from(request).map_err(|_| Failure::Request)?;
         let (status, body) = self.0.send(request).await?;
@@ -163,8 +162,8 @@ impl Status<'_> {
     }
 }
 
-/// Active is not enough: it must be an access token, and ours. A refresh
-/// token is active, too, but is for nobody but its issuer.
+/// Checks that an active token is an access token for this server. A refresh
+/// token is active too, but only its issuer may accept it.
 fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, Denied> {
     if !response.active() {
         return Err(Denied::Inactive);
@@ -184,15 +183,15 @@ fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, D
     if !audiences.iter().any(|audience| rules.audiences.contains(audience)) {
         return Err(Denied::Audience);
     }
-    let time = |at: chrono::DateTime<chrono::Utc>| {
-        Timestamp::from_millis(u64::try_from(at.timestamp_millis()).unwrap_or(0))
+    let timestamp = |time: chrono::DateTime<chrono::Utc>| {
+        Timestamp::from_millis(u64::try_from(time.timestamp_millis()).unwrap_or(0))
     };
-    let expires = response.exp().map(time);
+    let expires = response.exp().map(timestamp);
     if expires.is_some_and(|expires| now >= expires.saturating_add(LEEWAY)) {
         return Err(Denied::Expired);
     }
-    let begins = [response.nbf(), response.iat()];
-    if begins.into_iter().flatten().any(|at| time(at) > now.saturating_add(LEEWAY)) {
+    let starts = [response.nbf(), response.iat()];
+    if starts.into_iter().flatten().any(|start| timestamp(start) > now.saturating_add(LEEWAY)) {
         return Err(Denied::NotYet);
     }
     let scopes = response.scopes().into_iter().flatten().map(|scope| scope.as_str());

@@ -1,4 +1,4 @@
-//! One authorization server: its rules, its keys, its word on opaque tokens.
+//! One authorization server: its rules, its keys, its introspection.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub(super) struct Issuer {
     rules: Rules,
     name: Arc<str>,
     hierarchy: Arc<Hierarchy>,
-    place: Arc<Place>,
+    endpoints: Arc<Endpoints>,
     keys: Arc<Jwks>,
     introspection: Option<Introspection>,
 }
 
-/// Where an issuer's things are, as far as that is known.
+/// The endpoints of an issuer, configured or discovered.
 #[derive(Debug)]
-struct Place {
+struct Endpoints {
     fetcher: Fetcher,
     issuer: String,
     jwks: Option<Url>,
@@ -41,19 +41,19 @@ struct Place {
     discovered: Mutex<Option<Metadata>>,
 }
 
-impl Place {
-    /// Discovered once; again when what it led to was of no use.
+impl Endpoints {
+    /// The issuer's metadata, cached until its JWK set turns out to be unusable.
     async fn metadata(&self) -> Result<Metadata, String> {
-        let known = self.discovered.lock().clone();
-        if let Some(metadata) = known {
+        let cached = self.discovered.lock().clone();
+        if let Some(metadata) = cached {
             return Ok(metadata);
         }
         let found = discover(&self.fetcher, &self.issuer).await?;
-        self.remember(Some(found.clone()));
+        self.cache(Some(found.clone()));
         Ok(found)
     }
 
-    fn remember(&self, metadata: Option<Metadata>) {
+    fn cache(&self, metadata: Option<Metadata>) {
         *self.discovered.lock() = metadata;
     }
 
@@ -67,7 +67,7 @@ impl Place {
             Err(error) => Err(error.to_string()),
         };
         if read.is_err() {
-            self.remember(None);
+            self.cache(None);
         }
         read.map_err(|problem| format!("{url}: {problem}"))
     }
@@ -83,8 +83,10 @@ impl Place {
 }
 
 impl Issuer {
+    /// An issuer with these options.
+    ///
     /// # Errors
-    /// What is wrong with the options, with the setting's name.
+    /// The invalid setting and what is wrong with it.
     pub(super) fn new(
         options: IssuerOptions,
         audience: &str,
@@ -98,19 +100,19 @@ impl Issuer {
         };
         safe_url(&options.issuer).map_err(|problem| ("issuer", problem.to_owned()))?;
         let introspection = options.introspection;
-        let asked_at = introspection.as_ref().and_then(|i| i.url.clone());
-        let place = Arc::new(Place {
+        let introspection_url = introspection.as_ref().and_then(|i| i.url.clone());
+        let endpoints = Arc::new(Endpoints {
             fetcher: fetcher.clone(),
             issuer: options.issuer.clone(),
             jwks: url("jwks_url", &options.jwks_url)?,
-            introspection: url("introspection.url", &asked_at)?,
+            introspection: url("introspection.url", &introspection_url)?,
             discovered: Mutex::default(),
         });
         let source: Source = Arc::new({
-            let place = Arc::clone(&place);
+            let endpoints = Arc::clone(&endpoints);
             move || {
-                let place = Arc::clone(&place);
-                async move { place.keys().await }.boxed()
+                let endpoints = Arc::clone(&endpoints);
+                async move { endpoints.keys().await }.boxed()
             }
         });
         let audiences = [vec![audience.to_owned()], options.audiences].concat();
@@ -124,7 +126,7 @@ impl Issuer {
                 groups_claim: options.groups_claim,
             },
             hierarchy,
-            place,
+            endpoints,
             keys: Jwks::new(source, clock),
             introspection: introspection
                 .map(|i| Introspection::new(fetcher.clone(), i.client_id, i.client_secret)),
@@ -135,12 +137,12 @@ impl Issuer {
         &self.name
     }
 
-    /// Whether opaque tokens can be asked about here.
+    /// Whether the issuer introspects opaque tokens.
     pub(super) fn introspects(&self) -> bool {
         self.introspection.is_some()
     }
 
-    /// Whom a JWT of this issuer stands for.
+    /// The identity in a JWT of this issuer.
     pub(super) async fn verify(
         &self,
         jwt: &Jwt<'_>,
@@ -149,7 +151,7 @@ impl Issuer {
         let (id, algorithm) = (jwt.key()?, jwt.algorithm()?);
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
-        self.keys.judge(id, algorithm, verifies).await?;
+        self.keys.verify(id, algorithm, verifies).await?;
         let Claims { subject, client, scopes, groups, expires } = claims;
         let principal = if client.as_deref() == Some(&*subject) {
             self.machine(&subject)
@@ -159,18 +161,18 @@ impl Issuer {
         Ok(self.identity(principal, &scopes, Some(expires)).in_groups(groups))
     }
 
-    /// Whom an opaque token stands for, by the issuer's own word.
+    /// The identity of an opaque token, by introspection.
     pub(super) async fn introspect(
         &self,
         token: &str,
         now: Timestamp,
     ) -> Result<Identity, AuthError> {
         let introspection = self.introspection.as_ref().ok_or(Denied::Unknown)?;
-        let url = self.place.introspection().await.map_err(|reason| {
-            tracing::warn!(reason, "a token cannot be judged");
+        let url = self.endpoints.introspection().await.map_err(|reason| {
+            tracing::warn!(reason, "a token cannot be verified");
             AuthError::Unavailable { reason, retry_after: std::time::Duration::from_secs(5) }
         })?;
-        let active = introspection.ask(&url, token, &self.rules, now).await?;
+        let active = introspection.introspect(&url, token, &self.rules, now).await?;
         let principal = match (&active.subject, &active.client) {
             (Some(subject), client) if client.as_ref() != Some(subject) => self.user(subject),
             (_, Some(client)) => self.machine(client),
@@ -179,12 +181,12 @@ impl Issuer {
         Ok(self.identity(principal, &active.scopes, active.expires).in_groups(active.groups))
     }
 
-    /// Whether the issuer can be reached and has keys.
+    /// Connects to the issuer. Returns a description of what was found.
     ///
     /// # Errors
-    /// Why not.
+    /// What failed, or that the issuer has no usable key.
     pub(super) async fn check(&self) -> Result<String, String> {
-        let keys = self.place.keys().await?;
+        let keys = self.endpoints.keys().await?;
         if keys.len() == 0 {
             return Err("it has no usable key".into());
         }
@@ -192,10 +194,10 @@ impl Issuer {
         if !self.introspects() {
             return Ok(found);
         }
-        Ok(format!("{found}, introspection at {}", self.place.introspection().await?))
+        Ok(format!("{found}, introspection at {}", self.endpoints.introspection().await?))
     }
 
-    /// Whether tokens can be judged now.
+    /// Whether the issuer's keys are cached or can be fetched.
     pub(super) async fn ready(&self) -> bool {
         self.keys.keys().await.is_ok()
     }

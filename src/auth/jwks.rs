@@ -1,9 +1,8 @@
 //! A cache of an issuer's key set.
 //!
-//! One fetch at a time, however many wait for it. Keys that are not known may
-//! have been added since, so the set is fetched again for them, but once a
-//! minute at most: anybody can make up key ids. Where no newer set is to be
-//! had, the last good one goes on.
+//! Concurrent requests share one fetch. An unknown key may be new, so it causes
+//! a fetch, but at most once a minute, because anybody can invent key ids. If a
+//! fetch fails, the last good set stays in use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,44 +19,44 @@ use super::{
 };
 use crate::clock::{Clock, Timestamp};
 
-/// How often a set is fetched for the sake of keys that it has not got.
-const UNKNOWN_KEY_EVERY: Duration = Duration::from_secs(60);
-/// How old a set may be before it is fetched anew, beside the requests.
-const FRESH: Duration = Duration::from_secs(10 * 60);
-/// How soon that is tried again when it failed.
+/// The minimum interval between fetches for unknown keys.
+const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(60);
+/// The age at which a set is refreshed in the background.
+const MAX_AGE: Duration = Duration::from_secs(10 * 60);
+/// The delay before a failed refresh is retried.
 const RETRY: Duration = Duration::from_secs(60);
-/// How long nobody asks again after a failure while there is no set at all.
+/// The delay between fetches while there is no set at all.
 const BACKOFF: Duration = Duration::from_secs(5);
 
-/// Gets an issuer's key set from where it is.
+/// Fetches an issuer's key set.
 pub(super) type Source = Arc<dyn Fn() -> BoxFuture<'static, Result<KeySet, String>> + Send + Sync>;
 
-type Flight = Shared<BoxFuture<'static, ()>>;
+type Fetch = Shared<BoxFuture<'static, ()>>;
 
-/// The cache. Shared by all requests.
+/// The cache, shared by all requests.
 pub(super) struct Jwks {
     source: Source,
     clock: Arc<dyn Clock>,
-    // A plain mutex: held for a few moves and never across an await.
+    // A plain mutex: never held across an await.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     keys: Option<Arc<KeySet>>,
-    /// When the last fetch began.
-    asked: Option<Timestamp>,
-    /// Why it failed, if it did.
+    /// The start of the last fetch.
+    last_fetch: Option<Timestamp>,
+    /// The error of the last fetch.
     failure: Option<String>,
-    /// When one was last begun for a key that was not there.
-    asked_for_key: Option<Timestamp>,
-    flight: Option<Flight>,
+    /// The start of the last fetch for an unknown key.
+    last_fetch_for_key: Option<Timestamp>,
+    fetch: Option<Fetch>,
 }
 
 impl State {
-    /// The fetch under way.
-    fn flight(&self) -> Option<Flight> {
-        self.flight.clone().filter(|flight| flight.peek().is_none())
+    /// The fetch in progress.
+    fn fetch(&self) -> Option<Fetch> {
+        self.fetch.clone().filter(|fetch| fetch.peek().is_none())
     }
 }
 
@@ -66,65 +65,65 @@ impl Jwks {
         Arc::new(Self { source, clock, state: Mutex::default() })
     }
 
-    /// Judges by the key that a token with that header was signed with.
+    /// Verifies a token by the keys that fit its header.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] when the key may be
-    /// in a set that cannot be had now.
-    pub(super) async fn judge(
+    /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] if the key may be in a
+    /// newer set that cannot be fetched.
+    pub(super) async fn verify(
         self: &Arc<Self>,
         id: Option<&str>,
         algorithm: &str,
         verifies: impl Fn(&Key, Algorithm) -> bool,
     ) -> Result<(), AuthError> {
-        let judge = |keys: &KeySet| match keys.find(id, algorithm) {
+        let result = |keys: &KeySet| match keys.find(id, algorithm) {
             Lookup::Found(keys, by) if keys.iter().any(|key| verifies(key, by)) => Some(Ok(())),
             Lookup::Found(..) => Some(Err(Denied::Signature.into())),
             Lookup::Denied(denied) => Some(Err(denied.into())),
-            Lookup::NotThere => None,
+            Lookup::Unknown => None,
         };
-        let (keys, fresh) = self.keys().await?;
-        if let Some(judged) = judge(&keys) {
-            return judged;
+        let (keys, is_fresh) = self.keys().await?;
+        if let Some(result) = result(&keys) {
+            return result;
         }
-        // A set that was fetched for this very request cannot be any newer.
-        if !fresh && let Some(flight) = self.newer() {
-            flight.await;
-            if let Some(judged) = self.lock().keys.clone().and_then(|keys| judge(&keys)) {
-                return judged;
+        // A set that was fetched for this request needs no second fetch.
+        if !is_fresh && let Some(fetch) = self.fetch_for_unknown_key() {
+            fetch.await;
+            if let Some(result) = self.lock().keys.clone().and_then(|keys| result(&keys)) {
+                return result;
             }
         }
         match self.lock().failure.clone() {
-            Some(reason) => Err(unavailable(reason, UNKNOWN_KEY_EVERY)),
+            Some(reason) => Err(unavailable(reason, UNKNOWN_KEY_INTERVAL)),
             None => Err(Denied::Key.into()),
         }
     }
 
-    /// The set, however old; and whether it was fetched just now.
+    /// The current set, and whether it was fetched for this call.
     ///
     /// # Errors
-    /// [`AuthError::Unavailable`] when there never was one.
+    /// [`AuthError::Unavailable`] if no fetch has succeeded yet.
     pub(super) async fn keys(self: &Arc<Self>) -> Result<(Arc<KeySet>, bool), AuthError> {
-        let flight = {
+        let fetch = {
             let mut state = self.lock();
-            let since = state.asked.map(|at| self.clock.now().since(at));
+            let age = state.last_fetch.map(|start| self.clock.now().since(start));
             if let Some(keys) = state.keys.clone() {
-                let age = if state.failure.is_some() { RETRY } else { FRESH };
-                if since.is_none_or(|since| since >= age) {
-                    // It goes on although nobody waits for it.
-                    drop(self.fetch(&mut state));
+                let max_age = if state.failure.is_some() { RETRY } else { MAX_AGE };
+                if age.is_none_or(|age| age >= max_age) {
+                    // Runs in the background.
+                    drop(self.start_fetch(&mut state));
                 }
                 return Ok((keys, false));
             }
-            match (state.flight(), &state.failure, since) {
-                (Some(flight), ..) => flight,
-                (None, Some(reason), Some(since)) if since < BACKOFF => {
+            match (state.fetch(), &state.failure, age) {
+                (Some(fetch), ..) => fetch,
+                (None, Some(reason), Some(age)) if age < BACKOFF => {
                     return Err(unavailable(reason.clone(), BACKOFF));
                 }
-                _ => self.fetch(&mut state),
+                _ => self.start_fetch(&mut state),
             }
         };
-        flight.await;
+        fetch.await;
         let state = self.lock();
         match &state.keys {
             Some(keys) => Ok((Arc::clone(keys), true)),
@@ -132,27 +131,28 @@ impl Jwks {
         }
     }
 
-    /// A fetch for the sake of a key that is not there: the one under way, or
-    /// a new one if it is time.
-    fn newer(self: &Arc<Self>) -> Option<Flight> {
+    /// A fetch for an unknown key: the one in progress, or a new one unless the
+    /// last was too recent.
+    fn fetch_for_unknown_key(self: &Arc<Self>) -> Option<Fetch> {
         let mut state = self.lock();
-        if let Some(flight) = state.flight() {
-            return Some(flight);
+        if let Some(fetch) = state.fetch() {
+            return Some(fetch);
         }
         let now = self.clock.now();
-        if state.asked_for_key.is_some_and(|at| now.since(at) < UNKNOWN_KEY_EVERY) {
+        if state.last_fetch_for_key.is_some_and(|start| now.since(start) < UNKNOWN_KEY_INTERVAL) {
             return None;
         }
-        state.asked_for_key = Some(now);
-        Some(self.fetch(&mut state))
+        state.last_fetch_for_key = Some(now);
+        Some(self.start_fetch(&mut state))
     }
 
-    /// Begins a fetch that goes on even if nobody waits for it any longer.
-    fn fetch(self: &Arc<Self>, state: &mut State) -> Flight {
-        if let Some(flight) = state.flight() {
-            return flight;
+    /// Starts a fetch unless one is in progress. It completes even if nothing
+    /// awaits it.
+    fn start_fetch(self: &Arc<Self>, state: &mut State) -> Fetch {
+        if let Some(fetch) = state.fetch() {
+            return fetch;
         }
-        state.asked = Some(self.clock.now());
+        state.last_fetch = Some(self.clock.now());
         let this = Arc::clone(self);
         let task = tokio::spawn(async move {
             let fetched = (this.source)().await;
@@ -167,11 +167,11 @@ impl Jwks {
                     state.failure = Some(reason);
                 }
             }
-            state.flight = None;
+            state.fetch = None;
         });
-        let flight = task.map(drop).boxed().shared();
-        state.flight = Some(flight.clone());
-        flight
+        let fetch = task.map(drop).boxed().shared();
+        state.fetch = Some(fetch.clone());
+        fetch
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

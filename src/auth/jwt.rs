@@ -1,9 +1,8 @@
-//! Access tokens as JWTs (RFC 9068): all the checks, on our own clock.
+//! The checks of JWT access tokens (RFC 9068).
 //!
-//! `jsonwebtoken` checks the signature. Its `decode` is not used for the rest:
-//! it goes by the machine's clock, lets a missing or numeric `aud` and an
-//! `iss` that is a list pass unless told otherwise, and never looks at `typ`,
-//! `crit`, a future `iat`, or what a key is for.
+//! `jsonwebtoken` verifies only the signature. Its `decode` reads the system
+//! clock, accepts by default a missing or numeric `aud` and an `iss` that is a
+//! list, and ignores `typ`, `crit`, a future `iat` and the use of a key.
 
 use std::time::Duration;
 
@@ -13,37 +12,37 @@ use serde_json::{Map, Value};
 use super::Denied;
 use crate::clock::Timestamp;
 
-/// How far an issuer's clock may be off ours.
+/// The accepted difference between the issuer's clock and this one.
 pub(super) const LEEWAY: Duration = Duration::from_secs(30);
 
 type Object = Map<String, Value>;
 
-/// A JWT taken apart, with nothing in it verified.
+/// A parsed JWT, not verified.
 pub(super) struct Jwt<'a> {
     header: Object,
     claims: Object,
-    /// What is signed.
+    /// The signed text.
     pub(super) message: &'a str,
     pub(super) signature: &'a str,
 }
 
-/// What one issuer's tokens must be like.
+/// The rules for the tokens of one issuer.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) issuer: String,
-    /// Any of these must be among a token's audiences.
+    /// A token must have at least one of these audiences.
     pub(super) audiences: Vec<String>,
-    /// Also accept the type `JWT`, or none.
+    /// Whether to accept the type `JWT`, or no type, too.
     pub(super) any_typ: bool,
-    /// The claim that the scopes stand in.
+    /// The claim with the scopes.
     pub(super) scope_claim: String,
-    /// The claim that the groups stand in.
+    /// The claim with the groups.
     pub(super) groups_claim: String,
 }
 
 impl Rules {
-    /// The groups that such a claim names; none where it is something else, for
-    /// who has none is not kept out.
+    /// The groups in the claim; none if it is not a list. Malformed groups do not
+    /// invalidate a token.
     pub(super) fn groups(&self, claims: &Object) -> Vec<String> {
         let names = claims.get(&self.groups_claim).and_then(Value::as_array);
         let names = names.into_iter().flatten().filter_map(Value::as_str);
@@ -51,7 +50,7 @@ impl Rules {
     }
 }
 
-/// What a token's claims say, once all are checked.
+/// The verified claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claims {
     pub(super) subject: String,
@@ -61,14 +60,14 @@ pub(super) struct Claims {
     pub(super) expires: Timestamp,
 }
 
-/// Whether a token has the shape of a JWT: three parts, or five if it is
-/// encrypted. Such a one is never sent to an introspection endpoint.
+/// Whether a token looks like a JWT: three parts, or five if it is encrypted.
+/// JWTs are never introspected.
 pub(super) fn is_jwt(token: &str) -> bool {
     matches!(token.bytes().filter(|b| *b == b'.').count(), 2 | 4)
 }
 
 impl<'a> Jwt<'a> {
-    /// Accepts a token apart.
+    /// Parses a token.
     ///
     /// # Errors
     /// [`Denied::Malformed`], [`Denied::Encrypted`].
@@ -86,35 +85,35 @@ impl<'a> Jwt<'a> {
         Ok(Self { header: object(header)?, claims: object(claims)?, message, signature })
     }
 
-    /// Whose it says it is: enough to find the rules it must keep to.
+    /// The claimed issuer, which selects the rules.
     ///
     /// # Errors
-    /// [`Denied::Claim`] where that is no string.
+    /// [`Denied::Claim`] if it is not a string.
     pub(super) fn issuer(&self) -> Result<&str, Denied> {
         text(&self.claims, "iss")?.ok_or(Denied::Claim("iss"))
     }
 
-    /// The name of the key that it says it is signed with.
+    /// The claimed key id.
     ///
     /// # Errors
-    /// [`Denied::Malformed`] where that is no string.
+    /// [`Denied::Malformed`] if it is not a string.
     pub(super) fn key(&self) -> Result<Option<&str>, Denied> {
         text(&self.header, "kid").map_err(|_| Denied::Malformed)
     }
 
-    /// By which algorithm it says it is signed.
+    /// The claimed algorithm.
     ///
     /// # Errors
-    /// [`Denied::Algorithm`] where that is no string.
+    /// [`Denied::Algorithm`] if it is not a string.
     pub(super) fn algorithm(&self) -> Result<&str, Denied> {
         text(&self.header, "alg").ok().flatten().ok_or(Denied::Algorithm)
     }
 
-    /// Checks everything but the signature. First, because it costs nobody a
+    /// Checks everything but the signature. Runs first, because it needs no
     /// request to the issuer.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first violated rule.
     pub(super) fn check(&self, rules: &Rules, now: Timestamp) -> Result<Claims, Denied> {
         if self.header.contains_key("crit") {
             return Err(Denied::Critical);
@@ -128,8 +127,8 @@ impl<'a> Jwt<'a> {
         if now >= expires.saturating_add(LEEWAY) {
             return Err(Denied::Expired);
         }
-        for begin in ["nbf", "iat"] {
-            if time(&self.claims, begin)?.is_some_and(|begin| begin > now.saturating_add(LEEWAY)) {
+        for start in ["nbf", "iat"] {
+            if time(&self.claims, start)?.is_some_and(|start| start > now.saturating_add(LEEWAY)) {
                 return Err(Denied::NotYet);
             }
         }
@@ -150,14 +149,13 @@ impl<'a> Jwt<'a> {
         })
     }
 
-    /// RFC 9068, 4: so that neither an ID token nor an assertion passes for
-    /// an access token.
+    /// RFC 9068, section 4: rejects ID tokens and assertions.
     fn check_type(&self, rules: &Rules) -> Result<(), Denied> {
         let typ = text(&self.header, "typ").map_err(|_| Denied::Type)?;
         let typ = typ.map(str::to_ascii_lowercase);
         match typ.as_deref() {
             Some("at+jwt" | "application/at+jwt") => Ok(()),
-            // What only ID tokens have still gives one away.
+            // ID tokens are recognized by the claims that only they have.
             None | Some("jwt" | "application/jwt") if rules.any_typ => {
                 let id_token = ["nonce", "at_hash", "c_hash", "s_hash"];
                 let is_id_token = id_token.iter().any(|claim| self.claims.contains_key(*claim));
@@ -168,15 +166,15 @@ impl<'a> Jwt<'a> {
     }
 }
 
-/// Whether it names us: a string, or a list of strings with ours among them.
+/// Checks that an audience, a string or a list of strings, is one of ours.
 fn check_audience(audience: Option<&Value>, ours: &[String]) -> Result<(), Denied> {
     let is_ours = |text: &str| ours.iter().any(|ours| ours == text);
     let found = match audience {
-        Some(Value::String(one)) => is_ours(one),
-        Some(Value::Array(many)) => {
+        Some(Value::String(audience)) => is_ours(audience),
+        Some(Value::Array(audiences)) => {
             let mut found = false;
-            for one in many {
-                found |= is_ours(one.as_str().ok_or(Denied::Claim("aud"))?);
+            for audience in audiences {
+                found |= is_ours(audience.as_str().ok_or(Denied::Claim("aud"))?);
             }
             found
         }
@@ -185,7 +183,8 @@ fn check_audience(audience: Option<&Value>, ours: &[String]) -> Result<(), Denie
     if found { Ok(()) } else { Err(Denied::Audience) }
 }
 
-/// One string with spaces in it (RFC 9068, 2.2.3), or a list, as some have it.
+/// Scopes separated by spaces (RFC 9068, section 2.2.3), or a list, as some
+/// issuers write it.
 fn scopes(value: Option<&Value>) -> Result<String, Denied> {
     match value {
         None => Ok(String::new()),
@@ -211,7 +210,7 @@ fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<&'o str>, D
     }
 }
 
-/// RFC 7519, 2: seconds since the epoch, perhaps with a fraction.
+/// RFC 7519, section 2: seconds since the epoch, possibly with a fraction.
 fn time(object: &Object, name: &'static str) -> Result<Option<Timestamp>, Denied> {
     let Some(value) = object.get(name) else { return Ok(None) };
     let seconds = value.as_f64().filter(|s| s.is_finite() && *s >= 0.0);
@@ -239,14 +238,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_token_is_taken_apart_or_refused(token in "[A-Za-z0-9_.-]{0,200}") {
+        fn any_token_is_parsed_or_rejected(token in "[A-Za-z0-9_.-]{0,200}") {
             if let Ok(jwt) = Jwt::read(&token) {
                 let _ = jwt.check(&rules(), Timestamp::from_millis(0));
             }
         }
 
         #[test]
-        fn any_header_and_claims_are_judged(
+        fn random_headers_and_claims_are_rejected(
             header in prop::collection::hash_map("alg|typ|kid|crit|x", value(), 0..4),
             claims in prop::collection::hash_map(
                 "iss|sub|aud|exp|nbf|iat|scope|client_id|azp|cnf", value(), 0..9,
@@ -256,7 +255,6 @@ mod tests {
             let token = format!("{}.{}.x", part(&json!(header)), part(&json!(claims)));
             let jwt = Jwt::read(&token).expect("two objects");
             let _ = (jwt.key(), jwt.algorithm());
-            // Nothing at random is ever in order.
             prop_assert!(jwt.check(&rules(), Timestamp::from_millis(0)).is_err());
         }
     }

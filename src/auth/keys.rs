@@ -1,5 +1,5 @@
-//! An issuer's keys (RFC 7517), each read by itself: one that cannot be used
-//! does not take the others with it.
+//! An issuer's keys (RFC 7517). Each is parsed separately, so that an unusable
+//! key does not affect the others.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use super::Denied;
 
-/// How many keys of a set are kept.
-const MOST_KEYS: usize = 100;
+/// The maximum number of keys in a set.
+const MAX_KEYS: usize = 100;
 
-/// A key that signatures are checked with.
+/// A key that verifies signatures.
 pub(super) struct Key {
     id: Option<String>,
-    /// What the key's own kind and `alg` let it be used for, as names on the
-    /// wire. What a token says of its algorithm never widens this.
+    /// The algorithms that the key's type and `alg` allow, with their names. A
+    /// token's `alg` can only select one of them.
     algorithms: Vec<(&'static str, Algorithm)>,
     verifier: DecodingKey,
 }
 
 impl Key {
-    /// Whether that is the signature of the message.
+    /// Whether the signature of the message is valid.
     pub(super) fn verifies(&self, algorithm: Algorithm, message: &str, signature: &str) -> bool {
         let message = message.as_bytes();
-        // An error is a signature or a key of an impossible form.
+        // An error means a malformed signature or key.
         jsonwebtoken::crypto::verify(signature, message, &self.verifier, algorithm).unwrap_or(false)
     }
 }
@@ -56,15 +56,17 @@ struct Jwk {
 }
 
 impl Key {
+    /// Parses a key.
+    ///
     /// # Errors
-    /// Why it is of no use here.
+    /// Why the key is not usable.
     fn read(value: &Value) -> Result<Self, String> {
         let jwk = Jwk::deserialize(value).map_err(|error| error.to_string())?;
         if jwk.usage.as_deref().is_some_and(|usage| usage != "sig") {
-            return Err("it is not for signatures (use)".into());
+            return Err("its use is not sig".into());
         }
         if jwk.key_ops.as_ref().is_some_and(|ops| ops.iter().all(|op| op != "verify")) {
-            return Err("it does not verify (key_ops)".into());
+            return Err("its key_ops do not include verify".into());
         }
         let part = |name: &str, part: &Option<String>| {
             part.clone().ok_or_else(|| format!("{name} is missing"))
@@ -90,18 +92,19 @@ impl Key {
                 vec![("ES384", Algorithm::ES384)],
                 DecodingKey::from_ec_components(&part("x", &jwk.x)?, &part("y", &jwk.y)?),
             ),
-            // Two names for one thing: RFC 8037, and RFC 9864 in its place.
+            // Two names of one algorithm: in RFC 8037, and in RFC 9864, which
+            // replaces it.
             ("OKP", Some("Ed25519")) => (
                 vec![("EdDSA", Algorithm::EdDSA), ("Ed25519", Algorithm::EdDSA)],
                 DecodingKey::from_ed_components(&part("x", &jwk.x)?),
             ),
-            (kty, _) => return Err(format!("kty {kty:?} with crv {curve:?} is not used here")),
+            (kty, _) => return Err(format!("kty {kty:?} with crv {curve:?} is not supported")),
         };
         let algorithms: Vec<_> = match jwk.alg.as_deref() {
             Some(alg @ ("EdDSA" | "Ed25519")) if curve != Some("Ed25519") => {
                 return Err(format!("alg {alg:?} does not fit"));
             }
-            // Either name; which one, the token says.
+            // A token may use either name.
             Some("EdDSA" | "Ed25519") | None => algorithms,
             Some(alg) => algorithms.into_iter().filter(|(name, _)| *name == alg).collect(),
         };
@@ -117,73 +120,74 @@ impl Key {
 #[derive(Debug, Default)]
 pub(super) struct KeySet(Vec<Key>);
 
-/// What became of looking for a token's key.
+/// The result of the search for a token's key.
 #[derive(Debug)]
 pub(super) enum Lookup<'a> {
-    /// These may have signed it, by that algorithm.
+    /// The keys that may have signed the token, and the algorithm.
     Found(Vec<&'a Key>, Algorithm),
-    /// The set is of no help; a newer one may be.
-    NotThere,
-    /// No set could make this right.
+    /// The set lacks the key; a newer one may have it.
+    Unknown,
+    /// The token is not accepted with any set.
     Denied(Denied),
 }
 
 impl KeySet {
-    /// Reads a JWK set. What is of no use in it is left out: symmetric keys,
-    /// keys for encryption, and whatever cannot be read.
+    /// Parses a JWK set. Skips unusable keys: symmetric keys, encryption keys and
+    /// malformed ones.
     ///
     /// # Errors
-    /// When it is no JWK set at all.
+    /// If the document is not a JWK set.
     pub(super) fn read(document: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Set {
             keys: Vec<Value>,
         }
-        let set: Set = serde_json::from_slice(document).map_err(|e| format!("no JWK set: {e}"))?;
+        let set: Set =
+            serde_json::from_slice(document).map_err(|e| format!("not a JWK set: {e}"))?;
         let mut keys = Vec::new();
         for value in &set.keys {
             match Key::read(value) {
-                Ok(_) if keys.len() == MOST_KEYS => {
+                Ok(_) if keys.len() == MAX_KEYS => {
                     tracing::warn!(
-                        "the key set has more than {MOST_KEYS} keys; the rest is not used"
+                        "the key set has more than {MAX_KEYS} keys; the others are ignored"
                     );
                     break;
                 }
                 Ok(key) => keys.push(key),
-                Err(why) => tracing::debug!(why, "a key of the set is not used"),
+                Err(reason) => tracing::debug!(reason, "a key of the set is ignored"),
             }
         }
         Ok(Self(keys))
     }
 
-    /// How many there are.
+    /// The number of usable keys.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The keys that a token with that header may have been signed with.
+    /// Finds the keys that may have signed a token with this header.
     pub(super) fn find(&self, id: Option<&str>, algorithm: &str) -> Lookup<'_> {
         let keys: Vec<_> = match id {
             Some(id) => self.0.iter().filter(|key| key.id.as_deref() == Some(id)).collect(),
             None => self.0.iter().collect(),
         };
         if keys.is_empty() {
-            return Lookup::NotThere;
+            return Lookup::Unknown;
         }
         if id.is_none() && keys.len() > 1 {
             return Lookup::Denied(Denied::NoKey);
         }
         let mut found = Vec::new();
-        let mut by = None;
+        let mut matched = None;
         for key in keys {
             if let Some((_, algorithm)) = key.algorithms.iter().find(|(name, _)| *name == algorithm)
             {
-                by = Some(*algorithm);
+                matched = Some(*algorithm);
                 found.push(key);
             }
         }
-        match by {
-            Some(by) => Lookup::Found(found, by),
+        match matched {
+            Some(algorithm) => Lookup::Found(found, algorithm),
             None => Lookup::Denied(Denied::Algorithm),
         }
     }
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_key_does_not_take_the_others_with_it() {
+    fn a_bad_key_does_not_affect_the_others() {
         let keys = set(&[
             okp(&json!({ "kid": 7 })),
             json!({ "kty": "RSA", "kid": "no modulus", "e": "AQAB" }),
@@ -264,6 +268,6 @@ mod tests {
     #[test]
     fn a_set_is_capped_in_number() {
         let many: Vec<_> = (0..150).map(|n| okp(&json!({ "kid": n.to_string() }))).collect();
-        assert_eq!(set(&many).len(), MOST_KEYS);
+        assert_eq!(set(&many).len(), MAX_KEYS);
     }
 }

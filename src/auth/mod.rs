@@ -1,7 +1,7 @@
-//! Who calls, what they may do, and how much: from a bearer token to an
-//! [`Identity`], by the rules for an OAuth resource server (2025-11-25 and
-//! 2026-07-28, authorization; OAuth 2.1; RFC 6750, 8707, 9068). Knows nothing
-//! of how requests arrive; talks to authorization servers itself.
+//! Authentication and authorization: from a bearer token to an [`Identity`], by
+//! the rules for an OAuth resource server (2025-11-25 and 2026-07-28,
+//! authorization; OAuth 2.1; RFC 6750, 8707, 9068). Independent of HTTP requests;
+//! sends its own requests to authorization servers.
 
 pub mod audit;
 mod authenticator;

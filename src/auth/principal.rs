@@ -1,4 +1,4 @@
-//! Who calls, and whose everything dynamic is.
+//! Principals, and the owners of dynamic resources and sessions.
 
 use std::{
     fmt,
@@ -9,40 +9,40 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The caller, as the server knows it (never as the client says).
+/// The authenticated caller.
 ///
-/// It is what sessions, streams and resources are bound to. A token is not: a
-/// refreshed token of the same principal goes on where the old one stopped.
+/// Sessions, streams and resources are bound to the principal, not to the token,
+/// so they stay accessible with a refreshed token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Principal {
-    /// Nobody was asked who they are: loopback, stdio.
+    /// All callers without authentication: loopback, stdio.
     #[default]
     Local,
-    /// A person, by the word of an authorization server.
+    /// A user of an authorization server.
     User {
-        /// Who says so.
+        /// The issuer of the token.
         issuer: Arc<str>,
-        /// The `sub` of the person's tokens, unique at that issuer.
+        /// The `sub` of the user's tokens, unique at the issuer.
         subject: Arc<str>,
     },
-    /// A program that acts for itself: its tokens' subject is its client id
-    /// (RFC 9068, 2.2), or they have none.
+    /// A client that acts on its own behalf: its tokens have its client id as
+    /// subject (RFC 9068, section 2.2) or no subject.
     Machine {
-        /// Who says so.
+        /// The issuer of the token.
         issuer: Arc<str>,
-        /// Its client id.
+        /// The client id.
         client: Arc<str>,
     },
-    /// The bearer of a token that stands in the configuration.
+    /// The bearer of a token listed in the configuration.
     Static {
-        /// The name it has there.
+        /// The name of the token in the configuration.
         name: Arc<str>,
     },
 }
 
 impl Principal {
-    /// Who says that it is they; none where it is the server itself.
+    /// The issuer of the token; `None` for local and static principals.
     pub fn issuer(&self) -> Option<&str> {
         match self {
             Self::User { issuer, .. } | Self::Machine { issuer, .. } => Some(issuer),
@@ -50,12 +50,11 @@ impl Principal {
         }
     }
 
-    /// The scope in which this caller's resources and sessions live.
+    /// The owner of this principal's resources and sessions.
     ///
-    /// No two principals have the same one: each part is hashed with its
-    /// length, so that no part can reach into the next. A hash, because the
-    /// owner becomes part of keys and file names, for which what an issuer
-    /// puts into a subject is neither short nor harmless enough.
+    /// Different principals have different owners: each part is hashed with its
+    /// length, so parts cannot be confused. It is a hash, because it becomes
+    /// part of keys and file names, where a subject could be too long or unsafe.
     ///
     /// ```
     /// use larder::auth::Principal;
@@ -87,7 +86,7 @@ impl Principal {
     }
 }
 
-/// For logs: who it is in one word.
+/// A short description for logs.
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,19 +98,19 @@ impl fmt::Display for Principal {
     }
 }
 
-/// Whose a resource is: everything dynamic is scoped by it, and another
-/// owner's things look as if they were not there.
+/// The owner of dynamic resources and sessions. To other owners they do not
+/// exist.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// An owner of that name.
+    /// An owner with this name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
-    /// The name.
+    /// The owner's name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -146,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_principals_own_the_same(all in prop::collection::hash_set(principal(), 0..40)) {
+        fn different_principals_have_different_owners(all in prop::collection::hash_set(principal(), 0..40)) {
             let owners: HashSet<_> = all.iter().map(Principal::owner).collect();
             prop_assert_eq!(owners.len(), all.len());
             for owner in owners {

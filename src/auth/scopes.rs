@@ -1,4 +1,4 @@
-//! What a token allows: scopes, and which of them imply others.
+//! Scopes, the hierarchy between them, and grants.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,27 +6,27 @@ use std::{
     sync::Arc,
 };
 
-/// A set of scopes (RFC 6749, 3.3).
+/// A set of scopes (RFC 6749, section 3.3).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scopes(BTreeSet<Arc<str>>);
 
-/// A name that is no scope.
+/// An invalid scope name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// It has characters that no scope has, or none at all.
-    #[error("{0:?} is no scope: one has printable ASCII characters except space, \" and \\")]
+    /// The name is empty or has invalid characters.
+    #[error("{0:?} is not a scope: use printable ASCII characters except space, \" and \\")]
     Malformed(String),
-    /// A resource server never asks for it: refresh tokens are between client
-    /// and authorization server (2026-07-28, authorization: Refresh Tokens).
-    #[error("offline_access is between client and authorization server; leave it out")]
+    /// A resource server never requires `offline_access`, which concerns only
+    /// client and authorization server (2026-07-28, authorization: Refresh Tokens).
+    #[error("offline_access concerns only client and authorization server; remove it")]
     OfflineAccess,
 }
 
 impl Scopes {
-    /// Scopes that a server may ask for.
+    /// Scopes that a server may require.
     ///
     /// # Errors
-    /// Names the first that is none.
+    /// The first invalid name.
     pub fn required<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<Self, ScopeError> {
         let mut scopes = BTreeSet::new();
         for name in names {
@@ -43,38 +43,38 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
-    /// What a token carries: names with spaces between them.
+    /// The scopes of a token: names separated by spaces.
     pub fn granted(text: &str) -> Self {
         Self(text.split_ascii_whitespace().map(Arc::from).collect())
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all of these are among those.
+    /// Whether `others` has all of these scopes.
     pub fn is_within(&self, others: &Self) -> bool {
         self.0.is_subset(&others.0)
     }
 
-    /// These and those.
+    /// The union of both sets.
     #[must_use]
     pub fn and(&self, others: &Self) -> Self {
         Self(self.0.union(&others.0).cloned().collect())
     }
 
-    /// The names, in order.
+    /// The names in alphabetical order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|name| &**name)
     }
 }
 
-/// The names with spaces between them, in order.
+/// The names in alphabetical order, separated by spaces.
 impl fmt::Display for Scopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, name) in self.0.iter().enumerate() {
-            if at > 0 {
+        for (index, name) in self.0.iter().enumerate() {
+            if index > 0 {
                 f.write_str(" ")?;
             }
             f.write_str(name)?;
@@ -83,8 +83,8 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// Which broad scopes imply which narrower ones (2026-07-28, authorization:
-/// Step-Up Authorization Flow).
+/// Which scopes imply which others (2026-07-28, authorization: Step-Up
+/// Authorization Flow).
 ///
 /// ```
 /// use larder::auth::{Hierarchy, Scopes};
@@ -100,7 +100,7 @@ impl fmt::Display for Scopes {
 pub struct Hierarchy(BTreeMap<Arc<str>, Vec<Arc<str>>>);
 
 impl Hierarchy {
-    /// Each scope with those that it implies.
+    /// A hierarchy from scopes with those that they imply.
     pub fn new<B: AsRef<str>, N: AsRef<str>>(
         rules: impl IntoIterator<Item = (B, impl IntoIterator<Item = N>)>,
     ) -> Self {
@@ -113,14 +113,14 @@ impl Hierarchy {
         Self(rules.collect())
     }
 
-    /// These scopes and all that they imply, however indirectly.
+    /// The scopes and all that they imply, directly or indirectly.
     pub fn expand(&self, scopes: Scopes) -> Scopes {
         let mut all = scopes.0;
-        let mut new: Vec<_> = all.iter().cloned().collect();
-        while let Some(scope) = new.pop() {
+        let mut pending: Vec<_> = all.iter().cloned().collect();
+        while let Some(scope) = pending.pop() {
             for implied in self.0.get(&scope).into_iter().flatten() {
                 if all.insert(Arc::clone(implied)) {
-                    new.push(Arc::clone(implied));
+                    pending.push(Arc::clone(implied));
                 }
             }
         }
@@ -131,14 +131,14 @@ impl Hierarchy {
 /// What a caller may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// Everything: nobody was asked for scopes.
+    /// Everything: without authentication.
     All,
-    /// What needs no more than these.
+    /// Everything that requires no other scopes.
     Scopes(Arc<Scopes>),
 }
 
 impl Grant {
-    /// Whether that is enough for what requires those scopes.
+    /// Whether the grant covers the required scopes.
     pub fn allows(&self, required: &Scopes) -> bool {
         match self {
             Self::All => true,
@@ -152,13 +152,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_that_implies_itself_in_a_circle_is_no_trap() {
+    fn scopes_may_imply_each_other() {
         let circle = Hierarchy::new([("a", ["b"]), ("b", ["a"])]);
         assert_eq!(circle.expand(Scopes::granted("a")).to_string(), "a b");
     }
 
     #[test]
-    fn offline_access_is_never_asked_for() {
+    fn offline_access_is_never_required() {
         assert_eq!(Scopes::required(["offline_access"]), Err(ScopeError::OfflineAccess));
         for bad in ["", "a b", "a\"b", "a\\b", "ä", "a\n"] {
             assert!(Scopes::required([bad]).is_err(), "{bad:?}");

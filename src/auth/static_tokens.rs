@@ -1,5 +1,5 @@
-//! Tokens that stand in the configuration, hashed: for small set-ups without
-//! an authorization server.
+//! Tokens listed in the configuration by their hash, for small deployments
+//! without an authorization server.
 
 use std::fmt;
 
@@ -8,20 +8,19 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use super::{Grant, Identity, Principal, Scopes};
 
-/// A token known by its hash.
+/// A token, identified by its hash.
 ///
-/// SHA-256 rather than a slow password hash: a token is 256 random bits, which
-/// nobody guesses however fast, and a slow hash would let anybody who sends
-/// tokens keep the server busy.
+/// SHA-256 rather than a slow password hash: 256 random bits cannot be guessed,
+/// and a slow hash would let anybody overload the server with tokens.
 #[derive(Clone)]
 pub struct StaticToken {
-    /// Whose it is: resources and sessions are bound to this name.
+    /// The principal's name, to which resources and sessions are bound.
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// What it allows.
+    /// The granted scopes.
     pub scopes: Scopes,
-    /// The groups that it is in.
+    /// The principal's groups.
     pub groups: Vec<String>,
 }
 
@@ -32,12 +31,12 @@ impl fmt::Debug for StaticToken {
     }
 }
 
-/// All of them, with whom each stands for.
+/// All tokens with their identities.
 #[derive(Debug)]
 pub(super) struct StaticTokens(Vec<(StaticToken, Identity)>);
 
 impl StaticTokens {
-    /// `grant` says what scopes come to.
+    /// `grant` expands the scopes of a token.
     pub(super) fn new(tokens: Vec<StaticToken>, grant: impl Fn(Scopes) -> Grant) -> Self {
         let identified = tokens.into_iter().map(|token| {
             let principal = Principal::Static { name: token.name.as_str().into() };
@@ -48,17 +47,16 @@ impl StaticTokens {
         Self(identified.collect())
     }
 
-    /// Whom a token stands for. Accepts as long for one that is nearly right as
-    /// for one that is not at all.
+    /// The identity of a token. Compares in constant time.
     pub(super) fn find(&self, token: &str) -> Option<&Identity> {
         let hash: [u8; 32] = Sha256::digest(token).into();
-        let (mut found, mut at) = (Choice::from(0), 0_u64);
+        let (mut found, mut position) = (Choice::from(0), 0_u64);
         for (index, (known, _)) in (0..).zip(&self.0) {
-            let same = known.sha256[..].ct_eq(&hash[..]);
-            at = u64::conditional_select(&at, &index, same);
-            found |= same;
+            let is_equal = known.sha256[..].ct_eq(&hash[..]);
+            position = u64::conditional_select(&position, &index, is_equal);
+            found |= is_equal;
         }
-        let at = usize::try_from(at).ok()?;
-        if bool::from(found) { self.0.get(at).map(|(_, identity)| identity) } else { None }
+        let position = usize::try_from(position).ok()?;
+        if bool::from(found) { self.0.get(position).map(|(_, identity)| identity) } else { None }
     }
 }

@@ -32,7 +32,7 @@ impl Dispatcher {
             return Ok(());
         }
         let target = target(method, params);
-        let required = self.registry.required(method, target.as_deref());
+        let required = self.registry.required_scopes(method, target.as_deref());
         check_scopes(identity, &required, &AuditedAction(method.as_str(), target.as_deref()))
     }
 
@@ -46,7 +46,7 @@ impl Dispatcher {
         }
         check_scopes(
             identity,
-            &self.registry.required(Method::Ping, None),
+            &self.registry.required_scopes(Method::Ping, None),
             &AuditedAction(action, None),
         )
     }

@@ -72,7 +72,7 @@ impl Modern {
                 let rounds = self.sealer.rounds(request, identity.owner())?;
                 Asking::Rounds(Arc::new(rounds))
             }
-            _ => Asking::No("This method cannot ask the client for input."),
+            _ => Asking::Unavailable("This method cannot ask the client for input."),
         };
         Ok(Call {
             method,

@@ -12,7 +12,7 @@ use crate::protocol::RequestId;
 #[derive(Clone)]
 pub enum Asking {
     /// It cannot; the reason, for the error message.
-    No(&'static str),
+    Unavailable(&'static str),
     /// On the call's stream. The response is routed back to the call.
     Routed(Arc<dyn Route>),
     /// By multi round-trip requests: the call ends with the requests, and the
@@ -23,7 +23,7 @@ pub enum Asking {
 impl fmt::Debug for Asking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::No(_) => "No",
+            Self::Unavailable(_) => "Unavailable",
             Self::Routed(_) => "Routed",
             Self::Rounds(_) => "Rounds",
         })

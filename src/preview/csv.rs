@@ -1,29 +1,29 @@
-//! Tables: columns, what is in them, and how many rows.
+//! Tables: the delimiter, the types of columns, the number of rows.
 
 use super::{
     Sample, estimate,
     words::{count, cut},
 };
 
-/// How many rows are looked at.
-const ROWS: usize = 500;
-/// How many columns are named.
-const COLUMNS: usize = 60;
+/// The maximum number of rows that are read.
+const MAX_ROWS: usize = 500;
+/// The maximum number of columns that are listed.
+const MAX_COLUMNS: usize = 60;
 
-/// What stands between the fields, if all rows that are seen have as many of
-/// them, and more than one.
+/// The delimiter of a table: all sampled rows have the same number of fields,
+/// and more than one.
 pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
     let text = sample.text();
     [b',', b'\t', b';', b'|'].into_iter().find(|delimiter| {
         let rows = rows(sample, text, *delimiter);
         let Some((header, rest)) = rows.split_first() else { return false };
         let is_name = |field: &str| {
-            // After a comma prose has a space.
+            // Prose has a space after a comma.
             !field.starts_with(' ')
                 && (1..=80).contains(&field.trim().len())
                 && field.trim().parse::<f64>().is_err()
         };
-        // Prose has commas, too: two rows below the names have to agree.
+        // Prose has commas too, so two rows after the header must match it.
         header.len() > 1
             && rest.len() > 1
             && header.iter().all(is_name)
@@ -31,15 +31,16 @@ pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
     })
 }
 
-/// The whole rows at the beginning.
+/// The complete rows in the head.
 fn rows(sample: &Sample<'_>, text: &str, delimiter: u8) -> Vec<csv::StringRecord> {
-    let whole = if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
+    let complete =
+        if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .from_reader(whole.as_bytes());
-    reader.records().take(ROWS).map_while(Result::ok).collect()
+        .from_reader(complete.as_bytes());
+    reader.records().take(MAX_ROWS).map_while(Result::ok).collect()
 }
 
 pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
@@ -47,23 +48,24 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
     let rows = rows(sample, text, delimiter);
     let Some((header, rest)) = rows.split_first() else { return Vec::new() };
     let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
-    let names = header.iter().map(|name| cut(name, 80)).enumerate().take(COLUMNS);
-    let columns: Vec<_> = names.map(|(at, name)| format!("{name}: {}", kind(rest, at))).collect();
+    let names = header.iter().map(|name| cut(name, 80)).enumerate().take(MAX_COLUMNS);
+    let columns: Vec<_> =
+        names.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
     let mut listed = columns.join(", ");
-    if header.len() > COLUMNS {
-        listed += &format!(", … {} more", header.len() - COLUMNS);
+    if header.len() > MAX_COLUMNS {
+        listed += &format!(", … {} more", header.len() - MAX_COLUMNS);
     }
     if listed.len() > budget {
         listed = format!("{}…", cut(&listed, budget));
     }
     let types = match rest.len() {
-        _ if sample.is_whole() && rest.len() < ROWS - 1 => "types from all rows".to_owned(),
+        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => "types from all rows".to_owned(),
         seen => format!("types from the first {}", count(seen as u64, "row")),
     };
-    // A field in quotes may hold a line feed; then a row is more than a line.
+    // A quoted field may contain a line feed, so that a row spans several lines.
     let multiline = rest.iter().any(|row| row.iter().any(|field| field.contains('\n')));
     let rows = match sample.lines {
-        _ if sample.is_whole() && rest.len() < ROWS - 1 => count(rest.len() as u64, "row"),
+        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => count(rest.len() as u64, "row"),
         Some(lines) if !multiline => count(lines.saturating_sub(1), "row"),
         _ => {
             let end = usize::try_from(end).unwrap_or(usize::MAX);
@@ -71,36 +73,36 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
         }
     };
     vec![
-        format!("Table: {rows} below a line of names, {}", count(header.len() as u64, "column")),
+        format!("Table: {rows} below a header line, {}", count(header.len() as u64, "column")),
         format!("Columns ({types}): {listed}"),
     ]
 }
 
-type Is = fn(&str) -> bool;
+type HasType = fn(&str) -> bool;
 
-/// What all fields of a column are that are not empty.
-fn kind(rows: &[csv::StringRecord], column: usize) -> String {
+/// The type of all non-empty fields of a column.
+fn column_type(rows: &[csv::StringRecord], column: usize) -> String {
     let fields = || rows.iter().filter_map(|row| row.get(column)).map(str::trim);
-    let given = || fields().filter(|field| !field.is_empty());
-    if given().next().is_none() {
+    let non_empty = || fields().filter(|field| !field.is_empty());
+    if non_empty().next().is_none() {
         return "empty".into();
     }
-    let kinds: [(&str, Is); 4] = [
+    let types: [(&str, HasType); 4] = [
         ("integer", |f| f.parse::<i64>().is_ok()),
         ("number", |f| f.parse::<f64>().is_ok_and(f64::is_finite)),
         ("boolean", |f| matches!(&*f.to_ascii_lowercase(), "true" | "false")),
         ("date", is_date),
     ];
-    let kind = kinds.iter().find(|(_, is)| given().all(*is)).map_or("text", |(name, _)| name);
-    if fields().any(str::is_empty) { format!("{kind} or empty") } else { kind.to_owned() }
+    let name = types.iter().find(|(_, has)| non_empty().all(*has)).map_or("text", |(name, _)| name);
+    if fields().any(str::is_empty) { format!("{name} or empty") } else { name.to_owned() }
 }
 
-/// `2026-01-31`, perhaps with a time after it.
+/// `2026-01-31`, optionally followed by a time.
 fn is_date(field: &str) -> bool {
     let bytes = field.as_bytes();
     bytes.len() >= 10
         && bytes.len() <= 40
-        && bytes[..10].iter().enumerate().all(|(at, b)| match at {
+        && bytes[..10].iter().enumerate().all(|(index, b)| match index {
             4 | 7 => *b == b'-',
             _ => b.is_ascii_digit(),
         })

@@ -1,26 +1,26 @@
-//! How text begins and ends: lines, cut where they are long.
+//! The first and last lines of a text. Long lines are cut.
 
 use super::{
-    Sample, valid,
+    Sample, valid_utf8,
     words::{count, cut, number},
 };
 
-/// The most that is shown of one line, in bytes.
-const LINE_BYTES: usize = 400;
+/// The longest part of one line that is shown, in bytes.
+const MAX_LINE_BYTES: usize = 400;
 
-/// Some lines of the content.
+/// An excerpt of the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Which lines they are, and whether any is cut.
+    /// Which lines the excerpt shows, and whether any is cut.
     pub label: String,
     /// The lines.
     pub text: String,
-    /// Whether this is the whole content, uncut.
+    /// Whether the excerpt is the complete content.
     pub is_whole: bool,
 }
 
-/// Both ends, in at most so many bytes; the head gets two thirds of them.
-pub(super) fn of(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Option<Excerpt>) {
+/// Head and tail, in at most `budget` bytes; the head gets two thirds.
+pub(super) fn ends(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Option<Excerpt>) {
     let text = sample.text();
     if text.is_empty() {
         return (None, None);
@@ -34,58 +34,58 @@ pub(super) fn of(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Option
     (Some(head.0), tail)
 }
 
-/// The first lines, and how many of them are shown whole.
+/// The first lines, and their number.
 fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
-    let mut shown = Shown::default();
+    let mut shown = Lines::default();
     for line in text.split_inclusive('\n') {
         if !shown.push(line, budget) {
             break;
         }
     }
-    let of = match sample.lines {
+    let total = match sample.lines {
         Some(lines) => format!("of {}", count(lines, "line")),
-        None => "(how many there are was not counted)".to_owned(),
+        None => "(the total was not counted)".to_owned(),
     };
     let label = match shown.lines {
-        1 => format!("Line 1 {of}"),
-        lines => format!("Lines 1-{} {of}", number(lines)),
+        1 => format!("Line 1 {total}"),
+        lines => format!("Lines 1-{} {total}", number(lines)),
     };
     let excerpt = Excerpt { label: label + shown.note(), text: shown.text, is_whole: false };
     (excerpt, shown.lines)
 }
 
-/// The last lines that the head does not show; nothing where there are none.
-fn tail(sample: &Sample<'_>, budget: usize, already: u64) -> Option<Excerpt> {
-    let begins_inside = sample.tail.len() as u64 != sample.size;
-    // The first characters may be cut, and so may the first line.
-    let from = sample.tail.iter().take(4).take_while(|b| **b & 0b1100_0000 == 0b1000_0000).count();
-    let text = valid(&sample.tail[from..]);
+/// The last lines that are not among the first `head_lines`, if there are any.
+fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> {
+    let is_partial = sample.tail.len() as u64 != sample.size;
+    // A partial tail may start within a character and within a line.
+    let start = sample.tail.iter().take(4).take_while(|b| **b & 0b1100_0000 == 0b1000_0000).count();
+    let text = valid_utf8(&sample.tail[start..]);
     let lines: Vec<_> = text.split_inclusive('\n').collect();
-    let whole_from = usize::from(begins_inside && lines.len() > 1);
-    let left = sample.lines.map_or(usize::MAX, |lines| {
-        usize::try_from(lines.saturating_sub(already)).unwrap_or(usize::MAX)
+    let first_complete = usize::from(is_partial && lines.len() > 1);
+    let available = sample.lines.map_or(usize::MAX, |lines| {
+        usize::try_from(lines.saturating_sub(head_lines)).unwrap_or(usize::MAX)
     });
     let mut used = 0;
     let mut taken = 0;
-    for line in lines[whole_from..].iter().rev().take(left) {
-        used += line.len().min(LINE_BYTES + 24) + 1;
+    for line in lines[first_complete..].iter().rev().take(available) {
+        used += line.len().min(MAX_LINE_BYTES + 24) + 1;
         if used > budget && taken > 0 {
             break;
         }
         taken += 1;
     }
-    let only_line = already == 1 && sample.lines == Some(1);
+    let only_line = head_lines == 1 && sample.lines == Some(1);
     if taken == 0 && !only_line {
         return None;
     }
-    if only_line || (begins_inside && lines.len() == 1) {
-        // One line without an end: its last bytes are what there is to show.
-        let bytes = budget.min(LINE_BYTES).min(text.len());
+    if only_line || (is_partial && lines.len() == 1) {
+        // A part of one long line: shows its last bytes.
+        let bytes = budget.min(MAX_LINE_BYTES).min(text.len());
         let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
         let label = format!("The last {}", count(end.len() as u64, "byte"));
         return Some(Excerpt { label, text: end.to_owned(), is_whole: false });
     }
-    let mut shown = Shown::default();
+    let mut shown = Lines::default();
     for line in &lines[lines.len() - taken..] {
         shown.push(line, usize::MAX);
     }
@@ -96,24 +96,25 @@ fn tail(sample: &Sample<'_>, budget: usize, already: u64) -> Option<Excerpt> {
     Some(Excerpt { label: label + shown.note(), text: shown.text, is_whole: false })
 }
 
+/// The lines that an excerpt shows.
 #[derive(Default)]
-struct Shown {
+struct Lines {
     text: String,
     lines: u64,
     is_cut: bool,
 }
 
-impl Shown {
-    /// Adds a line, or what fits of it; says whether another one may.
+impl Lines {
+    /// Adds a line, cut to what fits. Returns `false` if the budget is used up.
     fn push(&mut self, line: &str, budget: usize) -> bool {
         let line = line.strip_suffix('\n').unwrap_or(line);
         let line = line.strip_suffix('\r').unwrap_or(line);
         let room = budget.saturating_sub(self.text.len());
-        // One line at least, however little of it.
-        if self.lines > 0 && line.len().min(LINE_BYTES) + 1 > room {
+        // Shows at least a part of the first line.
+        if self.lines > 0 && line.len().min(MAX_LINE_BYTES) + 1 > room {
             return false;
         }
-        let part = cut(line, LINE_BYTES.min(room.max(80)));
+        let part = cut(line, MAX_LINE_BYTES.min(room.max(80)));
         self.text.push_str(part);
         if part.len() < line.len() {
             self.text.push('…');

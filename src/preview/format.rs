@@ -1,26 +1,26 @@
-//! Which format content has: by its media type, or by how it begins.
+//! Detection of a content's format by its media type or its first bytes.
 
 use super::{Sample, csv, json, words::number};
 
-/// What content is.
+/// The format of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One JSON value.
     Json,
     /// A JSON value on each line.
     JsonLines,
-    /// Records of fields.
+    /// Rows of delimited fields.
     Csv {
-        /// What stands between fields.
+        /// The byte between fields.
         delimiter: u8,
     },
     /// Any other text.
     Text,
-    /// A picture.
+    /// An image.
     Image {
-        /// Its media type.
+        /// The media type.
         mime_type: &'static str,
-        /// In pixels, where its beginning tells.
+        /// Width and height in pixels, if the first bytes contain them.
         size: Option<(usize, usize)>,
     },
     /// Any other bytes.
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub(super) fn of(sample: &Sample<'_>) -> Self {
+    pub(super) fn detect(sample: &Sample<'_>) -> Self {
         if !sample.is_text {
             return image(sample.head).unwrap_or(Self::Binary);
         }
@@ -44,18 +44,18 @@ impl Format {
             "application/x-ndjson" | "application/jsonl" | "application/json-lines" => {
                 Self::JsonLines
             }
-            // Whoever said JSON may be wrong, and then it is text to look at.
+            // The declared type may be wrong; then the content is shown as text.
             kind if kind == "application/json" || kind.ends_with("+json") => {
-                if json::is_one(sample) { Self::Json } else { Self::Text }
+                if json::is_value(sample) { Self::Json } else { Self::Text }
             }
             "text/plain" if json::is_lines(sample) => Self::JsonLines,
-            "text/plain" if json::is_one(sample) => Self::Json,
+            "text/plain" if json::is_value(sample) => Self::Json,
             "text/plain" => delimited().unwrap_or(Self::Text),
             _ => Self::Text,
         }
     }
 
-    /// Its media type.
+    /// The media type of the format.
     pub fn mime_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -85,7 +85,7 @@ fn image(head: &[u8]) -> Option<Format> {
     Some(Format::Image { mime_type, size })
 }
 
-/// What can be said of bytes.
+/// Facts about binary content.
 pub(super) fn facts(sample: &Sample<'_>) -> Vec<String> {
     match image(sample.head) {
         Some(Format::Image { mime_type, size }) => {
@@ -95,7 +95,7 @@ pub(super) fn facts(sample: &Sample<'_>) -> Vec<String> {
                 Some((width, height)) => {
                     format!("{kind} image, {} x {} pixels", pixels(width), pixels(height))
                 }
-                None => format!("{kind} image; its beginning does not tell its dimensions"),
+                None => format!("{kind} image; its dimensions are not in the first bytes"),
             }]
         }
         _ => {

@@ -1,4 +1,4 @@
-//! JSON: what it holds and what that looks like.
+//! JSON: its size and its shape.
 
 use serde_json::Value;
 
@@ -8,60 +8,62 @@ use super::{
     words::{count, cut, number},
 };
 
-/// How many lines of JSON are looked at.
-const LINES: usize = 200;
+/// The maximum number of JSON lines that are parsed.
+const MAX_LINES: usize = 200;
 
-/// Whether it is one JSON value, as far as can be seen.
-pub(super) fn is_one(sample: &Sample<'_>) -> bool {
+/// Whether the content is one JSON value, judging by the sample.
+pub(super) fn is_value(sample: &Sample<'_>) -> bool {
     let text = sample.text();
-    // A number or a word alone is text to whoever reads it.
-    text.trim_start().starts_with(['{', '[']) && Seen::of(sample, text).is_some()
+    // A single number or word is shown as text.
+    text.trim_start().starts_with(['{', '[']) && Parsed::new(sample, text).is_some()
 }
 
-/// Whether it is JSON line by line: objects or lists, more than one.
+/// Whether each line is a JSON object or list, and there is more than one.
 pub(super) fn is_lines(sample: &Sample<'_>) -> bool {
     let lines = lines(sample);
     lines.len() > 1 && lines.iter().all(Option::is_some)
 }
 
-/// The whole lines that are seen, as far as they are objects or lists.
+/// The values of the first complete lines, up to a line that is not a JSON
+/// object or list, which is `None`.
 fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     let text = sample.text();
-    let whole = if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
-    let lines = whole.lines().filter(|line| !line.trim().is_empty()).take(LINES);
-    let mut read = Vec::new();
+    let complete =
+        if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
+    let lines = complete.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES);
+    let mut values = Vec::new();
     for line in lines {
         let value = Some(line)
             .filter(|line| line.trim_start().starts_with(['{', '[']))
             .and_then(|line| serde_json::from_str(line).ok());
         let stop = value.is_none();
-        read.push(value);
+        values.push(value);
         if stop {
             break;
         }
     }
-    read
+    values
 }
 
 pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
     let parsed;
-    let (value, open, seen) = match sample.value {
+    let (value, open, parsed_bytes) = match sample.value {
         Some(value) => (value, 0, None),
-        None => match Seen::of(sample, sample.text()) {
-            Some(Seen { value, open, bytes }) => {
+        None => match Parsed::new(sample, sample.text()) {
+            Some(Parsed { value, open, bytes }) => {
                 parsed = value;
                 (&parsed, open, (open > 0).then_some(bytes))
             }
             None => return Vec::new(),
         },
     };
-    let what = match value {
-        Value::Array(items) => match seen {
+    let summary = match value {
+        Value::Array(items) => match parsed_bytes {
             None => format!("a list of {}", count(items.len() as u64, "item")),
             Some(bytes) => {
-                let all = estimate(items.len(), bytes, sample.size);
+                let total = estimate(items.len(), bytes, sample.size);
                 format!(
-                    "a list of {all} items by the size of the first {}",
+                    "a list of {total} items by the size of the first {}",
                     number(items.len() as u64)
                 )
             }
@@ -70,20 +72,20 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
             let named: Vec<_> = members.iter().take(12).map(|(name, v)| member(name, v)).collect();
             let more = members.len().saturating_sub(12);
             let more = if more > 0 { format!(", … {more} more") } else { String::new() };
-            let open = if seen.is_some() { "; there may be more members" } else { "" };
+            let open = if parsed_bytes.is_some() { "; there may be more members" } else { "" };
             format!("an object with {}{more}{open}", named.join(", "))
         }
         _ => "a single value".to_owned(),
     };
-    let mut shape = Shape::of(value, open).to_string();
+    let mut shape = Shape::new(value, open).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
-    let from = match seen {
+    let from = match parsed_bytes {
         None => String::new(),
-        Some(_) => format!(" (from {}; N+ is a count that goes on)", sample.looked_at()),
+        Some(_) => format!(" (from {}; N+ means at least N)", sample.description()),
     };
-    vec![format!("JSON: {}", cut(&what, budget.max(80))), format!("Shape{from}: {shape}")]
+    vec![format!("JSON: {}", cut(&summary, budget.max(80))), format!("Shape{from}: {shape}")]
 }
 
 fn member(name: &str, value: &Value) -> String {
@@ -99,35 +101,35 @@ pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> 
     let values: Vec<_> = lines(sample).into_iter().flatten().collect();
     let records = match sample.lines {
         Some(lines) => count(lines, "line"),
-        None => "lines that were not counted".to_owned(),
+        None => "an unknown number of lines".to_owned(),
     };
-    let mut shape = Shape::of_all(values.iter()).to_string();
+    let mut shape = Shape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
-    let seen = count(values.len() as u64, "line");
+    let parsed = count(values.len() as u64, "line");
     vec![
         format!("JSON, one value a line: {records}"),
-        format!("Shape (from the first {seen}): {shape}"),
+        format!("Shape (from the first {parsed}): {shape}"),
     ]
 }
 
-/// A value as far as it is seen.
-struct Seen {
+/// The value in a sample, which may be the start of a larger one.
+struct Parsed {
     value: Value,
-    /// How many of its outermost containers go on after what is seen.
+    /// The number of outer containers that continue after the sample.
     open: usize,
-    /// Up to where it was read.
+    /// The number of bytes that were parsed.
     bytes: usize,
 }
 
-impl Seen {
-    fn of(sample: &Sample<'_>, text: &str) -> Option<Self> {
+impl Parsed {
+    fn new(sample: &Sample<'_>, text: &str) -> Option<Self> {
         if sample.is_whole() {
             let value = serde_json::from_str(text).ok()?;
             return Some(Self { value, open: 0, bytes: text.len() });
         }
-        let (end, closers) = last_whole_item(text)?;
+        let (end, closers) = last_complete_item(text)?;
         let mut closed = text[..end].to_owned();
         closed.extend(closers.iter().rev().map(|b| char::from(*b)));
         let value = serde_json::from_str(&closed).ok()?;
@@ -135,14 +137,14 @@ impl Seen {
     }
 }
 
-/// Where the last item ends that is whole, and what closes all that is open
-/// there. Items of the outermost list rather than parts of one: a record that
-/// is cut would look as if it lacked what comes after.
-fn last_whole_item(text: &str) -> Option<(usize, Vec<u8>)> {
-    // What is open: how it closes, and where in it the last comma stands.
+/// The end of the last complete item, and the brackets that close the open
+/// containers there. Prefers items of the outermost list, because a record that
+/// is cut would seem to lack its last members.
+fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
+    // Each open container: its closing bracket and the offset of its last comma.
     let mut open: Vec<(u8, Option<usize>)> = Vec::new();
     let (mut in_string, mut escaped) = (false, false);
-    for (at, byte) in text.bytes().enumerate() {
+    for (offset, byte) in text.bytes().enumerate() {
         if in_string {
             match byte {
                 _ if escaped => escaped = false,
@@ -159,7 +161,7 @@ fn last_whole_item(text: &str) -> Option<(usize, Vec<u8>)> {
             b'}' | b']' => {
                 open.pop()?;
             }
-            b',' => open.last_mut()?.1 = Some(at),
+            b',' => open.last_mut()?.1 = Some(offset),
             _ => {}
         }
     }

@@ -1,8 +1,8 @@
-//! What large content is, seen from its two ends: its format and shape, how
-//! much there is of it, and how it begins and ends.
+//! Previews of large content: its format, shape and size, its first and last
+//! lines.
 //!
-//! The work is bounded by the size of the [`Sample`], whatever the size of the
-//! content, and what was not looked at is never spoken of as if it had been.
+//! The work is bounded by the size of the [`Sample`], not of the content. A
+//! preview says which part of the content each fact is based on.
 
 mod csv;
 mod excerpt;
@@ -17,65 +17,65 @@ pub use excerpt::Excerpt;
 pub use format::Format;
 use words::{count, number};
 
-/// How much of the beginning is looked at, in bytes.
+/// The size of a sample's head in bytes.
 pub const HEAD_BYTES: usize = 128 << 10;
-/// How much of the end is looked at, in bytes.
+/// The size of a sample's tail in bytes.
 pub const TAIL_BYTES: usize = 16 << 10;
 
-/// What there is to look at.
+/// The parts of a content that a preview is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
-    /// The media type, if anybody said it.
+    /// The declared media type, if any.
     pub mime_type: Option<&'a str>,
-    /// Whether it is text rather than bytes.
+    /// Whether the content is text (UTF-8).
     pub is_text: bool,
-    /// The whole content's size in bytes.
+    /// The size of the complete content in bytes.
     pub size: u64,
-    /// How many lines the whole content has, where that is known.
+    /// The number of lines of the complete content, if known.
     pub lines: Option<u64>,
-    /// The first bytes: all of them where the content is no longer than that.
+    /// The first bytes; all of them if the content is short.
     pub head: &'a [u8],
     /// The last bytes.
     pub tail: &'a [u8],
-    /// The whole value, where the content is JSON that is in memory anyway.
+    /// The parsed content, if it is JSON that is already in memory.
     pub value: Option<&'a Value>,
 }
 
 impl Sample<'_> {
-    /// Whether all of it is looked at.
+    /// Whether the head is the complete content.
     fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.size
     }
 
-    /// The head as text, up to its last whole character.
+    /// The head as text, up to its last complete character.
     fn text(&self) -> &str {
-        valid(self.head)
+        valid_utf8(self.head)
     }
 
-    /// `the first 128 KiB`, for what was found out from there.
-    fn looked_at(&self) -> String {
+    /// `the first 131,072 bytes`, for facts that are based on the head.
+    fn description(&self) -> String {
         format!("the first {}", count(self.head.len() as u64, "byte"))
     }
 }
 
-/// What content is and how it looks.
+/// The preview of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// What it is.
+    /// The format of the content.
     pub format: Format,
-    /// What can be said of it, a sentence each; with what was looked at where
-    /// that was not all of it.
+    /// Facts about the content, one sentence each. A fact that is based on a
+    /// part of the content says so.
     pub facts: Vec<String>,
-    /// How it begins.
+    /// The first lines.
     pub head: Option<Excerpt>,
-    /// How it ends, where the head is not all.
+    /// The last lines, unless the head shows everything.
     pub tail: Option<Excerpt>,
 }
 
 impl Preview {
-    /// A preview in about so many bytes of text.
+    /// Makes a preview of about `budget` bytes of text.
     pub fn of(sample: &Sample<'_>, budget: usize) -> Self {
-        let format = Format::of(sample);
+        let format = Format::detect(sample);
         let facts = match format {
             Format::Json => json::facts(sample, budget / 2),
             Format::JsonLines => json::facts_of_lines(sample, budget / 2),
@@ -85,14 +85,14 @@ impl Preview {
         };
         let used: usize = facts.iter().map(String::len).sum();
         let (head, tail) = if sample.is_text {
-            excerpt::of(sample, budget.saturating_sub(used))
+            excerpt::ends(sample, budget.saturating_sub(used))
         } else {
             (None, None)
         };
         Self { format, facts, head, tail }
     }
 
-    /// Adds what it has to say to a text: facts, then the two ends.
+    /// Appends facts, head and tail to a text.
     pub fn write_to(&self, text: &mut String) {
         for fact in &self.facts {
             text.push('\n');
@@ -101,7 +101,7 @@ impl Preview {
         self.write_ends_to(text);
     }
 
-    /// The two ends alone.
+    /// Appends head and tail to a text.
     pub fn write_ends_to(&self, text: &mut String) {
         for Excerpt { label, text: lines, .. } in self.head.iter().chain(&self.tail) {
             text.push_str("\n\n");
@@ -111,35 +111,36 @@ impl Preview {
         }
     }
 
-    /// Whether the excerpts are all there is.
+    /// Whether the head is the complete content.
     pub fn is_whole(&self) -> bool {
         self.head.as_ref().is_some_and(|head| head.is_whole)
     }
 
-    /// The media type to go by where nobody said one.
+    /// The media type to use if none is declared.
     pub fn mime_type(&self) -> &'static str {
         self.format.mime_type()
     }
 }
 
-/// The beginning of these bytes that is text; a character that is cut at their
-/// end is left out.
-fn valid(bytes: &[u8]) -> &str {
+/// The longest prefix that is valid UTF-8. A character that is cut at the end is
+/// left out.
+fn valid_utf8(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
     }
 }
 
-/// `about 12,000`, from what part of it had so many.
-fn estimate(seen: usize, in_bytes: usize, of: u64) -> String {
-    let all = seen as u64 * of / (in_bytes.max(1) as u64);
-    // Two digits are as much as such a guess is worth.
+/// `about 12,000`: the total in `size` bytes, extrapolated from `counted` in the
+/// first `bytes`.
+fn estimate(counted: usize, bytes: usize, size: u64) -> String {
+    let total = counted as u64 * size / (bytes.max(1) as u64);
+    // An estimate is not more precise than two digits.
     let mut unit = 1;
-    while all / unit >= 100 {
+    while total / unit >= 100 {
         unit *= 10;
     }
-    format!("about {}", number(all / unit * unit))
+    format!("about {}", number(total / unit * unit))
 }
 
 #[cfg(test)]

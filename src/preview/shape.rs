@@ -1,27 +1,27 @@
-//! What JSON looks like, in the manner of a type: the values of a list are
-//! laid over each other.
+//! The shape of JSON, written like a type. The shapes of a list's items are
+//! merged into one.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// How deep it goes.
-const DEPTH: usize = 6;
-/// How many items of one list are looked at: half from the front, the rest
-/// spread over what follows.
-const ITEMS: usize = 100;
-/// How many values are looked at in all.
-const VALUES: usize = 20_000;
-/// How many members of an object are told apart.
-const MEMBERS: usize = 60;
-/// How many of them are named.
-const NAMED: usize = 30;
+/// The maximum depth.
+const MAX_DEPTH: usize = 6;
+/// The maximum number of items that are sampled per list: half of them from the
+/// start, the others spread over the rest.
+const MAX_ITEMS: usize = 100;
+/// The maximum number of values in total.
+const MAX_VALUES: usize = 20_000;
+/// The maximum number of distinct members of an object.
+const MAX_MEMBERS: usize = 60;
+/// The maximum number of members that are listed.
+const MAX_LISTED: usize = 30;
 
-/// What all values in one place have in common.
+/// The merged shape of all values at one position.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    seen: usize,
-    /// Names of the kinds that are no containers.
+    count: usize,
+    /// The names of the types that are not containers.
     scalars: Vec<&'static str>,
     object: Option<Object>,
     list: Option<List>,
@@ -29,9 +29,9 @@ pub(super) struct Shape {
 
 #[derive(Debug, Default)]
 struct Object {
-    seen: usize,
+    count: usize,
     members: Vec<(String, Shape)>,
-    more: bool,
+    has_more: bool,
 }
 
 #[derive(Debug)]
@@ -39,22 +39,23 @@ struct List {
     item: Box<Shape>,
     shortest: usize,
     longest: usize,
-    goes_on: bool,
+    has_more: bool,
 }
 
 impl Shape {
-    /// Of one value, whose outermost containers go on beyond what is seen.
-    pub(super) fn of(value: &Value, open: usize) -> Self {
+    /// The shape of one value, whose `open` outer containers continue after the
+    /// sample.
+    pub(super) fn new(value: &Value, open: usize) -> Self {
         let mut shape = Self::default();
-        shape.add(value, open, DEPTH, &mut VALUES.clone());
+        shape.add(value, open, MAX_DEPTH, &mut MAX_VALUES.clone());
         shape
     }
 
-    /// Of values that stand in the same place.
-    pub(super) fn of_all<'a>(values: impl Iterator<Item = &'a Value>) -> Self {
-        let (mut shape, mut left) = (Self::default(), VALUES);
+    /// The merged shape of several values.
+    pub(super) fn combined<'a>(values: impl Iterator<Item = &'a Value>) -> Self {
+        let (mut shape, mut left) = (Self::default(), MAX_VALUES);
         for value in values {
-            shape.add(value, 0, DEPTH, &mut left);
+            shape.add(value, 0, MAX_DEPTH, &mut left);
         }
         shape
     }
@@ -64,7 +65,7 @@ impl Shape {
             return;
         }
         *left -= 1;
-        self.seen += 1;
+        self.count += 1;
         let scalar = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
@@ -84,23 +85,23 @@ impl Shape {
             item: Box::default(),
             shortest: usize::MAX,
             longest: 0,
-            goes_on: false,
+            has_more: false,
         });
         list.shortest = list.shortest.min(items.len());
         list.longest = list.longest.max(items.len());
-        list.goes_on |= open > 0;
+        list.has_more |= open > 0;
         if depth == 0 {
             return;
         }
         let last = items.len().saturating_sub(1);
-        let mut add = |at: usize| {
-            // Only the last one can be what goes on.
-            let open = if at == last { open.saturating_sub(1) } else { 0 };
-            list.item.add(&items[at], open, depth - 1, left);
+        let mut add = |index: usize| {
+            // Only the last item can continue after the sample.
+            let open = if index == last { open.saturating_sub(1) } else { 0 };
+            list.item.add(&items[index], open, depth - 1, left);
         };
-        let front = items.len().min(ITEMS / 2);
+        let front = items.len().min(MAX_ITEMS / 2);
         (0..front).for_each(&mut add);
-        let step = (items.len() - front).div_ceil(ITEMS / 2).max(1);
+        let step = (items.len() - front).div_ceil(MAX_ITEMS / 2).max(1);
         (front..items.len()).step_by(step).for_each(&mut add);
     }
 
@@ -112,31 +113,31 @@ impl Shape {
         left: &mut usize,
     ) {
         let object = self.object.get_or_insert_default();
-        object.seen += 1;
+        object.count += 1;
         if depth == 0 {
-            object.more |= !members.is_empty();
+            object.has_more |= !members.is_empty();
             return;
         }
         let last = members.len().saturating_sub(1);
-        for (at, (name, value)) in members.iter().enumerate() {
+        for (index, (name, value)) in members.iter().enumerate() {
             let known = object.members.iter().position(|(known, _)| known == name);
-            let place = match known {
-                Some(place) => place,
-                None if object.members.len() < MEMBERS => {
+            let slot = match known {
+                Some(slot) => slot,
+                None if object.members.len() < MAX_MEMBERS => {
                     object.members.push((name.clone(), Self::default()));
                     object.members.len() - 1
                 }
                 None => {
-                    object.more = true;
-                    // An object with so many names is a map; more of them tell nothing.
-                    if at >= MEMBERS * 2 {
+                    object.has_more = true;
+                    // An object with so many names is a map; the others add nothing.
+                    if index >= MAX_MEMBERS * 2 {
                         break;
                     }
                     continue;
                 }
             };
-            let open = if at == last { open.saturating_sub(1) } else { 0 };
-            object.members[place].1.add(value, open, depth - 1, left);
+            let open = if index == last { open.saturating_sub(1) } else { 0 };
+            object.members[slot].1.add(value, open, depth - 1, left);
         }
     }
 }
@@ -159,7 +160,7 @@ impl fmt::Display for Shape {
             list.fmt(f)?;
         }
         for scalar in &self.scalars {
-            // A number that happens to be whole is a number all the same.
+            // Integers among other numbers are numbers.
             if *scalar == "integer" && self.scalars.contains(&"number") {
                 continue;
             }
@@ -173,15 +174,15 @@ impl fmt::Display for Shape {
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.members.is_empty() {
-            return f.write_str(if self.more { "{ … }" } else { "{}" });
+            return f.write_str(if self.has_more { "{ … }" } else { "{}" });
         }
         f.write_str("{ ")?;
-        for (at, (name, shape)) in self.members.iter().take(NAMED).enumerate() {
-            let comma = if at > 0 { ", " } else { "" };
-            let optional = if shape.seen < self.seen { "?" } else { "" };
+        for (index, (name, shape)) in self.members.iter().take(MAX_LISTED).enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let optional = if shape.count < self.count { "?" } else { "" };
             write!(f, "{comma}{}{optional}: {shape}", super::words::cut(name, 80))?;
         }
-        if self.more || self.members.len() > NAMED {
+        if self.has_more || self.members.len() > MAX_LISTED {
             f.write_str(", …")?;
         }
         f.write_str(" }")
@@ -190,7 +191,7 @@ impl fmt::Display for Object {
 
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plus = if self.goes_on { "+" } else { "" };
+        let plus = if self.has_more { "+" } else { "" };
         match (self.shortest, self.longest) {
             (_, 0) => f.write_str("[]"),
             (least, most) if least == most => write!(f, "[{most}{plus} x {}]", self.item),

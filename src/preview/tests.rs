@@ -95,13 +95,13 @@ fn tables_have_columns_types_and_rows() {
     assert_eq!(
         preview.facts,
         [
-            "Table: 20,000 rows below a line of names, 6 columns",
+            "Table: 20,000 rows below a header line, 6 columns",
             "Columns (types from the first 499 rows): id: integer, name: text, price: number, when: date, ok: boolean, note: empty",
         ]
     );
     let semicolons = super::tests::preview("a;b\n1;2\n3;4\n");
     assert_eq!(semicolons.format, Format::Csv { delimiter: b';' });
-    assert_eq!(semicolons.facts[0], "Table: 2 rows below a line of names, 2 columns");
+    assert_eq!(semicolons.facts[0], "Table: 2 rows below a header line, 2 columns");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn prose_and_logs_are_text() {
 }
 
 #[test]
-fn both_ends_of_a_text_are_shown_with_their_place() {
+fn both_ends_of_a_text_are_shown_with_their_line_numbers() {
     let lines: Vec<_> = (1..=10_000).map(|n| format!("line {n}\n")).collect();
     let text = lines.concat();
     let preview = preview(&text);
@@ -195,8 +195,8 @@ fn a_preview_stays_within_its_budget_whatever_it_shows() {
             let excerpts = [&preview.head, &preview.tail];
             let shown: usize =
                 excerpts.into_iter().flatten().map(|e| e.text.len() + e.label.len()).sum();
-            let told: usize = preview.facts.iter().map(String::len).sum();
-            assert!(shown + told <= budget + 500, "{budget}: {shown} + {told} {preview:?}");
+            let facts: usize = preview.facts.iter().map(String::len).sum();
+            assert!(shown + facts <= budget + 500, "{budget}: {shown} + {facts} {preview:?}");
         }
     }
 }

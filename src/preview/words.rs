@@ -1,11 +1,11 @@
-//! Numbers as prose has them.
+//! Numbers, counted nouns and cuts of text for messages.
 
-/// `12,345`.
+/// A number with thousands separators: `12,345`.
 pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -13,7 +13,7 @@ pub fn number(n: u64) -> String {
     grouped
 }
 
-/// `1 line`, `2 lines`.
+/// A number with its noun: `1 line`, `2 lines`.
 pub fn count(n: u64, thing: &str) -> String {
     let plural = match thing {
         _ if n == 1 => "",
@@ -23,7 +23,7 @@ pub fn count(n: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", number(n))
 }
 
-/// The beginning of a text in at most so many bytes, between characters.
+/// The longest prefix of at most `bytes` bytes that does not split a character.
 pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_agree_with_their_noun() {
+    fn numbers_are_grouped_and_nouns_are_in_the_plural() {
         assert_eq!(number(0), "0");
         assert_eq!(number(999), "999");
         assert_eq!(number(1_000), "1,000");

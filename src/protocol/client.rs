@@ -1,11 +1,11 @@
-//! What a client says of itself.
+//! What a client declares about itself.
 
 use std::{cell::RefCell, sync::Arc};
 
 use rmcp::model::{ClientCapabilities, Implementation};
 
-/// Who the client says it is and what it can do: from `initialize` in the
-/// legacy era, from each request in the modern one. Never verified.
+/// Name and capabilities of a client, as it declares them: in `initialize`
+/// (legacy era) or in each request (modern era). Never verified.
 #[derive(Debug, Clone, Default)]
 pub struct ClientFacts {
     /// Name and version.
@@ -15,22 +15,22 @@ pub struct ClientFacts {
 }
 
 impl ClientFacts {
-    /// Whether the client declares that extension of the protocol.
+    /// Whether the client declares this protocol extension.
     pub fn has_extension(&self, name: &str) -> bool {
         let declared = serde_json::to_value(&self.capabilities).unwrap_or_default();
         declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
     }
 
-    /// Reads both. Modern clients say the same with each request: so what was
-    /// read last is at hand.
+    /// Parses both. Modern clients repeat them with each request, so each
+    /// thread caches the ones it parsed last.
     pub(super) fn read(
         info: Option<&[u8]>,
         capabilities: Option<&[u8]>,
     ) -> serde_json::Result<Arc<Self>> {
-        let said = [info, capabilities].map(Option::unwrap_or_default);
+        let json = [info, capabilities].map(Option::unwrap_or_default);
         RECENT.with_borrow_mut(|recent| {
             if let Some(known) =
-                recent.iter().find(|known| *known.said[0] == *said[0] && *known.said[1] == *said[1])
+                recent.iter().find(|known| *known.json[0] == *json[0] && *known.json[1] == *json[1])
             {
                 return Ok(Arc::clone(&known.facts));
             }
@@ -38,9 +38,9 @@ impl ClientFacts {
             let capabilities = capabilities.map(serde_json::from_slice).transpose()?;
             let capabilities = capabilities.unwrap_or_default();
             let facts = Arc::new(Self { info, capabilities });
-            if said.iter().map(|said| said.len()).sum::<usize>() <= MOST_BYTES {
-                recent.truncate(MOST - 1);
-                let known = Known { said: said.map(Box::from), facts: Arc::clone(&facts) };
+            if json.iter().map(|part| part.len()).sum::<usize>() <= MAX_CACHED_BYTES {
+                recent.truncate(MAX_CACHED - 1);
+                let known = Known { json: json.map(Box::from), facts: Arc::clone(&facts) };
                 recent.insert(0, known);
             }
             Ok(facts)
@@ -48,13 +48,13 @@ impl ClientFacts {
     }
 }
 
-/// How many clients a thread remembers.
-const MOST: usize = 8;
-/// How much one may say to be remembered.
-const MOST_BYTES: usize = 4 << 10;
+/// Clients cached per thread.
+const MAX_CACHED: usize = 8;
+/// The longest declaration that is cached, in bytes.
+const MAX_CACHED_BYTES: usize = 4 << 10;
 
 struct Known {
-    said: [Box<[u8]>; 2],
+    json: [Box<[u8]>; 2],
     facts: Arc<ClientFacts>,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_is_told_from_the_others() {
+    fn each_client_gets_its_own_facts() {
         let info = |n: usize| format!(r#"{{"name":"client {n}","version":"1"}}"#);
         for n in [0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1] {
             let facts = read(&info(n), "{}").unwrap();
@@ -83,14 +83,14 @@ mod tests {
             assert!(facts.capabilities.roots.is_some());
         }
         assert!(ClientFacts::read(None, None).unwrap().info.is_none());
-        RECENT.with_borrow(|recent| assert_eq!(recent.len(), MOST));
+        RECENT.with_borrow(|recent| assert_eq!(recent.len(), MAX_CACHED));
     }
 
     #[test]
-    fn what_is_wrong_or_long_is_not_remembered() {
+    fn malformed_and_long_declarations_are_not_cached() {
         assert!(read("7", "{}").is_err());
         assert!(read(r#"{"name":"a","version":"1"}"#, "[]").is_err());
-        let long = format!(r#"{{"name":"{}","version":"1"}}"#, "x".repeat(MOST_BYTES));
+        let long = format!(r#"{{"name":"{}","version":"1"}}"#, "x".repeat(MAX_CACHED_BYTES));
         assert!(read(&long, "{}").is_ok());
         RECENT.with_borrow(|recent| assert!(recent.is_empty()));
     }

@@ -1,4 +1,4 @@
-//! One JSON-RPC 2.0 message, taken apart without copying its parameters.
+//! The parser of one JSON-RPC 2.0 message. It does not copy the parameters.
 
 use std::borrow::Cow;
 
@@ -8,31 +8,31 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Fault, Params, RequestId, params::describe};
 
-/// A message from a client, its bulky parts still as they arrived.
+/// A message from a client. Parameters are not parsed yet.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Expects a reply.
+    /// Expects a response.
     Request(Request),
-    /// Expects none.
+    /// Expects no response.
     Notification {
         /// Such as `notifications/cancelled`.
         method: String,
-        /// What it carries.
+        /// The parameters as they arrived.
         params: Params,
     },
-    /// The client's answer to a request of the server's (legacy era only).
+    /// The client's response to a request of the server (legacy era only).
     Response {
-        /// The id that the server's request carried.
+        /// The id of the server's request.
         id: RequestId,
-        /// The result, or what the error says.
+        /// The result, or the error's message.
         outcome: Result<Value, String>,
     },
 }
 
-/// A request: id, method, and parameters that are parsed once, by method.
+/// A request. Its parameters are parsed once, when the method is known.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Chosen by the client; echoed in the reply and never used to name things.
+    /// Chosen by the client; echoed in the response and never used as a name.
     pub id: RequestId,
     /// Such as `tools/call`.
     pub method: String,
@@ -41,8 +41,8 @@ pub struct Request {
 }
 
 impl Message {
-    /// The request that a `notifications/cancelled` takes back. What is
-    /// malformed is ignored (2025-11-25, utilities: Cancellation).
+    /// The id of the request that a `notifications/cancelled` cancels.
+    /// Malformed notifications are ignored (2025-11-25, utilities: Cancellation).
     pub fn cancelled(method: &str, params: &Params) -> Option<RequestId> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -70,25 +70,25 @@ struct Wire<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Keeps an explicit `null` apart from an absent member.
+/// Distinguishes an explicit `null` from an absent member.
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(d).map(Some)
 }
 
-/// Accepts one message apart.
+/// Parses one message.
 ///
 /// # Errors
-/// The fault, and the request's id where it could be read, so that the reply
-/// can carry it: [`Fault::Parse`] for what is not JSON in UTF-8,
-/// [`Fault::InvalidRequest`] for JSON that is no JSON-RPC 2.0 message
-/// (batches, null ids, a wrong `jsonrpc`, parameters that are no object).
+/// The fault, and the request's id where it could be read, for the error
+/// response: [`Fault::Parse`] if the body is not JSON in UTF-8,
+/// [`Fault::InvalidRequest`] if the JSON is not a JSON-RPC 2.0 message
+/// (a batch, a null id, a wrong `jsonrpc`, parameters that are not an object).
 pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     let text = std::str::from_utf8(body).map_err(|e| {
         let message = format!("The body is not UTF-8: byte {} is invalid.", e.valid_up_to());
         (Fault::Parse(message), None)
     })?;
     if text.trim_start().starts_with('[') {
-        // A batch and a malformed array get the same advice.
+        // Also for an array that is not valid JSON.
         let message = "Batches are not supported: send one JSON-RPC message per request.";
         return Err((Fault::InvalidRequest(message.into()), None));
     }
@@ -119,9 +119,12 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         Some(Err(fault)) => return Err((fault, id)),
     };
     match (wire.method, id) {
-        (Some(_), _) if wire.result.is_some() || wire.error.is_some() => {
-            Err((Fault::InvalidRequest("A message has either a method or a result.".into()), None))
-        }
+        (Some(_), _) if wire.result.is_some() || wire.error.is_some() => Err((
+            Fault::InvalidRequest(
+                "A message must not have both a \"method\" and a \"result\" or \"error\".".into(),
+            ),
+            None,
+        )),
         (Some(method), Some(id)) => {
             Ok(Message::Request(Request { id, method: method.into_owned(), params }))
         }
@@ -145,14 +148,14 @@ fn read_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> Result<V
         message: String,
     }
     if let Some(error) = error {
-        let told = serde_json::from_str::<Error>(error.get()).map(|e| e.message);
-        return Err(told.unwrap_or_else(|_| "The client answered with an error.".into()));
+        let message = serde_json::from_str::<Error>(error.get()).map(|e| e.message);
+        return Err(message.unwrap_or_else(|_| "The client responded with an error.".into()));
     }
     let result = result.map_or("null", RawValue::get);
-    serde_json::from_str(result).map_err(|e| format!("The client's answer cannot be read: {e}"))
+    serde_json::from_str(result).map_err(|e| format!("The client's response cannot be parsed: {e}"))
 }
 
-/// MCP narrows JSON-RPC: an id is a string or an integer, never null
+/// In MCP, unlike JSON-RPC, an id is a string or an integer, never null
 /// (2026-07-28, basic: Requests).
 fn read_id(raw: &RawValue) -> Result<RequestId, Fault> {
     let text = raw.get();
@@ -180,8 +183,8 @@ mod tests {
         let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#);
         let Ok(Message::Request(request)) = parse(&body) else { panic!("a request") };
         assert_eq!(request.id, RequestId::Number(1));
-        let at = request.params.as_bytes().as_ptr() as usize - body.as_ptr() as usize;
-        assert_eq!(&body[at..at + 7], br#"{"a":1}"#);
+        let offset = request.params.as_bytes().as_ptr() as usize - body.as_ptr() as usize;
+        assert_eq!(&body[offset..offset + 7], br#"{"a":1}"#);
     }
 
     #[test]

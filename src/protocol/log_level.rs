@@ -1,25 +1,25 @@
-//! How severe a log message is (RFC 5424, 6.2.1).
+//! The severity of a log message (RFC 5424, section 6.2.1).
 
 use serde::{Deserialize, Serialize};
 
-/// Ordered: what is worse is greater.
+/// A severity. More severe levels compare as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// How the work goes.
+    /// Progress of normal work.
     Info,
-    /// Normal, but worth a note.
+    /// Normal, but significant.
     Notice,
-    /// Something that may become an error.
+    /// A condition that may become an error.
     Warning,
-    /// Something failed.
+    /// An operation failed.
     Error,
-    /// A part of the system failed.
+    /// A component failed.
     Critical,
-    /// Somebody must act at once.
+    /// An operator must act immediately.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }

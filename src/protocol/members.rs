@@ -1,20 +1,20 @@
-//! Where the members of an object lie: a walk over JSON that is known to be
-//! whole, which therefore need not look at what it steps over.
+//! The byte ranges of an object's members. The JSON is known to be valid, so
+//! the scan skips values without parsing them.
 
 use std::{borrow::Cow, ops::ControlFlow};
 
-/// Begin and end of the values of those members, where they are there.
+/// Start and end of the values of the named members, `None` for absent ones.
 ///
 /// # Errors
-/// The name of one that is there twice: who reads the first would be told
-/// something else than who reads the last.
+/// The name of a member that occurs twice, because parsers disagree on which
+/// of them counts.
 pub(super) fn find<const N: usize>(
     object: &[u8],
     names: &[&'static str; N],
 ) -> Result<[Option<(usize, usize)>; N], &'static str> {
     let mut found = [None; N];
-    for (name, value) in of(object) {
-        let Some(n) = names.iter().position(|wanted| *name == *wanted.as_bytes()) else { continue };
+    for (name, value) in members(object) {
+        let Some(n) = names.iter().position(|known| *name == *known.as_bytes()) else { continue };
         if found[n].replace(value).is_some() {
             return Err(names[n]);
         }
@@ -22,50 +22,50 @@ pub(super) fn find<const N: usize>(
     Ok(found)
 }
 
-/// Name, and begin and end of the value, of each member.
-fn of(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize))> {
-    // Behind the opening brace.
-    let mut at = end_of_space(object, 0) + 1;
+/// The name of each member, with start and end of its value.
+fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize))> {
+    // After the opening brace.
+    let mut offset = end_of_space(object, 0) + 1;
     std::iter::from_fn(move || {
-        at = end_of_space(object, at);
-        if object.get(at) == Some(&b',') {
-            at = end_of_space(object, at + 1);
+        offset = end_of_space(object, offset);
+        if object.get(offset) == Some(&b',') {
+            offset = end_of_space(object, offset + 1);
         }
-        if object.get(at) != Some(&b'"') {
+        if object.get(offset) != Some(&b'"') {
             return None;
         }
-        let end = end_of_string(object, at);
-        let name = name(object.get(at..end)?);
-        // Behind the colon.
+        let end = end_of_string(object, offset);
+        let name = unescaped(object.get(offset..end)?);
+        // After the colon.
         let begin = end_of_space(object, end_of_space(object, end) + 1);
-        at = end_of_value(object, begin);
-        Some((name, (begin, at)))
+        offset = end_of_value(object, begin);
+        Some((name, (begin, offset)))
     })
 }
 
-fn name(quoted: &[u8]) -> Cow<'_, [u8]> {
+fn unescaped(quoted: &[u8]) -> Cow<'_, [u8]> {
     match quoted.get(1..quoted.len() - 1) {
         Some(plain) if !plain.contains(&b'\\') => plain.into(),
         _ => serde_json::from_slice::<String>(quoted).unwrap_or_default().into_bytes().into(),
     }
 }
 
-fn end_of_space(json: &[u8], mut at: usize) -> usize {
-    while json.get(at).is_some_and(u8::is_ascii_whitespace) {
-        at += 1;
+fn end_of_space(json: &[u8], mut offset: usize) -> usize {
+    while json.get(offset).is_some_and(u8::is_ascii_whitespace) {
+        offset += 1;
     }
-    at
+    offset
 }
 
-/// Where what follows the string that begins there begins.
+/// The offset after the string that starts at `begin`.
 pub(super) fn end_of_string(json: &[u8], begin: usize) -> usize {
     let mut from = begin + 1;
-    while let Some(at) = json.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        if json[from + at] == b'"' {
-            return from + at + 1;
+    while let Some(ahead) = json.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        if json[from + ahead] == b'"' {
+            return from + ahead + 1;
         }
-        // Whatever is escaped.
-        from += at + 2;
+        // Skips the backslash and the escaped byte.
+        from += ahead + 2;
     }
     json.len()
 }
@@ -83,9 +83,9 @@ fn end_of_value(json: &[u8], begin: usize) -> usize {
 }
 
 fn end_of_nested(json: &[u8], begin: usize) -> usize {
-    let (mut at, mut depth) = (begin, 0_usize);
+    let (mut offset, mut depth) = (begin, 0_usize);
     loop {
-        let step = json[at..].iter().enumerate().try_for_each(|(ahead, byte)| {
+        let step = json[offset..].iter().enumerate().try_for_each(|(ahead, byte)| {
             match byte {
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => {
@@ -100,8 +100,8 @@ fn end_of_nested(json: &[u8], begin: usize) -> usize {
             ControlFlow::Continue(())
         });
         match step {
-            ControlFlow::Break((ahead, true)) => return at + ahead,
-            ControlFlow::Break((ahead, false)) => at = end_of_string(json, at + ahead),
+            ControlFlow::Break((ahead, true)) => return offset + ahead,
+            ControlFlow::Break((ahead, false)) => offset = end_of_string(json, offset + ahead),
             ControlFlow::Continue(()) => return json.len(),
         }
     }
@@ -136,14 +136,14 @@ mod tests {
     proptest! {
         #[test]
         fn members_are_found_as_serde_finds_them(
-            members in prop::collection::btree_map("[a-c\"\\\\é]{0,3}", json(), 0..5),
+            object in prop::collection::btree_map("[a-c\"\\\\é]{0,3}", json(), 0..5),
             pretty in any::<bool>(),
         ) {
             let write = if pretty { serde_json::to_string_pretty } else { serde_json::to_string };
-            let text = write(&members).expect("it is JSON");
+            let text = write(&object).expect("it is JSON");
             let expected: BTreeMap<String, &RawValue> =
                 serde_json::from_str(&text).expect("it is JSON");
-            let found: Vec<_> = of(text.as_bytes()).collect();
+            let found: Vec<_> = members(text.as_bytes()).collect();
             prop_assert_eq!(found.len(), expected.len());
             for (name, (begin, end)) in found {
                 prop_assert_eq!(&text[begin..end], expected[&*String::from_utf8_lossy(&name)].get());
@@ -152,9 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn only_objects_have_members() {
         for text in ["", "{}", " { } ", "7"] {
-            assert_eq!(of(text.as_bytes()).count(), 0, "{text}");
+            assert_eq!(members(text.as_bytes()).count(), 0, "{text}");
         }
     }
 }

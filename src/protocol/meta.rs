@@ -6,28 +6,28 @@ use serde::Deserialize;
 
 use super::{
     ClientFacts, Fault, LogLevel, Member, Params, ProgressToken, members,
-    params::{describe, twice},
+    params::{describe, duplicate},
 };
 
-/// The key under which results name the server.
+/// The `_meta` key of the server's name and version in results.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The key that ties a notification to its `subscriptions/listen` request.
+/// The `_meta` key of the `subscriptions/listen` request of a notification.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What we read of `_meta`; other members are left alone.
+/// The known members of `_meta`; others are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
-    /// Opts the request into progress notifications.
+    /// Requests progress notifications.
     pub progress_token: Option<ProgressToken>,
-    /// Declares the modern era.
+    /// The protocol version, which only modern requests declare here.
     pub protocol_version: Option<String>,
-    /// Who calls, and what it can do, by its own word.
+    /// Name and capabilities of the client, unverified.
     pub client: Arc<ClientFacts>,
-    /// Whether it said what it can do, as it has to in the modern era.
+    /// Whether the client declares capabilities, as the modern era requires.
     pub declares_capabilities: bool,
-    /// Which log messages the caller wants of this request.
+    /// The least severe log messages that the client wants for this request.
     pub log_level: Option<LogLevel>,
-    /// The caller's trace, which goes on here (W3C Trace Context).
+    /// The client's trace, which the server continues (W3C Trace Context).
     pub trace: Option<Trace>,
 }
 
@@ -41,37 +41,37 @@ const MEMBERS: [&str; 7] = [
     "tracestate",
 ];
 
-/// A trace that a caller has begun (W3C Trace Context).
+/// A trace that a client started (W3C Trace Context).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// Which one, and where in it.
+    /// `traceparent`: trace id, parent span and flags.
     pub parent: String,
-    /// What vendors add to it.
+    /// `tracestate`: data of vendors.
     pub state: Option<String>,
 }
 
 impl Meta {
-    /// Reads `_meta` out of the parameters, empty when there is none.
+    /// Reads `_meta` from the parameters; empty if it is absent.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] when a member has the wrong type.
+    /// [`Fault::InvalidParams`] if a member has the wrong type or occurs twice.
     pub fn of(params: &Params) -> Result<Self, Fault> {
         let Some(meta) = params.member(Member::Meta) else { return Ok(Self::default()) };
         if meta.first() != Some(&b'{') {
             return Err(Fault::invalid_params("_meta: it must be an object"));
         }
-        let found = members::find(meta, &MEMBERS).map_err(twice)?;
-        let found = found.map(|place| place.map(|(begin, end)| &meta[begin..end]));
+        let found = members::find(meta, &MEMBERS).map_err(duplicate)?;
+        let found = found.map(|range| range.map(|(begin, end)| &meta[begin..end]));
         let [progress, version, info, capabilities, level, parent, state] =
             found.map(|value| value.filter(|value| *value != b"null"));
         Ok(Self {
             progress_token: progress.map(read).transpose()?,
             protocol_version: version.map(read).transpose()?,
-            client: ClientFacts::read(info, capabilities).map_err(|error| wrong(&error))?,
+            client: ClientFacts::read(info, capabilities).map_err(|error| invalid(&error))?,
             declares_capabilities: capabilities.is_some(),
             log_level: level.map(read).transpose()?,
-            // What is no text counts as nothing: a trace is never a reason to
-            // refuse a request.
+            // A malformed trace is ignored, because it is no reason to reject a
+            // request.
             trace: parent
                 .and_then(|parent| read(parent).ok())
                 .map(|parent| Trace { parent, state: state.and_then(|state| read(state).ok()) }),
@@ -80,9 +80,9 @@ impl Meta {
 }
 
 fn read<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Fault> {
-    serde_json::from_slice(value).map_err(|error| wrong(&error))
+    serde_json::from_slice(value).map_err(|error| invalid(&error))
 }
 
-fn wrong(error: &serde_json::Error) -> Fault {
+fn invalid(error: &serde_json::Error) -> Fault {
     Fault::invalid_params(format!("{}: {}", Member::Meta.name(), describe(error)))
 }

@@ -1,4 +1,4 @@
-//! The methods that Larder knows, and in which era each exists.
+//! The request methods and the eras in which they exist.
 
 use super::Member;
 
@@ -65,7 +65,7 @@ impl Method {
         (Self::CancelTask, "tasks/cancel"),
     ];
 
-    /// The method of that name. Names are case-sensitive.
+    /// The method of this name. Names are case-sensitive.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, n)| *n == name).map(|(m, _)| *m)
     }
@@ -75,13 +75,13 @@ impl Method {
         Self::ALL.iter().find(|(m, _)| *m == self).map_or("", |(_, n)| n)
     }
 
-    /// Whether 2025-11-25 and earlier have it. `server/discover` is answered
-    /// there too, for people with curl.
+    /// Whether the method exists in 2025-11-25 and earlier. `server/discover`
+    /// does not, but is answered there too, for use with curl.
     pub fn in_legacy(self) -> bool {
         !matches!(self, Self::Listen | Self::GetTask | Self::UpdateTask | Self::CancelTask)
     }
 
-    /// Whether 2026-07-28 has it.
+    /// Whether the method exists in 2026-07-28.
     pub fn in_modern(self) -> bool {
         !matches!(
             self,
@@ -89,7 +89,7 @@ impl Method {
         )
     }
 
-    /// The member of the parameters that the `Mcp-Name` header mirrors
+    /// The parameter that the `Mcp-Name` header mirrors
     /// (2026-07-28, Streamable HTTP: Standard Request Headers).
     pub fn named_by(self) -> Option<Member> {
         match self {

@@ -1,6 +1,6 @@
-//! The wire: JSON-RPC envelopes, protocol versions, methods, faults and
-//! notifications. No I/O and nothing else of ours, so that every other floor
-//! can speak of messages without knowing how they travel.
+//! MCP messages: JSON-RPC envelopes, protocol versions, methods, faults and
+//! notifications. Has no I/O and uses no other module, so every other layer
+//! can use it independently of the transport.
 
 mod client;
 mod envelope;

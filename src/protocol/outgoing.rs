@@ -1,4 +1,4 @@
-//! Messages that the server sends unasked: about a running call, or about a change.
+//! Messages that the server initiates: about a running call or about a change.
 
 use std::time::Duration;
 
@@ -8,49 +8,49 @@ use serde_json::{Value, json};
 
 use super::{LogLevel, ProgressToken, RequestId, SUBSCRIPTION_ID};
 
-/// A message about a running call, on that call's own stream.
+/// A message about a running call, sent on the stream of the call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outgoing {
     /// `notifications/progress`
     Progress {
-        /// The client's own token.
+        /// The token that the client chose.
         token: ProgressToken,
-        /// Strictly rising within one call.
+        /// Increases with each message of a call.
         progress: f64,
-        /// What `progress` rises to, if known.
+        /// The final value of `progress`, if known.
         total: Option<f64>,
-        /// For people.
+        /// A text for the user.
         message: Option<String>,
     },
     /// `notifications/message`
     Log {
-        /// How severe.
+        /// The severity.
         level: LogLevel,
-        /// Which part of the server speaks.
+        /// The component of the server that logs.
         logger: Option<String>,
         /// Any JSON.
         data: Value,
     },
-    /// A request of the server's (legacy era only).
+    /// A request to the client (legacy era only).
     Ask {
-        /// Names the question; the answer carries it.
+        /// The id that the client's response carries.
         id: RequestId,
         /// Such as `elicitation/create`.
         method: &'static str,
-        /// What is asked.
+        /// The parameters of the method.
         params: Value,
     },
-    /// Not a message: closes the connection, not the stream, where the stream
-    /// can be resumed (2025-11-25, transports: a server may close the
-    /// connection at any time). Without meaning elsewhere.
+    /// Closes the connection but not the stream, if the stream is resumable
+    /// (2025-11-25, transports: a server may close the connection at any time).
+    /// Has no effect otherwise.
     Disconnect {
-        /// When the client should come back.
+        /// The delay before the client reconnects.
         retry: Duration,
     },
 }
 
 impl Outgoing {
-    /// The JSON-RPC message, or nothing for what is no message.
+    /// The JSON-RPC message; `None` for [`Self::Disconnect`].
     pub fn encode(&self) -> Option<Bytes> {
         match self {
             Self::Progress { token, progress, total, message } => {
@@ -82,7 +82,7 @@ impl Outgoing {
     }
 }
 
-/// Something changed that clients may have asked to hear of.
+/// A change that clients can subscribe to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Announcement {
     /// `notifications/tools/list_changed`
@@ -93,14 +93,14 @@ pub enum Announcement {
     ResourceListChanged,
     /// `notifications/resources/updated`
     ResourceUpdated {
-        /// Whose content changed.
+        /// The changed resource.
         uri: String,
     },
 }
 
 impl Announcement {
-    /// The JSON-RPC notification; `subscription` is the id of the
-    /// `subscriptions/listen` request it answers to, in the modern era.
+    /// The JSON-RPC notification. In the modern era, `subscription` is the id of
+    /// the `subscriptions/listen` request.
     pub fn encode(&self, subscription: Option<&RequestId>) -> Bytes {
         let (method, mut params) = match self {
             Self::ToolListChanged => ("notifications/tools/list_changed", json!({})),
@@ -117,11 +117,11 @@ impl Announcement {
     }
 }
 
-/// How [`Announcement::ResourceUpdated`] begins.
+/// The start of an encoded [`Announcement::ResourceUpdated`].
 const UPDATED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/resources/updated""#;
 
-/// Which resource a message says to be updated, if it was [encoded](Announcement::encode)
-/// to say that.
+/// The URI in a message that [`Announcement::encode`] wrote for
+/// [`Announcement::ResourceUpdated`]; `None` for other messages.
 pub fn updated_resource(message: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Updated {
@@ -131,9 +131,12 @@ pub fn updated_resource(message: &[u8]) -> Option<String> {
     struct Params {
         uri: String,
     }
-    // Most messages are something else, and may be large.
-    let is_one = message.starts_with(UPDATED);
-    is_one.then(|| serde_json::from_slice(message).ok()).flatten().map(|u: Updated| u.params.uri)
+    // Other messages may be large and are not parsed.
+    let is_updated = message.starts_with(UPDATED);
+    is_updated
+        .then(|| serde_json::from_slice(message).ok())
+        .flatten()
+        .map(|u: Updated| u.params.uri)
 }
 
 fn notification(method: &str, params: &Value) -> Bytes {
@@ -149,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_to_be_updated_is_read_back_and_nothing_else() {
+    fn the_uri_of_an_updated_resource_is_read_back_and_nothing_else() {
         let uri = "x:\"ä\"".to_owned();
         let updated = Announcement::ResourceUpdated { uri: uri.clone() };
         assert_eq!(updated_resource(&updated.encode(None)), Some(uri.clone()));

@@ -1,4 +1,4 @@
-//! A message's parameters: a slice of the body that they came in.
+//! The parameters of a message, as a slice of its body.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,23 @@ use serde::Deserialize;
 
 use super::{Fault, members};
 
-/// The `params` member. Nothing of it is copied; the members that several
-/// floors look at are found in one pass, and parsed by who needs them.
+/// The `params` member, not copied. One scan finds the members that several
+/// layers need; each layer parses its own.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
-    /// Empty when the member is absent.
+    /// Empty if `params` is absent.
     raw: Bytes,
-    found: [Place; Member::COUNT],
+    ranges: [ValueRange; Member::COUNT],
 }
 
-/// A member that more than one floor looks at.
+/// A parameter that several layers need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member {
     /// `_meta`
     Meta,
-    /// `name`: of a tool or prompt
+    /// `name` of a tool or prompt
     Name,
-    /// `uri`: of a resource
+    /// `uri` of a resource
     Uri,
     /// `taskId`
     TaskId,
@@ -33,67 +33,67 @@ pub enum Member {
     InputResponses,
     /// `requestState`
     RequestState,
-    /// `ref`: what is completed
+    /// `ref`, the prompt or template to complete
     Ref,
 }
 
-/// Where a member's value lies; nowhere if its length is 0. Offsets of 32 bits,
-/// because parameters are passed on by value.
+/// The offsets of a member's value; empty if the member is absent. They have
+/// 32 bits to keep [`Params`] small, which is passed by value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ValueRange {
     begin: u32,
     end: u32,
 }
 
 impl Member {
     const COUNT: usize = 8;
-    /// In the order in which they are declared.
+    /// In the order of the variants.
     const NAMES: [&str; Self::COUNT] =
         ["_meta", "name", "uri", "taskId", "arguments", "inputResponses", "requestState", "ref"];
 
-    /// As it is called in the parameters.
+    /// The member's name in JSON.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 }
 
 impl Params {
-    /// Accepts an object apart that is known to be JSON.
+    /// Finds the members of an object that is known to be valid JSON.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] when one of the members is there twice;
-    /// [`Fault::InvalidRequest`] for four gigabytes and more.
+    /// [`Fault::InvalidParams`] if one of the members occurs twice;
+    /// [`Fault::InvalidRequest`] for 4 GiB and more.
     pub(super) fn new(raw: Bytes) -> Result<Self, Fault> {
         if u32::try_from(raw.len()).is_err() {
             return Err(Fault::InvalidRequest("The parameters are too long.".into()));
         }
-        let found = members::find(&raw, &Member::NAMES).map_err(twice)?;
-        let found = found.map(|value| match value {
+        let found = members::find(&raw, &Member::NAMES).map_err(duplicate)?;
+        let ranges = found.map(|value| match value {
             Some((begin, end)) if &raw[begin..end] != b"null" => {
-                // Both are within what has fewer than 2^32 bytes.
-                let place = |offset| u32::try_from(offset).unwrap_or(0);
-                Place { begin: place(begin), end: place(end) }
+                // Both fit, because the length does.
+                let offset = |offset| u32::try_from(offset).unwrap_or(0);
+                ValueRange { begin: offset(begin), end: offset(end) }
             }
-            _ => Place::default(),
+            _ => ValueRange::default(),
         });
-        Ok(Self { raw, found })
+        Ok(Self { raw, ranges })
     }
 
-    /// Parses all of them into a struct; absent ones count as an empty object.
+    /// Parses all parameters into a struct. Absent `params` are an empty object.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] that says which member is wrong.
+    /// [`Fault::InvalidParams`] that names the wrong member.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Fault> {
         serde_json::from_slice(self.as_bytes()).map_err(|e| Fault::invalid_params(describe(&e)))
     }
 
-    /// The JSON of one member; nothing where it is absent or null.
+    /// The JSON of one member; `None` if it is absent or null.
     pub fn member(&self, member: Member) -> Option<&[u8]> {
-        let Place { begin, end } = self.found[member as usize];
+        let ValueRange { begin, end } = self.ranges[member as usize];
         (begin < end).then(|| &self.raw[begin as usize..end as usize])
     }
 
-    /// Parses one member; nothing where it is absent or null.
+    /// Parses one member; `None` if it is absent or null.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] that names the member.
@@ -104,8 +104,8 @@ impl Params {
         })
     }
 
-    /// A member that is text, without a copy unless something in it is escaped;
-    /// nothing where it is absent or null.
+    /// The text of one member, copied only if it has escapes; `None` if it is
+    /// absent or null.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] that names the member.
@@ -119,7 +119,7 @@ impl Params {
         Ok(self.read::<String>(member)?.map(Cow::Owned))
     }
 
-    /// Parses one member that has to be there.
+    /// Parses one required member.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] that names the member.
@@ -127,7 +127,7 @@ impl Params {
         self.read(member)?.ok_or_else(|| missing(member))
     }
 
-    /// A member that is text and has to be there.
+    /// The text of one required member.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] that names the member.
@@ -135,26 +135,26 @@ impl Params {
         self.text(member)?.ok_or_else(|| missing(member))
     }
 
-    /// The raw JSON, `{}` when absent.
+    /// The raw JSON; `{}` if `params` is absent.
     pub fn as_bytes(&self) -> &[u8] {
         if self.raw.is_empty() { b"{}" } else { &self.raw }
     }
 }
 
-pub(super) fn twice(name: &str) -> Fault {
-    Fault::invalid_params(format!("The member {name:?} is there twice."))
+pub(super) fn duplicate(name: &str) -> Fault {
+    Fault::invalid_params(format!("The member {name:?} occurs twice."))
 }
 
 fn missing(member: Member) -> Fault {
     Fault::invalid_params(format!("The member {:?} is missing.", member.name()))
 }
 
-/// Says what `serde_json` found without its position, which counts from the
-/// start of a part that the caller cannot see.
+/// The text of a `serde_json` error without its position, which would count
+/// from the start of a part that the caller cannot see.
 pub(super) fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
-        Some(at) => text[..at].to_owned(),
+        Some(position) => text[..position].to_owned(),
         None => text,
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_found_where_they_lie() {
+    fn only_top_level_members_are_found() {
         let params =
             params(r#"{"x":{"name":1}, "name" : "a\u0062", "arguments":{"uri":2},"uri":null}"#);
         assert_eq!(params.read(Member::Name), Ok(Some("ab".to_owned())));
@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_the_member() {
-        let said = |fault: Fault| fault.to_string();
+    fn faults_name_the_member() {
+        let text = |fault: Fault| fault.to_string();
         let numbered = params(r#"{"name":7}"#);
-        let fault = numbered.required::<String>(Member::Name).map_err(said);
-        assert!(fault.as_ref().is_err_and(|said| said.contains("name: ")), "{fault:?}");
-        let fault = numbered.required::<String>(Member::Uri).map_err(said);
-        assert!(fault.as_ref().is_err_and(|said| said.contains("\"uri\"")), "{fault:?}");
+        let fault = numbered.required::<String>(Member::Name).map_err(text);
+        assert!(fault.as_ref().is_err_and(|text| text.contains("name: ")), "{fault:?}");
+        let fault = numbered.required::<String>(Member::Uri).map_err(text);
+        assert!(fault.as_ref().is_err_and(|text| text.contains("\"uri\"")), "{fault:?}");
         for twice in [&br#"{"name":"a","name":"b"}"#[..], br#"{"name":null,"na\u006de":"b"}"#] {
             let twice = Params::new(Bytes::from_static(twice));
             assert!(matches!(twice, Err(Fault::InvalidParams { .. })));

@@ -1,4 +1,4 @@
-//! How large JSON is: written, without writing it; and read, without reading it.
+//! The size of JSON: in bytes without writing it, in values without parsing it.
 
 use std::io;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::members::end_of_string;
 
-/// The length of a value's JSON in bytes. What cannot be written counts as far
-/// as it could be.
+/// The length of a value's JSON in bytes. If the value cannot be serialized,
+/// counts the bytes written before the error.
 pub fn json_size(value: &impl Serialize) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -24,36 +24,36 @@ pub fn json_size(value: &impl Serialize) -> usize {
     count.0
 }
 
-/// Whether JSON has no more values than that, members and elements at every
-/// depth counted. A value takes far more in memory than the three bytes that
-/// may bring it. What is no JSON counts as something; nothing is copied, and
-/// text that is too short for so many is not even looked at.
-pub fn has_values_within(json: &[u8], most: usize) -> bool {
-    // Each takes a byte and what parts it from the next.
-    if json.len() / 2 < most {
+/// Whether JSON has at most `max` values, counting members and elements at
+/// every depth. A parsed value takes far more memory than the few bytes of its
+/// JSON. The result for malformed JSON is arbitrary. Copies nothing, and does
+/// not scan texts that are too short for `max` values.
+pub fn has_values_within(json: &[u8], max: usize) -> bool {
+    // Each value takes at least one byte and a separator.
+    if json.len() / 2 < max {
         return true;
     }
     let (mut values, mut rest) = (1_usize, json);
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{')) {
-        let after = &rest[at + 1..];
-        rest = match rest[at] {
-            b'"' => &rest[end_of_string(rest, at)..],
+    while let Some(token) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{')) {
+        let after = &rest[token + 1..];
+        rest = match rest[token] {
+            b'"' => &rest[end_of_string(rest, token)..],
             b',' => {
                 values += 1;
                 after
             }
             _ => {
-                // The first value in it, unless it is empty.
+                // The container's first value, unless it is empty.
                 let first = after.iter().find(|byte| !byte.is_ascii_whitespace());
                 values += usize::from(!matches!(first, Some(b']' | b'}')));
                 after
             }
         };
-        if values > most {
+        if values > max {
             break;
         }
     }
-    values <= most
+    values <= max
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Protocol revisions, by date.
+//! Protocol versions.
 
-/// A revision of the Model Context Protocol. Ordered: later is greater.
+/// A version of the Model Context Protocol. Later versions compare as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProtocolVersion {
-    /// Answered in `initialize` only.
+    /// Supported in `initialize` only.
     V2024_11_05,
     /// The first with Streamable HTTP.
     V2025_03_26,
@@ -16,11 +16,11 @@ pub enum ProtocolVersion {
 }
 
 impl ProtocolVersion {
-    /// The newest there is.
+    /// The latest version.
     pub const LATEST: Self = Self::V2026_07_28;
-    /// The newest that `initialize` can agree on.
+    /// The latest version that `initialize` can negotiate.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
-    /// All, newest first.
+    /// All versions, newest first.
     pub const ALL: [Self; 5] = [
         Self::V2026_07_28,
         Self::V2025_11_25,
@@ -29,7 +29,7 @@ impl ProtocolVersion {
         Self::V2024_11_05,
     ];
 
-    /// The revision of that name.
+    /// The version of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.as_str() == name)
     }
@@ -45,12 +45,13 @@ impl ProtocolVersion {
         }
     }
 
-    /// Whether requests carry their own metadata (2026-07-28, versioning: Terminology).
+    /// Whether each request carries version and capabilities (2026-07-28,
+    /// versioning: Terminology).
     pub fn is_modern(self) -> bool {
         self >= Self::V2026_07_28
     }
 
-    /// All up to `max`, newest first, by name.
+    /// The names of all versions up to `max`, newest first.
     pub fn names_up_to(max: Self) -> Vec<&'static str> {
         Self::ALL.into_iter().filter(|v| *v <= max).map(Self::as_str).collect()
     }

@@ -132,9 +132,9 @@ async fn commands_to_a_paused_redis_time_out() {
 async fn subscriptions_share_a_connection_and_receive_their_channel() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut one = redis.listen("one").await.expect("it can be listened to");
-    let mut again = redis.listen("one").await.expect("it can be listened to");
-    let mut two = redis.listen("two").await.expect("it can be listened to");
+    let mut one = redis.listen("one").await.expect("the subscription succeeds");
+    let mut again = redis.listen("one").await.expect("the subscription succeeds");
+    let mut two = redis.listen("two").await.expect("the subscription succeeds");
     for channel in ["one", "none", "two"] {
         publish(&redis, channel, "a message").await;
     }
@@ -160,7 +160,7 @@ async fn subscriptions_share_a_connection_and_receive_their_channel() {
 async fn a_lost_connection_is_reported_as_a_gap() {
     let mut server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut listener = redis.listen("channel").await.expect("it can be listened to");
+    let mut listener = redis.listen("channel").await.expect("the subscription succeeds");
     server.kill();
     let refused = promptly(redis.listen("other")).await;
     assert!(refused.is_err(), "no server is running");
@@ -174,8 +174,8 @@ async fn a_lost_connection_is_reported_as_a_gap() {
 async fn a_slow_subscriber_receives_a_gap() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut slow = redis.listen("channel").await.expect("it can be listened to");
-    let mut quick = redis.listen("channel").await.expect("it can be listened to");
+    let mut slow = redis.listen("channel").await.expect("the subscription succeeds");
+    let mut quick = redis.listen("channel").await.expect("the subscription succeeds");
     for _ in 0..1000 {
         publish(&redis, "channel", "a message").await;
         assert_eq!(next_event(&mut quick).await, Heard::Message("a message".into()));

@@ -28,7 +28,7 @@ impl Registry {
     }
 
     /// All scopes that a request needs. `target` is the tool, prompt or URI.
-    pub fn required(&self, method: Method, target: Option<&str>) -> Scopes {
+    pub fn required_scopes(&self, method: Method, target: Option<&str>) -> Scopes {
         let everything = self.scope_rules.for_everything();
         let Some(target) = target else { return everything.clone() };
         let own = match method {

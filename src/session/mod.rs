@@ -162,7 +162,7 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
 
     /// Identifies the storage if processes share it: equal in all of them, without
     /// credentials. `None` if the sessions belong to this process alone.
-    fn shared(&self) -> Option<String>;
+    fn shared_location(&self) -> Option<String>;
 
     /// The number of sessions, which may include recently expired ones. Must be
     /// cheap, because metrics call it every few seconds.

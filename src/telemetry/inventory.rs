@@ -17,8 +17,9 @@ const MEASUREMENT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The gauges of stored resources and sessions.
 ///
 /// Instances may share a store, and then each reports the same totals. The label `store`
-/// identifies it: instances that share a store have the same label, an instance with its
-/// instance_label store has its instance_label. `sum(max by (store) (larder_resources))` is right in both cases.
+/// identifies it: instances that share a store have the same label, and an instance with a
+/// store in memory has a label of its own. `sum(max by (store) (larder_resources))` is
+/// right in both cases.
 #[derive(Debug)]
 pub struct Inventory {
     store: Store,
@@ -48,10 +49,10 @@ impl Inventory {
         );
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
-        let location = self.store.shared();
+        let location = self.store.shared_location();
         self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", location, usage.map(|usage| usage.bytes));
-        self.set("larder_sessions", self.sessions.shared(), sessions);
+        self.set("larder_sessions", self.sessions.shared_location(), sessions);
         *last = Some(Instant::now());
     }
 

@@ -70,7 +70,7 @@ impl Legacy {
             client,
             session: None,
             log_level: None,
-            asking: Asking::No("The client cannot be asked without a session."),
+            asking: Asking::Unavailable("The client cannot be asked without a session."),
         };
         let reply = self.dispatcher.start(call)?.outcome().await?;
         encode_reply(&request.id, reply, &self.encoder).await
@@ -167,7 +167,9 @@ impl Legacy {
         let asking = if streams {
             Asking::Routed(self.active_calls.route(&session.id))
         } else {
-            Asking::No("The client cannot be asked: the response to this call is not a stream.")
+            Asking::Unavailable(
+                "The client cannot be asked: the response to this call is not a stream.",
+            )
         };
         let call = Call {
             method,

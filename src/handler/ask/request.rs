@@ -56,7 +56,7 @@ impl<S> Context<S> {
     ) -> Result<T, AskError> {
         let is_declared = capability.is_declared_in(&self.client().capabilities);
         match &self.scope().asking {
-            Asking::No(reason) => Err(AskError::Unsupported((*reason).to_owned())),
+            Asking::Unavailable(reason) => Err(AskError::Unsupported((*reason).to_owned())),
             Asking::Rounds(_) if !is_declared => {
                 self.fail(Fault::MissingCapability { required: capability.declaration() }).await
             }

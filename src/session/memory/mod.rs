@@ -211,7 +211,7 @@ impl Sessions for MemorySessions {
         futures_util::stream::pending().boxed()
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         None
     }
 

@@ -221,7 +221,7 @@ impl Sessions for RedisSessions {
         self.inner.hub.signals()
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         Some(self.inner.redis.name())
     }
 

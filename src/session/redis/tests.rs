@@ -65,13 +65,13 @@ async fn begin(sessions: &RedisSessions) -> Arc<Session> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_contract_holds_in_a_cluster() {
     let harness = OnRedis(Installations::in_a_cluster().await);
-    contract::a_follower_sees_what_came_before_and_what_comes(&harness).await;
+    contract::a_follower_receives_existing_and_new_messages(&harness).await;
     contract::a_trimmed_cursor_is_an_error_and_never_a_gap(&harness).await;
     contract::a_new_follower_cuts_the_old_one_off(&harness).await;
-    contract::running_streams_are_bounded_and_finished_ones_make_room(&harness).await;
-    contract::a_connection_without_a_cursor_goes_on_where_the_last_one_was(&harness).await;
-    contract::a_change_is_announced_once_whoever_hears_of_it(&harness).await;
-    contract::what_concerns_all_is_announced_to_all(&harness).await;
+    contract::running_streams_are_limited_and_finished_ones_make_room(&harness).await;
+    contract::a_connection_without_a_cursor_continues_where_the_last_one_stopped(&harness).await;
+    contract::a_change_is_announced_once_by_several_processes(&harness).await;
+    contract::an_announcement_to_all_reaches_every_session(&harness).await;
     contract::deleting_a_session_ends_its_streams(&harness).await;
 }
 
