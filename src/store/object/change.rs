@@ -101,7 +101,7 @@ impl Inner {
             let put = match &operation {
                 Operation::Put(draft, content) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
-                    let entry = Draft::clone(draft).over(living).ok_or_else(missing)?;
+                    let entry = Draft::clone(draft).apply_to(living).ok_or_else(missing)?;
                     let past = old.clone().filter(|_| expired.is_none()).zip(number);
                     let past = past.map_or_else(Vec::new, |(old, number)| old.into_earlier(number));
                     match self.fitting_revisions(&tail, &entry, exists, past, draft.revisions) {
@@ -219,12 +219,12 @@ impl Inner {
 
     /// Schedules a check of the resource for when it will expire.
     pub(super) async fn schedule_expiry(&self, draft: &Draft) -> Result<(), StoreError> {
-        let ttl = match &draft.placement {
-            store::Placement::Create { ttl, .. } | store::Placement::Update { ttl: Some(ttl) } => {
+        let ttl = match &draft.mode {
+            store::WriteMode::Create { ttl, .. } | store::WriteMode::Update { ttl: Some(ttl) } => {
                 *ttl
             }
             // The expiry does not change, and has its check already.
-            store::Placement::Update { ttl: None } => return Ok(()),
+            store::WriteMode::Update { ttl: None } => return Ok(()),
         };
         self.schedule_check(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
     }

@@ -90,7 +90,7 @@ impl Backend for ObjectBackend {
         self.inner.objects.name
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         Some(self.inner.url.clone())
     }
 
@@ -113,7 +113,7 @@ impl Backend for ObjectBackend {
             inner.expire(owner, uri).await?;
             return Ok(Lookup::Expired(at));
         }
-        Ok(Lookup::Found(inner.found(stored)))
+        Ok(Lookup::Live(inner.found(stored)))
     }
 
     async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Inner, content_writer::ContentWriter, layout};
 use crate::{
     auth::Owner,
-    store::{Committed, Draft, Packed, ResourceUri, StoreError, Upload},
+    store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
 };
 
 pub(super) struct ObjectUpload {
@@ -30,7 +30,7 @@ impl ObjectUpload {
 
 #[async_trait]
 impl Upload for ObjectUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;

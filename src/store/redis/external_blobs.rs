@@ -26,7 +26,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectPlace, Packed, StoreError, Upload,
+        Committed, Draft, ObjectPlace, StoreError, StoredBlock, Upload,
         object::{ContentWriter, Objects},
     },
 };
@@ -175,7 +175,7 @@ pub(super) struct ExternalUpload {
     owner: Owner,
     size: u64,
     /// Content up to the threshold, which may still go to Redis.
-    buffer: Vec<Packed>,
+    buffer: Vec<StoredBlock>,
     buffered_bytes: usize,
     /// The ID and the writer of the object, once the threshold is exceeded.
     external: Option<(String, ContentWriter)>,
@@ -189,7 +189,7 @@ impl ExternalUpload {
 
 #[async_trait]
 impl Upload for ExternalUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;
         if let Some((_, writer)) = &mut self.external {

@@ -24,7 +24,7 @@ impl Inner {
         uri: &ResourceUri,
     ) -> Result<Lookup, StoreError> {
         if let Some((entry, blob)) = self.look_up(owner, uri).await? {
-            return Ok(Lookup::Found(self.found(entry, &blob)));
+            return Ok(Lookup::Live(self.found(entry, &blob)));
         }
         Ok(match self.expired_at(owner, uri).await? {
             Some(at) => Lookup::Expired(at),

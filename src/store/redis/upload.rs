@@ -11,7 +11,7 @@ use super::{Inner, entry, unavailable};
 use crate::{
     auth::Owner,
     redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, millis, pipe},
-    store::{Committed, Draft, Packed, StoreError, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
 };
 
 /// How many bytes are buffered while others are sent. The rest goes with the
@@ -158,7 +158,7 @@ impl Sending {
 
 #[async_trait]
 impl Upload for RedisUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
         let idle = self.sending.as_ref().is_none_or(|sending| sending.task.is_finished());
