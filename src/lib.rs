@@ -47,9 +47,13 @@
 //! 14. [`app`]
 //! 15. [`cli`]
 
+// A build with few features leaves parts without a user.
+#![cfg_attr(not(feature = "cli"), allow(dead_code))]
+
 pub mod admission;
 pub mod app;
 pub mod auth;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod clock;
 mod compute;
@@ -57,6 +61,7 @@ pub mod config;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
+#[cfg(feature = "http")]
 pub mod http;
 mod in_flight;
 pub mod preview;
@@ -73,6 +78,7 @@ pub mod spill;
 mod stdio;
 pub mod store;
 pub mod task;
+#[cfg(feature = "telemetry")]
 pub mod telemetry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
