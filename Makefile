@@ -45,7 +45,7 @@ clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 features: ## Check that the crate builds with few features
-	@for features in "" http http,tls http,redis object oauth web search,validation telemetry testing; do \
+	@for features in "" http http,tls redis object oauth web search,validation telemetry testing; do \
 		echo "cargo check --lib --no-default-features --features '$$features'"; \
 		RUSTFLAGS="-D warnings" cargo check --quiet --locked --lib --no-default-features --features "$$features" \
 			|| exit 1; \
