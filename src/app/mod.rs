@@ -217,7 +217,7 @@ impl App {
             }),
             tokio::spawn(Arc::clone(&legacy).handle_signals()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
-            tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
+            tokio::spawn(announce_changes(store.feed().subscribe_all(), Arc::clone(&sessions))),
         ];
         let http = http_options(&config, config.public_url()?.as_ref());
         let closing = CancellationToken::new();
