@@ -39,16 +39,15 @@ mod check;
 mod definition;
 pub mod dsl;
 mod outcome;
-mod uri_pattern;
 mod register;
 mod run;
 mod source;
 mod step;
 mod transcript;
+mod uri_pattern;
 
 pub use check::{Problem, problems};
 pub use definition::{Argument, ArgumentKind, SequentialWorkflow};
-pub use uri_pattern::{UriPattern, PatternError, UncheckedUri};
 pub use register::{prompt, prompt_showing};
 pub use source::{
     DataSource, SourceError, Transform, constant, field, from_step, prompt_arg, template,
@@ -57,6 +56,7 @@ pub use step::{
     Condition, OnError, ResourceHandle, ToolHandle, WorkflowStep, equals, exists, not_equals,
     one_of,
 };
+pub use uri_pattern::{PatternError, UncheckedUri, UriPattern};
 
 /// The code of the guide, as doctests.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{
-    DataSource, OnError, UriPattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
+    DataSource, OnError, ResourceHandle, SequentialWorkflow, SourceError, UriPattern, WorkflowStep,
     outcome::{Outcome, Status},
     source::{Bindings, Origin},
     transcript::{Transcript, all_text},
