@@ -61,24 +61,30 @@ pub(crate) fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
             wrapper.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
             // References to the root now refer to the wrapped schema.
             let mut wrapper = Value::Object(wrapper);
-            redirect(&mut wrapper, "#", &format!("#/properties/{key}"));
+            move_references(&mut wrapper, &|reference| {
+                (reference == "#").then(|| format!("#/properties/{key}"))
+            });
             let Value::Object(wrapper) = wrapper else { return (JsonObject::new(), true) };
             (wrapper, true)
         }
     }
 }
 
-fn redirect(schema: &mut Value, from: &str, to: &str) {
+/// Changes the references in a schema, after a part of it has moved. `moved`
+/// returns the new form of a reference, or `None` if it stays.
+pub(crate) fn move_references(schema: &mut Value, moved: &impl Fn(&str) -> Option<String>) {
     match schema {
         Value::Object(members) => {
-            if let Some(Value::String(reference)) = members.get_mut("$ref")
-                && reference == from
-            {
-                to.clone_into(reference);
+            for key in ["$ref", "$dynamicRef"] {
+                if let Some(Value::String(reference)) = members.get_mut(key)
+                    && let Some(new) = moved(reference)
+                {
+                    *reference = new;
+                }
             }
-            members.values_mut().for_each(|value| redirect(value, from, to));
+            members.values_mut().for_each(|value| move_references(value, moved));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| redirect(item, from, to)),
+        Value::Array(items) => items.iter_mut().for_each(|item| move_references(item, moved)),
         _ => {}
     }
 }
