@@ -207,14 +207,14 @@ impl Validator {
     /// What is wrong with each argument, without its value, which may be long or
     /// secret.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
-        self.faults(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
+        self.validate(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
 
     /// Validates a value.
     ///
     /// # Errors
     /// What is wrong with the value, without the value itself.
-    pub(crate) fn faults(&self, arguments: &Value) -> Result<(), String> {
+    pub(crate) fn validate(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());
         }

@@ -164,7 +164,7 @@ impl Connection {
     }
 
     async fn request(&mut self, request: Request) {
-        let meta = match Meta::of(&request.params) {
+        let meta = match Meta::read(&request.params) {
             Ok(meta) => meta,
             Err(fault) => return self.refuse(Some(&request.id), &fault, Era::Legacy).await,
         };

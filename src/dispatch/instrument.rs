@@ -77,7 +77,7 @@ impl Measured {
             stored_bytes,
             begun: Instant::now(),
             outcome: "cancelled",
-            _running: InFlight::more("larder_calls"),
+            _running: InFlight::new("larder_calls"),
         }
     }
 

@@ -47,7 +47,7 @@ fn what(head: &Parts) -> String {
 
 async fn identify(endpoint: &Endpoint, headers: &HeaderMap) -> Result<Identity, AuthError> {
     let authenticator = &endpoint.authenticator;
-    if !authenticator.asks() {
+    if !authenticator.is_required() {
         return Ok(Identity::local());
     }
     // The header only: a token in the query ends up in logs (OAuth 2.1, 5.1).

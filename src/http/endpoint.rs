@@ -57,7 +57,7 @@ pub(super) async fn post(
     };
     match message {
         Message::Request(request) => {
-            let meta = match Meta::of(&request.params) {
+            let meta = match Meta::read(&request.params) {
                 Ok(meta) => meta,
                 Err(fault) => {
                     let fault =

@@ -57,7 +57,7 @@ impl Measured {
             Some(4) => "HEAD",
             _ => "_OTHER",
         };
-        let active = InFlight::more("http_server_active_requests");
+        let active = InFlight::new("http_server_active_requests");
         Self { method, status: 499, begun: Instant::now(), _active: active }
     }
 }

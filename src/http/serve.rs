@@ -124,7 +124,7 @@ where
         if let Some(place) = open.take(most) {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
-                let _counted = (place, InFlight::more("larder_connections"));
+                let _counted = (place, InFlight::new("larder_connections"));
                 over.run_until_cancelled(front.serve(stream, watcher)).await;
             });
             continue;

@@ -35,7 +35,7 @@ pub(super) fn response(
         }
         None => frames.right_stream(),
     };
-    let open = InFlight::more("larder_streams");
+    let open = InFlight::new("larder_streams");
     let frames = kept_alive(frames, endpoint.options().keep_alive).map(move |frame| {
         let _counted = &open;
         frame

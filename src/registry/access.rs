@@ -62,7 +62,7 @@ impl Access {
     /// All that the item of that key needs beside what everything does.
     fn of(&self, key: &str, own: &Scopes) -> Scopes {
         let rules = self.rules.iter().filter(|rule| rule.is_for(key));
-        rules.fold(own.clone(), |all, rule| all.and(&rule.scopes))
+        rules.fold(own.clone(), |all, rule| all.union(&rule.scopes))
     }
 
     fn is_needed(&self, key: &str, own: &Scopes) -> bool {
@@ -109,10 +109,10 @@ impl Registry {
             Method::CallTool => self.tool_needs(target),
             Method::GetPrompt => self.prompt_needs(target),
             Method::ReadResource | Method::Subscribe => self.uri_needs(target),
-            Method::Complete => self.prompt_needs(target).and(&self.template_needs(target)),
+            Method::Complete => self.prompt_needs(target).union(&self.template_needs(target)),
             _ => return everything.clone(),
         };
-        everything.and(&own)
+        everything.union(&own)
     }
 
     pub(super) fn tool_needs(&self, name: &str) -> Scopes {
@@ -147,7 +147,7 @@ impl Registry {
         let needs = self.access.of(&template.listed.uri_template, &template.scopes);
         // What is read through another URI needs what that does.
         let within = template.body.template.whole_uri().and_then(|name| variables.get(name));
-        within.map_or(needs.clone(), |uri| needs.and(&self.uri_needs(uri)))
+        within.map_or(needs.clone(), |uri| needs.union(&self.uri_needs(uri)))
     }
 
     /// Refuses what the caller has not the scopes for. Asked wherever something
@@ -160,7 +160,7 @@ impl Registry {
         if *identity.grant() == Grant::All {
             return Ok(());
         }
-        let needed = self.access.everything.and(&needed());
+        let needed = self.access.everything.union(&needed());
         if identity.allows(&needed) {
             return Ok(());
         }

@@ -73,7 +73,7 @@ pub(super) fn check(validator: &Validator, tool: &str, result: CallToolResult) -
         return result;
     }
     let checked = match &result.structured_content {
-        Some(value) => validator.faults(value),
+        Some(value) => validator.validate(value),
         None => Err(missing(validator)),
     };
     match checked {
