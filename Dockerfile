@@ -1,14 +1,14 @@
 # syntax=docker/dockerfile:1
 
-# The dependencies are compiled in a layer of their own, from the manifests and
-# empty sources: they change seldom, and a layer outlives a cache mount.
+# Dependencies are compiled in a separate layer from the manifests and empty
+# sources: they change rarely, and a layer outlives a cache mount.
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
-# Optimised as a whole: a tenth more calls a second and a quarter less to pull,
-# for some minutes more here.
+# Thin LTO: a tenth more calls a second and a quarter less to pull, for a build
+# that takes some minutes longer.
 ENV CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 COPY Cargo.toml Cargo.lock ./
-# The manifest names them; nothing of them is built.
+# The manifest names the benches; none is built.
 COPY benches benches
 RUN mkdir src \
     && echo 'fn main() {}' > src/main.rs \
@@ -17,7 +17,8 @@ RUN mkdir src \
     && rm -r src
 COPY src src
 COPY migrations migrations
-# Cargo goes by time, and what was copied may be older than what was built above.
+# Cargo compares modification times, and the copied files may be older than the
+# build above.
 RUN touch src/main.rs src/lib.rs \
     && cargo build --release --locked --bin larder \
     && strip target/release/larder \
@@ -28,11 +29,10 @@ LABEL org.opencontainers.image.title="Larder" \
       org.opencontainers.image.description="An MCP server that keeps large tool results out of the model's context" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=build /src/target/release/larder /usr/local/bin/larder
-# A volume takes over the owner of the directory it covers: the image's user, nonroot.
+# A volume takes the owner of the directory that it covers: nonroot.
 COPY --from=build --chown=65532:65532 /data /var/lib/larder
-# Whoever is asked for in the same environment: the server and the probe below.
-# Larder refuses this address until it is told how to authenticate: an image
-# opens nothing by accident.
+# For the server and for the health check below. Larder refuses this address until
+# authentication is configured or waived, so the image exposes nothing by accident.
 ENV LARDER_SERVER__LISTEN=0.0.0.0:8000
 EXPOSE 8000
 USER 65532:65532

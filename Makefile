@@ -17,7 +17,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server s3-server lint fmt-check clippy doc deny demo conformance interop container bench bench-store ripgrep help
+.PHONY: build test redis-server s3-server lint fmt-check clippy doc docs-reference deny demo conformance interop container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -47,6 +47,9 @@ clippy: ## Check lints alone
 doc: ## Check documentation alone
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
+docs-reference: ## Write the generated part of docs/configuration.md
+	UPDATE_DOCS=1 cargo test --locked --test it docs::
+
 # Installed unoptimised: that takes a quarter of the time to build, and it checks in seconds all the same.
 deny: ## Check licences, bans, sources and advisories of the dependencies
 	@cargo deny --version 2>/dev/null | grep -qxF "cargo-deny $(CARGO_DENY)" \
@@ -59,8 +62,7 @@ deny: ## Check licences, bans, sources and advisories of the dependencies
 	fi
 
 demo: ## Show Larder at work on a large text
-	@cargo build --release --locked --bin larder --example demo
-	@$(or $(CARGO_TARGET_DIR),target)/release/examples/demo $(ARGS)
+	@cargo run --release --quiet --locked -- demo $(ARGS)
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official MCP conformance suites
 	$(CONFORMANCE)/run $(ARGS)
@@ -108,4 +110,4 @@ $(BENCH_VENV)/requirements.txt: $(BENCH)/peers/fastmcp/requirements.txt
 	cp $< $@
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -14,7 +14,7 @@ use larder::{
     auth::Owner,
     clock::SystemClock,
     dispatch::Reply,
-    era::{Encoded, Era, ResponseEncoder, success},
+    era::{Encoded, Era, ResponseEncoder, encode_reply},
     protocol::{Meta, ProtocolVersion, RequestId, has_values_within, parse},
     store::{Details, MemoryLimits, ResourceUri, Store, StoreLimits},
     workflow::Pattern,
@@ -57,7 +57,7 @@ fn envelope(criterion: &mut Criterion) {
 fn escaping(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("escaping");
     let runtime = Runtime::new().unwrap();
-    let dress = ResponseEncoder::new(
+    let encoder = ResponseEncoder::new(
         Era::Modern,
         &Implementation::new("bench", "1"),
         ProtocolVersion::LATEST,
@@ -67,9 +67,9 @@ fn escaping(criterion: &mut Criterion) {
         let encoded = async |text: String| {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
             let reply = Reply::CallTool(Box::new(result));
-            match success(&RequestId::Number(1), reply, &dress).await.unwrap() {
-                Encoded::Whole(whole) => whole.len(),
-                Encoded::Pieces(pieces) => {
+            match encode_reply(&RequestId::Number(1), reply, &encoder).await.unwrap() {
+                Encoded::Complete(whole) => whole.len(),
+                Encoded::Chunks(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await
                 }
             }

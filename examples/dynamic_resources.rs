@@ -1,5 +1,5 @@
-//! Tools that make, change and remove resources of their own: a search, a
-//! report as PDF, and what keeps them in order.
+//! Tools that create, update and delete resources: search results and a PDF
+//! report.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use larder::{
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// Finds things, more of them than a model should see at once.
+/// Searches, with more results than a model should read at once.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Search {
-    /// What to look for.
+    /// The text to find.
     query: String,
 }
 
@@ -51,9 +51,9 @@ async fn generate_pdf(ctx: Context, _: GeneratePdf) -> Result<CallToolResult, To
 /// Replaces results with new ones.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct UpdateResults {
-    /// Which results.
+    /// The URI of the results.
     uri: String,
-    /// What they are now.
+    /// The new results.
     new_data: Value,
 }
 
@@ -62,10 +62,10 @@ async fn update_results(ctx: Context, args: UpdateResults) -> Result<String, Too
     Ok(format!("Updated {entry}"))
 }
 
-/// Removes results that nobody needs any more.
+/// Deletes results that are no longer needed.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Cleanup {
-    /// Which results.
+    /// The URI of the results.
     uri: String,
 }
 
@@ -74,7 +74,7 @@ async fn cleanup(ctx: Context, args: Cleanup) -> Result<String, ToolError> {
     Ok(format!("Deleted {}", args.uri))
 }
 
-/// One page with one line on it (ISO 32000-1, 7.5).
+/// A PDF file with one line of text (ISO 32000-1, 7.5).
 fn pdf(line: &str) -> Vec<u8> {
     let drawing = format!("BT /F1 24 Tf 72 720 Td ({line}) Tj ET");
     let objects = [
@@ -86,9 +86,9 @@ fn pdf(line: &str) -> Vec<u8> {
     ];
     let mut file = "%PDF-1.7\n".to_owned();
     let mut table = "0000000000 65535 f \n".to_owned();
-    for (at, object) in objects.iter().enumerate() {
+    for (index, object) in objects.iter().enumerate() {
         table += &format!("{:010} 00000 n \n", file.len());
-        file += &format!("{} 0 obj\n{object}\nendobj\n", at + 1);
+        file += &format!("{} 0 obj\n{object}\nendobj\n", index + 1);
     }
     let (count, start) = (objects.len() + 1, file.len());
     file += &format!(

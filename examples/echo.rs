@@ -1,11 +1,11 @@
-//! The smallest server: one tool that says back what it is told.
+//! A minimal server with one tool, which returns its input.
 
 use larder::{Context, Registry, Tool};
 
-/// Says back what it is told.
+/// Returns the text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
-    /// What to say.
+    /// The text to return.
     text: String,
 }
 

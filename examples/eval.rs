@@ -1,11 +1,11 @@
-//! Measures whether agents get their answers out of large results, and how
-//! much they have to look at for that.
+//! Measures whether agents find answers in large results, and how many bytes
+//! they read for that.
 //!
-//! Each agent is a script that works as a model would: it sees only what tools
-//! say, and makes its next call from that. An answer that is wrong, or that
-//! took more bytes than the agent's budget, ends the run with exit code 1.
+//! Each agent is a script that works as a model does: it reads only tool
+//! results, and derives its next call from them. The exit code is 1 if an answer
+//! is wrong or took more bytes than the budget.
 //!
-//! `cargo run --example eval`, or with the number of log lines behind it.
+//! Usage: `cargo run --example eval [NUMBER OF LOG LINES]`.
 
 use std::{error::Error, process::ExitCode};
 
@@ -26,15 +26,16 @@ use tokio::net::TcpListener;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The needle stands in this part of the whole.
-const NEEDLE_AT: usize = 3;
+/// The line to find is after this fraction of the log: a third.
+const NEEDLE_FRACTION: usize = 3;
+/// The most bytes that an agent may read.
 const BUDGET: usize = 16_000;
 
-/// Gives the whole log of a day, which is long: it is put by.
+/// Stores the log of a whole day as a resource.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct FetchLog;
 
-/// What the agents ask about.
+/// The log that the questions are about.
 struct Log {
     text: String,
 }
@@ -42,7 +43,7 @@ struct Log {
 impl Log {
     fn new(lines: usize) -> Self {
         let line = |n: usize| match n {
-            n if n == lines / NEEDLE_AT => "ERROR payment refused order=A-1977".to_owned(),
+            n if n == lines / NEEDLE_FRACTION => "ERROR payment refused order=A-1977".to_owned(),
             n if n % 1000 == 7 => format!("WARN slow reply took={} ms", 900 + n % 89),
             n if n + 1 == lines => format!("INFO shutdown after {lines} lines"),
             n => format!("INFO request served id={n:08x}"),
@@ -89,7 +90,7 @@ async fn evaluate(lines: usize) -> Result<bool> {
 
     println!("{lines} lines, {size} bytes\n");
     println!("{:<28} {:>6} {:>6} {:>9} {:>9}", "question", "answer", "calls", "bytes", "of all");
-    let mut good = true;
+    let mut passed = true;
     for (question, expected) in [
         ("which order was refused?", "A-1977".to_owned()),
         ("how many warnings?", warnings.to_string()),
@@ -98,29 +99,32 @@ async fn evaluate(lines: usize) -> Result<bool> {
     ] {
         let mut agent = Agent::new(&url).await?;
         let answer = agent.find(question, lines).await?;
-        let right = answer.as_deref() == Some(&*expected);
-        good &= right && agent.seen <= BUDGET;
-        let share = percent(agent.seen, size);
-        let verdict = if right { "right" } else { "WRONG" };
-        println!("{question:<28} {verdict:>6} {:>6} {:>9} {share:>9}", agent.calls, agent.seen);
+        let is_right = answer.as_deref() == Some(&*expected);
+        passed &= is_right && agent.bytes_read <= BUDGET;
+        let share = percent(agent.bytes_read, size);
+        let verdict = if is_right { "right" } else { "WRONG" };
+        println!(
+            "{question:<28} {verdict:>6} {:>6} {:>9} {share:>9}",
+            agent.calls, agent.bytes_read
+        );
         agent.client.cancel().await?;
     }
     serving.abort();
-    println!("\n{}", if good { "all within budget" } else { "not all as it should be" });
-    Ok(good)
+    println!("\n{}", if passed { "all within budget" } else { "wrong or over budget" });
+    Ok(passed)
 }
 
-/// Sees what tools say, and nothing else.
+/// A client that reads only the text of tool results.
 struct Agent {
     client: RunningService<RoleClient, ()>,
     calls: usize,
-    seen: usize,
+    bytes_read: usize,
 }
 
 impl Agent {
     async fn new(url: &str) -> Result<Self> {
         let transport = StreamableHttpClientTransport::from_uri(url.to_owned());
-        Ok(Self { client: ().serve(transport).await?, calls: 0, seen: 0 })
+        Ok(Self { client: ().serve(transport).await?, calls: 0, bytes_read: 0 })
     }
 
     async fn call(&mut self, tool: &str, arguments: &Value) -> Result<String> {
@@ -135,14 +139,14 @@ impl Agent {
                 text.push('\n');
             }
         }
-        self.seen += text.len();
+        self.bytes_read += text.len();
         Ok(text)
     }
 
-    /// The answer, if the agent gets it.
+    /// The answer, if the agent finds it.
     async fn find(&mut self, question: &str, lines: usize) -> Result<Option<String>> {
-        let said = self.call("fetch_log", &json!({})).await?;
-        let Some(uri) = said.split_whitespace().find(|word| word.contains("://")) else {
+        let text = self.call("fetch_log", &json!({})).await?;
+        let Some(uri) = text.split_whitespace().find(|word| word.contains("://")) else {
             return Ok(None);
         };
         let answer = match question {
@@ -161,7 +165,7 @@ impl Agent {
                 last_line(&self.call("read_resource", &window).await?)
             }
             _ => {
-                // How long it is, it has to find out first.
+                // The agent does not know the number of lines.
                 let described = self.call("describe_resource", &json!({ "uri": uri })).await?;
                 let digits: String = described
                     .lines()
@@ -187,8 +191,8 @@ fn last_line(text: &str) -> Option<String> {
     text.trim_end().lines().next_back().map(str::to_owned)
 }
 
-/// The number of all matches, of which only some are shown: `Matching lines 1-1
-/// of 5 in …`, or `5 matching lines in …`.
+/// The total number of matches, from `Matching lines 1-1 of 5 in …` or
+/// `5 matching lines in …`.
 fn total(text: &str) -> Option<String> {
     let head = text.split(" in ").next()?;
     let number = head.split(" of ").nth(1).or_else(|| head.split(' ').next())?;

@@ -1,12 +1,12 @@
-//! A resource that a function reads: listed without being read, and read anew
-//! each time.
+//! A resource with a handler function, which runs for each read but not for
+//! lists.
 
 use std::path::PathBuf;
 
 use larder::{Context, Registry, Resource, ResourceError};
 use rmcp::model::{Icon, Role};
 
-/// Where `knowledge.txt` lies; `EXAMPLE_DATA` names another folder.
+/// The directory of `knowledge.txt`; the variable `EXAMPLE_DATA` overrides it.
 fn data() -> PathBuf {
     std::env::var_os("EXAMPLE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data"),

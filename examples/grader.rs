@@ -1,55 +1,54 @@
-//! A whole tool: one call does the whole job, options say what the types
-//! cannot, and one tool is a plain function to another.
+//! Tools with options and defaults, and a function that is both a tool and a
+//! helper of another tool.
 
 use larder::{Context, Registry, Structured, Tool, ToolError, random::Random};
 use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One class of a student's.
+/// A class that a student took.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Class {
-    /// What is taught.
+    /// The subject.
     title: String,
-    /// From 0 to 100.
+    /// The grade, from 0 to 100.
     #[schemars(range(min = 0, max = 100))]
     grade: u8,
-    /// Who teaches.
+    /// The teacher's name.
     instructor: String,
-    /// How much it counts.
+    /// The weight of the class.
     credits: u8,
 }
 
 /// A report card.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReportCard {
-    /// Whose it is.
+    /// The student's name.
     name: String,
     /// All classes.
     grades: Vec<Class>,
-    /// The mean of the grades by credits.
+    /// The mean of the grades, weighted by credits.
     weighted_gpa: f64,
-    /// The plain mean of the grades.
+    /// The unweighted mean of the grades.
     unweighted_gpa: f64,
 }
 
-/// Makes a whole report card for a student from the classes given, or from
-/// some at random where none are.
+/// Creates a student's report card from the given classes, or from random ones.
 #[derive(Deserialize, JsonSchema)]
 struct GraderGenerateReportCard {
     /// The student's name.
     name: String,
-    /// The student's classes. Random ones if left out.
+    /// The student's classes. Default: random ones.
     #[serde(default)]
     classes: Option<Vec<Class>>,
 }
 
-/// Calculates the mean of the grades of some classes, by credits or plainly.
+/// Calculates the mean of the grades, weighted by credits or not.
 #[derive(Deserialize, JsonSchema)]
 struct GraderCalculateGpa {
     /// The classes.
     classes: Vec<Class>,
-    /// Whether classes with more credits count more. They do by default.
+    /// Whether to weight by credits. Default: true.
     #[serde(default = "yes")]
     weighted: bool,
 }
@@ -69,13 +68,13 @@ async fn generate(
     Ok(Structured(ReportCard { name: args.name, grades: classes, weighted_gpa, unweighted_gpa }))
 }
 
-/// A tool by registration, and a function for everybody else in here.
+/// A plain function. `main` also registers it as a tool.
 fn gpa(args: &GraderCalculateGpa) -> Result<f64, ToolError> {
     let weight = |class: &Class| if args.weighted { f64::from(class.credits) } else { 1.0 };
     let total: f64 = args.classes.iter().map(weight).sum();
     if total == 0.0 {
         return Err(ToolError::new(if args.classes.is_empty() {
-            "There are no classes, so there is no mean: name at least one."
+            "There are no classes, so there is no mean: give at least one."
         } else {
             "No class has credits, so there is no weighted mean: set weighted to false."
         }));
@@ -84,12 +83,12 @@ fn gpa(args: &GraderCalculateGpa) -> Result<f64, ToolError> {
     Ok(sum / total)
 }
 
-/// Not a tool: nothing is offered unless it is registered.
+/// Not a tool, because it is not registered.
 fn random_classes(random: &Random) -> Vec<Class> {
-    let up_to = |most: u8| -> u8 {
+    let up_to = |max: u8| -> u8 {
         let digits = random.id();
         let number = u64::from_str_radix(digits.get(..8).unwrap_or("0"), 16).unwrap_or(0);
-        u8::try_from(number % (u64::from(most) + 1)).unwrap_or(0)
+        u8::try_from(number % (u64::from(max) + 1)).unwrap_or(0)
     };
     [("Math", "Mr. Smith"), ("Science", "Mrs. Johnson"), ("History", "Mr. Brown")]
         .map(|(title, instructor)| Class {

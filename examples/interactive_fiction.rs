@@ -1,5 +1,5 @@
-//! A hint for whoever is stuck in a game: the workflow looks up which game is
-//! on, reads that game's walkthrough, and gives the model both.
+//! A workflow that gives a player a hint: it looks up the current game, reads
+//! that game's walkthrough, and gives both to the model.
 
 use larder::{
     Context, Registry, ResourceError, Template, Tool, Variables,
@@ -7,10 +7,10 @@ use larder::{
 };
 use serde_json::json;
 
-/// Says which game is on and how far the player is.
+/// Returns the current game and the player's progress.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct GetMyProgress {
-    /// Another game than the one that is on.
+    /// The game. Default: the current one.
     #[serde(default)]
     game_id: Option<String>,
 }
@@ -32,7 +32,7 @@ async fn walkthrough(_: Context, variables: Variables) -> Result<&'static str, R
 
 fn get_hint() -> SequentialWorkflow {
     SequentialWorkflow::new("get_hint", "Get a hint for the current game")
-        .argument("game_id", "Another game than the one that is on", false)
+        .argument("game_id", "The game. Default: the current one", false)
         .with_instructions("Give one small hint. Do not tell the solution.")
         .step(
             WorkflowStep::new("get_progress", ToolHandle::new("get_my_progress"))

@@ -1,5 +1,5 @@
-//! What is set up before the first request and taken down after the last one,
-//! once each, and is at hand everywhere in between.
+//! State that is created before the first request, dropped after the last one,
+//! and shared by all handlers.
 
 use std::{
     convert::Infallible,
@@ -14,15 +14,15 @@ use larder::{
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-/// What happened so far.
+/// A log of events.
 struct Log {
     lines: Mutex<Vec<String>>,
 }
 
 impl Log {
-    fn write(&self, what: &str) {
-        let line = format!("{}: {what}", SystemClock.now());
-        // Standard output belongs to the protocol where that speaks over it.
+    fn write(&self, event: &str) {
+        let line = format!("{}: {event}", SystemClock.now());
+        // With the stdio transport, standard output carries protocol messages.
         eprintln!("{line}");
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
@@ -62,7 +62,7 @@ async fn call_tool(ctx: Ctx, _: String, arguments: JsonObject) -> Result<Json<Va
     Ok(Json(json!({ "augend": a, "addend": b, "sum": a + b })))
 }
 
-/// What happened so far, as a message.
+/// Returns the log as a message.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct History;
 

@@ -1,6 +1,5 @@
-//! A server that says everything of itself and offers nothing yet: name,
-//! version and capabilities, of which only those are declared that something
-//! answers for.
+//! A server with name, version and capabilities, but without items. Larder
+//! declares only capabilities for which the server has items or handlers.
 
 use larder::Registry;
 use rmcp::model::JsonObject;

@@ -1,5 +1,5 @@
-//! Structured results by hand: what the list promises of a tool's output is
-//! held against what the tool gives, before anybody sees it.
+//! Structured results from custom handlers. Larder validates each result against
+//! the listed output schema before it sends it.
 
 use larder::{Context, Json, Registry, protocol::Fault};
 use rmcp::model::{JsonObject, Tool};
@@ -9,7 +9,8 @@ fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// A tool that takes `a` and `b` and gives `augend`, `addend` and `sum`.
+/// A tool with the arguments `a` and `b`, and the output `augend`, `addend` and
+/// `sum`.
 fn adding(name: &'static str, description: &'static str, required: &Value) -> Tool {
     let input = json!({
         "type": "object",
@@ -24,7 +25,7 @@ fn adding(name: &'static str, description: &'static str, required: &Value) -> To
         "properties": {
             "augend": { "type": "number", "description": "The first number" },
             "addend": { "type": "number", "description": "The second number" },
-            "sum": { "type": "number", "description": "What they come to" },
+            "sum": { "type": "number", "description": "The sum of both" },
         },
         "required": required,
     });
@@ -37,9 +38,9 @@ async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
     let all = json!(["augend", "addend", "sum"]);
     Ok(vec![
         adding("add", "Adds two numbers.", &all),
-        adding("add_misspelled", "Gives a sun for a sum, which never gets out.", &all),
-        adding("add_as_text", "Gives the sum as text, which never gets out.", &all),
-        adding("add_whatever", "Promises nothing in particular, so anything may come.", &json!([])),
+        adding("add_misspelled", "Returns sun instead of sum, so the result is refused.", &all),
+        adding("add_as_text", "Returns the sum as text, so the result is refused.", &all),
+        adding("add_whatever", "Requires no member, so every object is valid.", &json!([])),
     ])
 }
 

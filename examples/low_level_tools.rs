@@ -1,5 +1,5 @@
-//! `tools/list` and `tools/call` answered by hand: the server writes its own
-//! list, schemas included, and runs whatever is called.
+//! Custom handlers for `tools/list` and `tools/call`: the server returns its own
+//! list with schemas, and runs the calls.
 
 use larder::{Context, Registry, protocol::Fault};
 use rmcp::model::{JsonObject, Tool};
@@ -21,8 +21,8 @@ async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
     Ok(vec![Tool::new("add", "Adds two numbers.", object(&input))])
 }
 
-/// What is not listed, and arguments that do not fit the listed schema, never
-/// come here.
+/// Never called for a tool that is not listed, or with arguments that do not
+/// match the listed schema.
 async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<String, Fault> {
     match name.as_str() {
         "add" => {

@@ -1,5 +1,5 @@
-//! The least there can be: a server by name that offers nothing. Run with
-//! `--stdio`, as a host does that starts its servers itself.
+//! A minimal server: a name and no items. Run it with `--stdio`, as hosts do that
+//! start their servers as child processes.
 
 use larder::Registry;
 

@@ -1,13 +1,13 @@
-//! A prompt of two turns: the user's, and the beginning of the assistant's
-//! answer, which sets its form.
+//! A prompt with two messages: the user's, and the start of the assistant's
+//! answer, which sets its format.
 
 use larder::{Context, Prompt, Registry, assistant, user};
 use rmcp::model::PromptMessage;
 
-/// Has a text's main ideas listed, as many as asked for.
+/// Lists the main ideas of a text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct MultiturnPrompt {
-    /// How many ideas.
+    /// The number of ideas.
     #[schemars(range(min = 1, max = 100))]
     main_idea_count: u32,
     /// The text.

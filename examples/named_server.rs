@@ -1,10 +1,10 @@
-//! A server by name, with what else it can say of itself, and a tool that
-//! reads that back from its context.
+//! A server with a name, title, version and instructions, and a tool that reads
+//! them from its context.
 
 use larder::{Context, Json, Registry, Tool};
 use serde_json::{Value, json};
 
-/// Says which server this is.
+/// Returns the server's name, version and instructions.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct WhoAreYou;
 

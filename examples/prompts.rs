@@ -1,5 +1,5 @@
-//! Prompts: a text, a text with an argument, and a message with instructions
-//! and data kept apart by tags.
+//! Prompts: a text, a text with an argument, and a message in which tags separate
+//! instructions and data.
 
 use larder::{Context, Prompt, Registry, user};
 use rmcp::model::PromptMessage;
@@ -11,19 +11,18 @@ struct SimpleStringPrompt;
 /// Greets the user by name.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct SimplePromptInput {
-    /// Whom to greet.
+    /// The user's name.
     username: String,
 }
 
-/// Has a text's main ideas listed.
+/// Lists the main ideas of a text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct SimpleExamplePrompt {
     /// The text.
     user_text: String,
 }
 
-/// The text stands where it belongs and is not looked at again: braces in it
-/// are just braces.
+/// The text is inserted once and not interpreted: braces in it have no meaning.
 async fn simple_example_prompt(_: Context, args: SimpleExamplePrompt) -> PromptMessage {
     user(format!(
         "<instruction>\nCreate a list of 3 main ideas from the following text:\n</instruction>\n\n\

@@ -1,5 +1,5 @@
-//! Tools that give a struct and an image: the struct's type is the schema of
-//! what comes out, and the image is a whole PNG file.
+//! Tools that return a struct and an image. The struct's type gives the output
+//! schema; the image is a complete PNG file.
 
 use larder::{Context, Image, Registry, Structured, Tool, ToolError};
 use schemars::JsonSchema;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 /// A report card.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct ReportCard {
-    /// Whose it is.
+    /// The student's name.
     name: String,
-    /// Each class with the grade in it, from 0 to 100.
+    /// The classes and their grades, from 0 to 100.
     grades: Vec<(String, i64)>,
 }
 
-/// Makes a report card for a student.
+/// Creates a student's report card.
 #[derive(Deserialize, JsonSchema)]
 struct GenerateReportCard {
     /// The student's name.
     name: String,
-    /// Each class with the grade in it.
+    /// The classes and their grades.
     grades: Vec<(String, i64)>,
 }
 
-/// Draws a report card: a bar for each grade, on white.
+/// Draws a report card as a bar chart.
 #[derive(Deserialize, JsonSchema)]
 struct GenerateReportCardImage {
     /// The card to draw.
@@ -44,7 +44,7 @@ async fn generate_report_card_image(
     args: GenerateReportCardImage,
 ) -> Result<Image, ToolError> {
     let pixels = draw(&args.report_card);
-    // Bare pixels are no image: a host needs a file in the format that it is told.
+    // A host needs a complete file of the declared format, not raw pixels.
     let png = encode(&pixels).map_err(|error| {
         eprintln!("a report card cannot be drawn: {error}");
         ToolError::new("The report card could not be drawn.")
@@ -55,13 +55,13 @@ async fn generate_report_card_image(
 fn draw(card: &ReportCard) -> Vec<u8> {
     let mut pixels = vec![WHITE; WIDTH * HEIGHT];
     let slot = WIDTH / card.grades.len().max(1);
-    for (at, (_, grade)) in card.grades.iter().enumerate().take(WIDTH) {
+    for (index, (_, grade)) in card.grades.iter().enumerate().take(WIDTH) {
         let grade = usize::try_from((*grade).clamp(0, 100)).unwrap_or(0);
         let top = HEIGHT - grade * HEIGHT / 100;
         for row in top..HEIGHT {
-            let from = row * WIDTH + at * slot;
-            // A bar takes half of its slot.
-            pixels[from..from + slot.div_ceil(2)].fill(INK);
+            let start = row * WIDTH + index * slot;
+            // A bar is half as wide as its slot.
+            pixels[start..start + slot.div_ceil(2)].fill(INK);
         }
     }
     pixels

@@ -1,5 +1,5 @@
-//! Resources as objects: a template that gives back a file rather than its
-//! content, a file registered by itself, and one more while the server runs.
+//! File objects: returned by a template's handler, registered as a resource, and
+//! added while the server runs.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ async fn resource_template(_: Context, variables: Variables) -> FileResource {
     FileResource::within(data(), name).is_binary(is_binary)
 }
 
-/// Lists one more of the files from now on.
+/// Adds a file to the list of resources.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct AddResource {
     /// The file's name.
@@ -30,10 +30,10 @@ async fn add_resource(ctx: Context, args: AddResource) -> Result<String, ToolErr
 
 fn main() -> std::process::ExitCode {
     larder::cli::run(|_| {
-        // Wins over the template, which would match its URI as well.
+        // Wins over the template, which matches this URI as well.
         let direct = FileResource::new(data().join("1.txt")).at("file:///1.txt");
         Registry::builder("resource-object-server")
-            .resource(direct.description("The first file, by itself."))
+            .resource(direct.description("The first file."))
             .template(
                 Template::new("file:///{filename}", "resource_template", resource_template)
                     .description("A resource that loads one of several files by name."),

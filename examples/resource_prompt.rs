@@ -1,5 +1,5 @@
-//! A prompt that points to a resource: a link, which the host follows, rather
-//! than the text itself.
+//! A prompt that contains a link to a resource instead of its text. The host
+//! reads the resource.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ const URI: &str = "file://knowledge.txt";
 /// Answers a request from the knowledge base.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct KnowledgeBasePrompt {
-    /// What the user wants to know.
+    /// The user's question.
     user_request: String,
 }
 

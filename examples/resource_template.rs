@@ -1,11 +1,11 @@
-//! A template: one rule for many resources, the client chooses which.
+//! A resource template: the client chooses a file by name.
 
 use std::path::{Path, PathBuf};
 
 use larder::{Context, Registry, ResourceError, Template, Variables, store::Content};
 
-/// Reads `.txt` as text and everything else as bytes. The variable is a single
-/// name: whatever would lead elsewhere matches no template and never comes here.
+/// Reads `.txt` files as text and others as bytes. Joining the name is safe:
+/// a template variable matches one path segment, and never `..`.
 async fn resource_template(_: Context, variables: Variables) -> Result<Content, ResourceError> {
     let name = Path::new(&variables["filename"]);
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data").join(name);
@@ -14,7 +14,7 @@ async fn resource_template(_: Context, variables: Variables) -> Result<Content, 
     match extension.to_ascii_lowercase().as_str() {
         "txt" => match String::from_utf8(bytes) {
             Ok(text) => Ok(Content::from(text)),
-            Err(_) => Err(ResourceError::Failed("The file is no text.".into())),
+            Err(_) => Err(ResourceError::Failed("The file is not UTF-8 text.".into())),
         },
         "png" => Ok(Content::from(bytes).with_mime_type("image/png")),
         _ => Ok(Content::from(bytes)),

@@ -1,6 +1,5 @@
-//! What resources are good for: a subset of logs by template, documentation
-//! for a prompt, and a directory of entities from which a model picks an id
-//! for a tool.
+//! Uses of resources: log lines by template, documentation for a prompt, and a
+//! list of entities from which a model picks an ID for a tool.
 
 use larder::{
     Context, Json, Prompt, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
@@ -17,14 +16,14 @@ const LOGS: [(&str, &str, &str); 4] = [
 ];
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct LogOf {
+struct LogKey {
     service: String,
     date: String,
 }
 
-async fn logs(_: Context, of: LogOf) -> Result<String, ResourceError> {
+async fn logs(_: Context, key: LogKey) -> Result<String, ResourceError> {
     let matching =
-        LOGS.iter().filter(|(service, date, _)| *service == of.service && *date == of.date);
+        LOGS.iter().filter(|(service, date, _)| *service == key.service && *date == key.date);
     let lines: Vec<_> = matching.map(|(_, _, line)| *line).collect();
     if lines.is_empty() { Err(ResourceError::NotFound) } else { Ok(lines.join("\n")) }
 }
@@ -33,12 +32,12 @@ fn documentation(library: &str, version: &str) -> String {
     format!("# {library} {version}\n\nCall `{library}::run()` to run it.\n")
 }
 
-/// Answers a question with a library's documentation at hand.
+/// Answers a question with a library's documentation.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct AskDocs {
-    /// Which library.
+    /// The library's name.
     library: String,
-    /// Which version.
+    /// The version.
     version: String,
     /// The question.
     question: String,
@@ -51,7 +50,7 @@ async fn ask_docs(_: Context, args: AskDocs) -> Vec<PromptMessage> {
     vec![PromptMessage::new(Role::User, ContentBlock::resource(embedded)), user(args.question)]
 }
 
-/// What there is, by id: the model sees names and picks an id.
+/// All customers by ID. The model reads the names and picks an ID.
 fn customers() -> Value {
     json!({
         "c-17": { "name": "Ana", "city": "Lima" },
@@ -62,7 +61,7 @@ fn customers() -> Value {
 /// Picks a customer for a request.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct PickCustomer {
-    /// What the user wants.
+    /// The user's request.
     request: String,
 }
 

@@ -1,8 +1,8 @@
-//! Running a server without the command line of `larder::cli`: the future of
-//! `App::serve` runs until another one says stop.
+//! Running a server without `larder::cli`: `App::serve` runs until the given
+//! future completes.
 //!
-//! `larder::cli::run` does the same, and reads flags, file and environment:
-//! `--stdio` there takes standard input and output instead of HTTP.
+//! `larder::cli::run` does the same, and reads flags, configuration file and
+//! environment. Its flag `--stdio` selects the stdio transport instead of HTTP.
 
 use std::error::Error;
 
@@ -18,7 +18,7 @@ struct Cli {
     args: ServeArgs,
 }
 
-/// Answers.
+/// Answers with pong.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Ping;
 
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(config.server.listen).await?;
     eprintln!("larder listening on http://{}{}", listener.local_addr()?, config.server.path);
     let app = App::new(registry, config)?;
-    // Blocks until the first SIGINT or SIGTERM, then ends softly.
+    // Runs until the first SIGINT or SIGTERM, then shuts down gracefully.
     app.serve(listener, shutdown::signalled()?).await?;
     eprintln!("stopped");
     Ok(())

@@ -1,5 +1,5 @@
-//! A search whose results would drown a model: the tool puts them by, and
-//! answers with how many there are and where.
+//! A search with too many results for a model's context. The tool stores them as
+//! a resource, and returns their number and the URI.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use larder::{
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// A stand-in for a log search: a few services that complain in turn.
+/// A simulated log of several services.
 struct Logs {
     lines: Vec<String>,
 }
@@ -28,14 +28,14 @@ impl Logs {
 
     fn search(&self, query: &str) -> Vec<Value> {
         let matching = self.lines.iter().enumerate().filter(|(_, line)| line.contains(query));
-        matching.map(|(at, line)| json!({ "line": at + 1, "text": line })).collect()
+        matching.map(|(index, line)| json!({ "line": index + 1, "text": line })).collect()
     }
 }
 
-/// Searches through all log lines for those that contain the query.
+/// Finds all log lines that contain the query.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct SearchLogs {
-    /// The words to look for, as they stand in the log.
+    /// The exact text to find.
     query: String,
 }
 

@@ -1,24 +1,24 @@
-//! Prompts and a tool: one asks the model to use it, the other uses it itself
-//! and begins the answer with what came out.
+//! Two prompts and a tool: one prompt asks the model to call the tool, the other
+//! calls it and starts the answer with the result.
 
 use larder::{Context, Prompt, Registry, Tool, assistant, random::Random, user};
 use rmcp::model::PromptMessage;
 
-/// Tells the mood of the user's request. A stand-in that guesses.
+/// Returns the sentiment of the user's request. Simulated: the result is random.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct AnalyzeSentiment;
 
-/// Asks the model to use the tool.
+/// Asks the model to call the tool.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct RequestToolUse {
-    /// What the user wants.
+    /// The user's request.
     user_request: String,
 }
 
-/// Uses the tool and begins the answer with its result.
+/// Calls the tool and starts the answer with its result.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct ForceToolUse {
-    /// What the user wants.
+    /// The user's request.
     user_request: String,
 }
 
@@ -40,7 +40,7 @@ async fn request_tool_use(_: Context<Random>, args: RequestToolUse) -> PromptMes
 }
 
 async fn force_tool_use(ctx: Context<Random>, args: ForceToolUse) -> Vec<PromptMessage> {
-    // A tool is a function.
+    // A tool's handler is a plain function.
     let sentiment = analyze_sentiment(ctx, AnalyzeSentiment).await;
     vec![user(args.user_request), assistant(format!("Your request was {sentiment}, let's "))]
 }

@@ -1,23 +1,23 @@
--- The first layout. There is nothing before it, so nothing is moved.
+-- The first layout. There is no earlier data to migrate.
 --
--- Owners are spread over 64 shards by SHA-256(owner)[0] % 64. All keys of a
--- shard begin with "larder:{N}:", so that a cluster keeps them in one place.
--- <owner> is the owner's name with everything but letters, digits and
--- -_.~/|@ written as %XX.
+-- Owners are distributed over 64 shards by SHA-256(owner)[0] % 64. All keys of a
+-- shard begin with "larder:{N}:", so that a cluster stores them in one slot.
+-- <owner> is the owner's name with all characters except letters, digits and
+-- -_.~/|@ encoded as %XX.
 --
---   layout                 string  the number of the last migration here
---   entry:<owner>:<uri>    hash    what a resource is; expires with it
---       meta               JSON: all that is not below
---       blocks             12 bytes a block: length (u32), first line (u64), little-endian
+--   layout                 string  the number of the shard's last migration
+--   entry:<owner>:<uri>    hash    the description of a resource; expires with it
+--       meta               JSON: all fields that are not listed below
+--       blocks             12 bytes per block: length (u32), first line (u64), little-endian
 --       revision, size, created, updated, expires   in decimal; times in ms since 1970
 --       blob               the id of its content
 --   blob:<id>              string  the content of one revision; expires with the
---                                  resource, or soon after it was replaced, or,
---                                  while it arrives, soon after the last piece
---   names:<owner>          zset    URIs, all with score 0, to be listed in byte order
---   expiries:<owner>       zset    URIs by the time at which they expire
+--                                  resource, shortly after it was replaced, or,
+--                                  during an upload, shortly after the last part
+--   names:<owner>          zset    URIs, all with score 0, for listing in byte order
+--   expiries:<owner>       zset    URIs by expiry
 --   sizes:<owner>          hash    URI -> bytes, and "" -> bytes of all
---   due                    zset    <owner>s by the time at which their next resource expires
+--   due                    zset    <owner>s by the expiry of their next resource
 --
--- names, expiries, sizes and due expire a minute after their last resource,
--- so that there is time to tell that it has expired.
+-- names, expiries, sizes and due expire one minute after their last resource,
+-- so that instances can announce its expiry.

@@ -1,13 +1,13 @@
--- Blocks may be compressed. So an entry's table of them says how long each is
--- as it is kept; what was there before is kept as it is.
+-- Blocks may be compressed, so an entry's block table also has the stored length
+-- of each block. Existing blocks remain uncompressed.
 --
 --   entry:<owner>:<uri>
---       blocks             16 bytes a block: length (u32), length in the blob (u32),
+--       blocks             16 bytes per block: length (u32), stored length (u32),
 --                          first line (u64), little-endian
---   blob:<id>              string  the blocks one after the other; one that is shorter
---                          there than its length is a zstd frame
+--   blob:<id>              string  the blocks in order; a block whose stored length is
+--                          less than its length is a zstd frame
 --
--- sizes counts lengths of content, as before.
+-- sizes still counts uncompressed lengths.
 for _, owner in ipairs(redis.call('ZRANGE', shard .. 'due', 0, -1)) do
   for _, uri in ipairs(redis.call('ZRANGE', shard .. 'expiries:' .. owner, 0, -1)) do
     local entry = shard .. 'entry:' .. owner .. ':' .. uri

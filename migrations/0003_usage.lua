@@ -1,8 +1,8 @@
--- What the owners of a shard have together is kept with it, so that nobody has to
--- add it up: what is there already is added up here.
+-- Each shard stores the usage of its owners, so that reading it needs no sum over
+-- all resources. This migration adds up the existing resources.
 --
---   usage                  hash    <owner> -> "<resources> <bytes>", and "*" -> the same of
---                                  all; expires with due
+--   usage                  hash    <owner> -> "<resources> <bytes>", and "*" -> the sum of
+--                                  all owners; expires with due
 local all_resources, all_bytes = 0, 0
 for _, owner in ipairs(redis.call('ZRANGE', shard .. 'due', 0, -1)) do
   local resources = redis.call('ZCARD', shard .. 'names:' .. owner)

@@ -1,11 +1,11 @@
 //! Larder: an MCP server that keeps large results out of the model's context.
 //!
-//! A tool puts its bulky result by as an *ephemeral resource* (a URI with a
-//! time to live) and returns a short text with a link; the client then reads,
-//! searches and pages what it needs. Larder speaks Streamable HTTP and stdio
-//! in both eras of the protocol: 2026-07-28, and 2025-03-26 to 2025-11-25.
+//! A tool stores its large result as an *ephemeral resource* (a URI with a time
+//! to live) and returns a short text with a link. The client then reads and
+//! searches the parts that it needs. Larder supports Streamable HTTP and stdio in
+//! both protocol eras: modern (2026-07-28) and legacy (2025-03-26 to 2025-11-25).
 //!
-//! A server of one's own:
+//! A minimal server:
 //!
 //! ```no_run
 //! use larder::{Context, Registry, Tool, ToolError};
@@ -13,7 +13,7 @@
 //! /// Searches through millions of log lines.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct SearchLogs {
-//!     /// What to look for.
+//!     /// The text to find.
 //!     query: String,
 //! }
 //!
@@ -29,10 +29,23 @@
 //! }
 //! ```
 //!
-//! The floors, lowest first; each uses only those below it:
-//! [`protocol`], [`clock`], [`random`], [`preview`]; [`auth`], [`redis`]; [`store`], [`session`], [`task`];
-//! [`registry`]; [`tools`], [`workflow`]; [`dispatch`]; [`era`]; [`http`] and stdio;
-//! [`config`], [`telemetry`], [`shutdown`], [`watch`]; [`app`]; [`cli`].
+//! The layers, lowest first; a module uses only modules of lower layers:
+//!
+//! 1. [`protocol`], [`preview`], [`uri_template`], [`clock`], [`random`]
+//! 2. [`auth`], [`redis`]
+//! 3. [`admission`]
+//! 4. [`store`], [`session`], [`task`]
+//! 5. [`handler`]
+//! 6. [`registry`]
+//! 7. [`spill`]
+//! 8. [`sources`], [`workflow`], [`tools`]
+//! 9. [`dispatch`]
+//! 10. [`era`]
+//! 11. [`http`], stdio
+//! 12. [`telemetry`], [`shutdown`], [`watch`]
+//! 13. [`config`]
+//! 14. [`app`]
+//! 15. [`cli`]
 
 pub mod admission;
 pub mod app;
@@ -78,7 +91,7 @@ pub use registry::{
 pub use sources::{DirectoryResource, FileResource, HttpResource};
 pub use uri_template::{UriTemplate, Variables};
 
-/// The code in the guides, which is compiled and run like any example here.
+/// The examples of the guides in docs/, as doctests.
 #[cfg(doctest)]
 mod guides {
     macro_rules! guides {

@@ -1,7 +1,7 @@
 //! The `larder` binary. See `larder --help`.
 
-/// A call makes some dozens of small allocations, and each takes a third of the
-/// instructions that it does with glibc's. A library leaves this to whoever uses it.
+/// A call makes some dozens of small allocations; each takes a third of the
+/// instructions of glibc's allocator. A library leaves the choice to its user.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

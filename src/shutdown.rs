@@ -1,11 +1,11 @@
-//! When to stop: the first signal asks softly, the second ends the process.
+//! Stop signals: the first asks for a graceful stop, the second ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Resolves at the first SIGTERM or SIGINT; the next one exits at once.
 ///
 /// # Errors
-/// When the process cannot listen to signals.
+/// The process cannot register signal handlers.
 pub fn signalled() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -44,7 +44,7 @@ use larder::{
     clock::SystemClock,
     random::Random,
     redis::{Redis, RedisSettings, layout::Layout},
-    store::{RedisBackend, RedisLimits, ResourceUri, Store, StoreLimits},
+    store::{OwnerQuota, RedisBackend, ResourceUri, Store, StoreLimits},
     testing::{RedisServer, store::noise},
 };
 use measure::{median, seconds};
@@ -81,9 +81,9 @@ async fn redis_on(server: &RedisServer) -> Redis {
 }
 
 async fn store_on(server: &RedisServer) -> Store {
-    let limits = RedisLimits { bytes_per_owner: u64::MAX >> 12, resources_per_owner: 10_000_000 };
+    let quota = OwnerQuota { bytes: u64::MAX >> 12, resources: 10_000_000 };
     let redis = redis_on(server).await;
-    let backend = RedisBackend::open(redis, Random::system(), limits).await.expect("it opens");
+    let backend = RedisBackend::open(redis, Random::system(), quota).await.expect("it opens");
     Store::new(Arc::new(backend), Arc::new(SystemClock), StoreLimits::default())
 }
 

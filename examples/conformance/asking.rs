@@ -1,4 +1,4 @@
-//! Tools that ask the client.
+//! Tools that send requests to the client.
 
 use larder::{AskError, Builder, Context, Elicited, Sampling, Tool, ToolError};
 use rmcp::model::JsonObject;
@@ -9,23 +9,23 @@ use crate::tool;
 /// Runs the client's model.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct TestSampling {
-    /// What to tell it.
+    /// The prompt.
     prompt: String,
 }
 
-/// Asks for a form.
+/// Asks the user to fill in a form.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct TestElicitation {
-    /// What the form says.
+    /// The form's message.
     message: String,
 }
 
-/// Who somebody is.
+/// A person.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Person {
     /// The name.
     username: String,
-    /// The address.
+    /// The email address.
     email: String,
 }
 
@@ -43,10 +43,10 @@ struct Favourite {
     color: String,
 }
 
-/// A yes or a no.
+/// A confirmation.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmed {
-    /// Yes?
+    /// Whether to go on.
     ok: bool,
 }
 
@@ -75,7 +75,7 @@ async fn form(ctx: Context, schema: Value) -> Result<String, ToolError> {
 async fn name(ctx: &Context, key: &str) -> Result<String, AskError> {
     match ctx.elicit::<Named>(key, "What is your name?").await? {
         Elicited::Accepted(named) => Ok(named.name),
-        Elicited::Declined | Elicited::Cancelled => Ok("whoever you are".into()),
+        Elicited::Declined | Elicited::Cancelled => Ok("stranger".into()),
     }
 }
 
@@ -86,11 +86,11 @@ async fn confirmed(ctx: &Context) -> Result<&'static str, ToolError> {
     }
 }
 
-/// What sessions ask on the call's stream.
-pub(crate) fn questions(builder: Builder) -> Builder {
+/// Tools for requests on the call's stream.
+pub(crate) fn on_stream(builder: Builder) -> Builder {
     let sampling = Tool::new(|ctx: Context, args: TestSampling| async move {
-        let said = ctx.sample("answer", &Sampling::new(args.prompt, 100)).await?;
-        Ok::<_, ToolError>(format!("LLM response: {}", said.text()))
+        let sampled = ctx.sample("answer", &Sampling::new(args.prompt, 100)).await?;
+        Ok::<_, ToolError>(format!("LLM response: {}", sampled.text()))
     });
     let elicitation = Tool::new(|ctx: Context, args: TestElicitation| async move {
         Ok::<_, ToolError>(match ctx.elicit::<Person>("person", &args.message).await? {
@@ -102,7 +102,7 @@ pub(crate) fn questions(builder: Builder) -> Builder {
     builder
         .tool(sampling)
         .tool(elicitation)
-        .tool(tool("test_elicitation_sep1034_defaults", "Asks with defaults", |ctx| {
+        .tool(tool("test_elicitation_sep1034_defaults", "Elicits with defaults", |ctx| {
             form(
                 ctx,
                 json!({ "type": "object", "properties": {
@@ -118,7 +118,7 @@ pub(crate) fn questions(builder: Builder) -> Builder {
                 } }),
             )
         }))
-        .tool(tool("test_elicitation_sep1330_enums", "Asks with choices", |ctx| {
+        .tool(tool("test_elicitation_sep1330_enums", "Elicits with enums", |ctx| {
             let titled = json!([
                 { "const": "value1", "title": "First" },
                 { "const": "value2", "title": "Second" },
@@ -142,17 +142,17 @@ pub(crate) fn questions(builder: Builder) -> Builder {
                 } }),
             )
         }))
-        .tool(tool("test_missing_capability", "Needs the client's model", |ctx| async move {
-            let said = ctx.sample("needed", &Sampling::new("Say something.", 10)).await?;
-            Ok::<_, ToolError>(said.text())
+        .tool(tool("test_missing_capability", "Needs sampling", |ctx| async move {
+            let sampled = ctx.sample("needed", &Sampling::new("Say something.", 10)).await?;
+            Ok::<_, ToolError>(sampled.text())
         }))
         .tool(tool("test_streaming_elicitation", "Asks for a form", |ctx| async move {
             Ok::<_, ToolError>(format!("Hello, {}!", name(&ctx, "user_name").await?))
         }))
 }
 
-/// What stateless clients are asked, round by round.
-pub(crate) fn rounds(builder: Builder) -> Builder {
+/// Tools for multi round-trip requests.
+pub(crate) fn round_trips(builder: Builder) -> Builder {
     builder
         .tool(tool("test_input_required_result_elicitation", "Asks for a name", |ctx| async move {
             Ok::<_, ToolError>(format!("Hello, {}!", name(&ctx, "user_name").await?))
@@ -169,12 +169,14 @@ pub(crate) fn rounds(builder: Builder) -> Builder {
                 Ok::<_, ToolError>(format!("There are {} roots.", roots.len()))
             },
         ))
-        .tool(tool("test_input_required_result_request_state", "Keeps a state", |ctx| async move {
-            confirmed(&ctx).await
-        }))
+        .tool(tool(
+            "test_input_required_result_request_state",
+            "Uses requestState",
+            |ctx| async move { confirmed(&ctx).await },
+        ))
         .tool(tool(
             "test_input_required_result_tampered_state",
-            "Guards its state",
+            "Detects a changed requestState",
             |ctx| async move {
                 ctx.elicit::<Confirmed>("confirm", "Go on?").await?;
                 Ok::<_, ToolError>("state-ok")
@@ -182,7 +184,7 @@ pub(crate) fn rounds(builder: Builder) -> Builder {
         ))
         .tool(tool(
             "test_input_required_result_multiple_inputs",
-            "Asks three things",
+            "Sends three requests",
             |ctx| async move {
                 let greeting = Sampling::new("Write a greeting.", 50);
                 let (name, greeting, roots) = tokio::join!(
@@ -205,11 +207,12 @@ pub(crate) fn rounds(builder: Builder) -> Builder {
         }))
         .tool(tool(
             "test_input_required_result_capabilities",
-            "Asks what it can",
+            "Asks what the client supports",
             |ctx| async move {
                 if ctx.can_sample() {
-                    let said = ctx.sample("sampled", &Sampling::new("Say something.", 10)).await?;
-                    return Ok::<_, ToolError>(said.text());
+                    let sampled =
+                        ctx.sample("sampled", &Sampling::new("Say something.", 10)).await?;
+                    return Ok::<_, ToolError>(sampled.text());
                 }
                 Ok(format!("Hello, {}!", name(&ctx, "user_name").await?))
             },

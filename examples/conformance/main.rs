@@ -1,4 +1,4 @@
-//! The server that the official conformance suite asks questions of.
+//! The server under test of the official conformance suite.
 
 mod asking;
 mod prompts;
@@ -14,12 +14,12 @@ use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-/// One red pixel.
+/// A PNG file of one red pixel.
 pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/// A moment of silence: 8 kHz, 8 bits, one channel.
+/// A WAV file of silence: 8 kHz, 8 bits, one channel.
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA==";
 
-/// A tool that takes no arguments; what it says stands where it is registered.
+/// No arguments. Names and descriptions are set at registration.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 pub(crate) struct Nothing {}
 
@@ -35,20 +35,20 @@ where
 
 fn content(builder: Builder) -> Builder {
     builder
-        .tool(tool("test_simple_text", "Answers with text", |_| async {
+        .tool(tool("test_simple_text", "Returns text", |_| async {
             "This is a simple text response for testing."
         }))
-        .tool(tool("test_image_content", "Answers with an image", |_| async {
+        .tool(tool("test_image_content", "Returns an image", |_| async {
             ContentBlock::image(PNG, "image/png")
         }))
-        .tool(tool("test_audio_content", "Answers with a sound", |_| async {
+        .tool(tool("test_audio_content", "Returns audio", |_| async {
             ContentBlock::audio(WAV, "audio/wav")
         }))
-        .tool(tool("test_embedded_resource", "Answers with a resource", |_| async {
+        .tool(tool("test_embedded_resource", "Returns an embedded resource", |_| async {
             let text = "This is an embedded resource content.";
             ContentBlock::resource(ResourceContents::text(text, "test://embedded-resource"))
         }))
-        .tool(tool("test_multiple_content_types", "Answers with several kinds", |_| async {
+        .tool(tool("test_multiple_content_types", "Returns several kinds of content", |_| async {
             let json = ResourceContents::text(
                 r#"{"test":"data","value":123}"#,
                 "test://mixed-content-resource",
@@ -66,19 +66,23 @@ fn content(builder: Builder) -> Builder {
 
 fn streams(builder: Builder) -> Builder {
     builder
-        .tool(tool("test_tool_with_progress", "Tells how far it is", |ctx| async move {
+        .tool(tool("test_tool_with_progress", "Reports progress", |ctx| async move {
             for done in [0.0, 50.0, 100.0] {
                 ctx.progress(done, Some(100.0), Some("Working")).await;
                 sleep(Duration::from_millis(50)).await;
             }
             "The work is done."
         }))
-        .tool(tool("test_reconnection", "Lets the client come back", |ctx| async move {
-            ctx.disconnect(Duration::from_millis(100)).await;
-            sleep(Duration::from_millis(100)).await;
-            "The client came back for this."
-        }))
-        .tool(tool("test_tool_with_logging", "Logs what it does", |ctx| async move {
+        .tool(tool(
+            "test_reconnection",
+            "Closes the connection, for the client to resume",
+            |ctx| async move {
+                ctx.disconnect(Duration::from_millis(100)).await;
+                sleep(Duration::from_millis(100)).await;
+                "The client came back for this."
+            },
+        ))
+        .tool(tool("test_tool_with_logging", "Sends log messages", |ctx| async move {
             for step in ["started", "processing data", "completed"] {
                 let text = match step {
                     "processing data" => "Tool processing data".to_owned(),
@@ -87,10 +91,10 @@ fn streams(builder: Builder) -> Builder {
                 ctx.log(LogLevel::Info, text).await;
                 sleep(Duration::from_millis(50)).await;
             }
-            "What was done stands in the log."
+            "The log messages say what was done."
         }))
-        .tool(tool("test_logging_tool", "Logs nothing unasked", |ctx| async move {
-            ctx.log(LogLevel::Info, "Somebody asked.").await;
+        .tool(tool("test_logging_tool", "Sends log messages only on request", |ctx| async move {
+            ctx.log(LogLevel::Info, "A log message on request.").await;
             "Done."
         }))
 }
@@ -98,31 +102,23 @@ fn streams(builder: Builder) -> Builder {
 /// Has an argument that clients mirror into a header.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct TestCustomHeader {
-    /// Mirrored.
+    /// The mirrored value.
     #[schemars(extend("x-mcp-header" = "Value"))]
     value: String,
 }
 
 fn changes(builder: Builder) -> Builder {
     builder
-        .tool(tool(
-            "test_trigger_tool_change",
-            "Changes the list of tools for a moment",
-            |ctx| async move {
-                ctx.add_tool(tool("test_passing_tool", "Goes again", |_| async {}))?;
-                ctx.remove_tool("test_passing_tool")?;
-                Ok::<_, ToolError>("The list of tools has changed, and changed back.")
-            },
-        ))
-        .tool(tool(
-            "test_trigger_prompt_change",
-            "Changes the list of prompts for a moment",
-            |ctx| async move {
-                ctx.add_prompt(prompts::passing())?;
-                ctx.remove_prompt("test_passing_prompt")?;
-                Ok::<_, ToolError>("The list of prompts has changed, and changed back.")
-            },
-        ))
+        .tool(tool("test_trigger_tool_change", "Adds and removes a tool", |ctx| async move {
+            ctx.add_tool(tool("test_passing_tool", "Temporary", |_| async {}))?;
+            ctx.remove_tool("test_passing_tool")?;
+            Ok::<_, ToolError>("The list of tools has changed twice.")
+        }))
+        .tool(tool("test_trigger_prompt_change", "Adds and removes a prompt", |ctx| async move {
+            ctx.add_prompt(prompts::temporary())?;
+            ctx.remove_prompt("test_passing_prompt")?;
+            Ok::<_, ToolError>("The list of prompts has changed twice.")
+        }))
         .tool(Tool::new(|_: Context, args: TestCustomHeader| async move { args.value }))
 }
 
@@ -157,7 +153,7 @@ fn schemas(builder: Builder) -> Builder {
     let listed =
         Tool::new(|_: Context, args: JsonObject| async move { Value::Object(args).to_string() })
             .name("json_schema_2020_12_tool")
-            .description("Has a schema with all the keywords")
+            .description("Has a schema with many keywords")
             .input_schema(schema);
     builder.tool(listed)
 }
@@ -182,7 +178,7 @@ fn resources(builder: Builder) -> Builder {
                     json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") })
                 },
             )
-            .description("Data by id")
+            .description("Data by ID")
             .mime_type("application/json"),
         )
 }
@@ -194,8 +190,8 @@ fn main() -> std::process::ExitCode {
             .with(streams)
             .with(schemas)
             .with(changes)
-            .with(asking::questions)
-            .with(asking::rounds)
+            .with(asking::on_stream)
+            .with(asking::round_trips)
             .with(prompts::prompts)
             .with(tasks::tasks)
             .with(resources)

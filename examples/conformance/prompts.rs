@@ -1,4 +1,4 @@
-//! Prompts of every kind.
+//! Prompts with all kinds of content.
 
 use larder::{Builder, Context, Elicited, Prompt, ToolError};
 use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
@@ -8,21 +8,21 @@ use crate::{Nothing, PNG};
 /// Takes two arguments.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct TestPromptWithArguments {
-    /// The first.
+    /// The first argument.
     arg1: String,
-    /// The second.
+    /// The second argument.
     arg2: String,
 }
 
 /// Embeds a resource.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct TestPromptWithEmbeddedResource {
-    /// Which.
+    /// The resource's URI.
     #[serde(rename = "resourceUri")]
     resource_uri: String,
 }
 
-/// Some context.
+/// The context of a prompt.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct UserContext {
     /// What the prompt is about.
@@ -33,10 +33,10 @@ fn user(content: ContentBlock) -> PromptMessage {
     PromptMessage::new(Role::User, content)
 }
 
-pub(crate) fn passing() -> Prompt {
-    Prompt::new(|_: Context, _: Nothing| async { "Gone already." })
+pub(crate) fn temporary() -> Prompt {
+    Prompt::new(|_: Context, _: Nothing| async { "Temporary." })
         .name("test_passing_prompt")
-        .description("Goes again")
+        .description("Temporary")
 }
 
 pub(crate) fn prompts(builder: Builder) -> Builder {
@@ -67,9 +67,9 @@ pub(crate) fn prompts(builder: Builder) -> Builder {
     });
     builder
         .prompt(simple.name("test_simple_prompt").description("One message"))
-        .prompt(with_arguments.complete("arg1", |_, completing| async move {
+        .prompt(with_arguments.complete("arg1", |_, input| async move {
             let values = ["test", "testValue1", "testing"].map(str::to_owned);
-            values.into_iter().filter(|v| v.starts_with(&completing.value)).collect()
+            values.into_iter().filter(|v| v.starts_with(&input.value)).collect()
         }))
         .prompt(embedded)
         .prompt(with_image.name("test_prompt_with_image").description("Shows an image"))

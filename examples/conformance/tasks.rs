@@ -1,4 +1,4 @@
-//! Tools that take their time, as tasks where the client can follow one.
+//! Slow tools, which become tasks if the client supports tasks.
 
 use std::time::Duration;
 
@@ -7,44 +7,44 @@ use tokio::time::sleep;
 
 use crate::tool;
 
-/// Says hello.
+/// Returns a greeting.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Greet {
-    /// To whom.
+    /// The name to greet.
     name: String,
 }
 
 /// Computes slowly.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct SlowCompute {
-    /// For how long.
+    /// How long it takes.
     seconds: f64,
-    /// What to call it.
+    /// A label for the result.
     #[serde(default)]
     label: Option<String>,
 }
 
-/// Deletes a file, once somebody has said yes.
+/// Deletes a file after a confirmation.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct ConfirmDelete {
-    /// Which.
+    /// The file's name.
     filename: String,
 }
 
-/// A yes or a no.
+/// A confirmation.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirm {
-    /// Yes?
+    /// Whether to go on.
     confirm: bool,
 }
 
-/// Somebody who says yes or no.
+/// A name and a confirmation.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct NameAndConfirm {
     /// The name.
     #[serde(default)]
     name: Option<String>,
-    /// Yes?
+    /// Whether to go on.
     #[serde(default)]
     confirm: Option<bool>,
 }
@@ -61,7 +61,7 @@ async fn slow_compute(ctx: Context, args: SlowCompute) -> Result<String, ToolErr
         .map_err(|_| ToolError::new("seconds must not be negative"))?;
     ctx.into_task().await;
     sleep(time).await;
-    let label = args.label.unwrap_or_else(|| "nothing in particular".into());
+    let label = args.label.unwrap_or_else(|| "a result".into());
     Ok(format!("Computed {label} in {} s.", args.seconds))
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn tasks(builder: Builder) -> Builder {
     builder
         .tool(Tool::new(|_: Context, args: Greet| async move { format!("Hello, {}!", args.name) }))
         .tool(Tool::new(slow_compute))
-        .tool(tool("failing_job", "Fails, as a task only", |ctx| async move {
+        .tool(tool("failing_job", "Fails as a task", |ctx| async move {
             ctx.require_task().await;
             sleep(Duration::from_millis(500)).await;
             Err::<(), _>(ToolError::new("The job failed."))
@@ -104,11 +104,11 @@ pub(crate) fn tasks(builder: Builder) -> Builder {
             ctx.fail::<()>(Fault::Internal("The job broke down.".into())).await;
         }))
         .tool(Tool::new(confirm_delete))
-        .tool(tool("multi_input", "Asks two things at once", multi_input))
-        .tool(tool("test_tool_with_task", "Asks first, then takes its time", |ctx| async move {
+        .tool(tool("multi_input", "Sends two requests at once", multi_input))
+        .tool(tool("test_tool_with_task", "Asks first, then runs as a task", |ctx| async move {
             let name = match ctx.elicit::<Named>("user_name", "What is your name?").await? {
                 Elicited::Accepted(named) => named.name,
-                _ => "whoever you are".into(),
+                _ => "stranger".into(),
             };
             ctx.into_task().await;
             sleep(Duration::from_millis(100)).await;

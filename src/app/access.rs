@@ -1,4 +1,4 @@
-//! Who is let in: under which names, with which tokens, to what.
+//! Builds what decides access: authentication, scopes, allowed hosts and the certificate.
 
 use std::sync::Arc;
 
@@ -6,22 +6,23 @@ use crate::{
     auth::{AuthOptionsError, Authenticator},
     clock::Clock,
     config::{AuthMode, Config, ConfigError, PublicUrl},
-    http::{AllowedHosts, Certificate, CertificateError, HttpOptions, Protected},
+    http::{AllowedHosts, Certificate, CertificateError, HttpOptions, ProtectedResource},
     registry::{OutputRules, Registry},
 };
 
-/// Who is let in, and to what.
+/// Authentication, scopes and the certificate.
 pub(crate) struct AccessSetup {
     pub(super) registry: Registry,
     pub(super) authenticator: Arc<Authenticator>,
-    /// What clients are told of where to get tokens, where there is such a place.
-    pub(super) protected: Option<Protected>,
+    /// The metadata that tells clients where to get tokens, if there is an authorization
+    /// server.
+    pub(super) protected: Option<ProtectedResource>,
     pub(super) certificate: Option<Arc<Certificate>>,
 }
 
 impl AccessSetup {
-    /// Needs nothing but the configuration, so that it can be looked at alone.
-    pub(crate) fn of(
+    /// Needs only the configuration, so that it can be checked without starting a server.
+    pub(crate) fn new(
         mut registry: Registry,
         config: &Config,
         clock: Arc<dyn Clock>,
@@ -29,13 +30,13 @@ impl AccessSetup {
         let auth = &config.auth;
         let public_url = config.public_url()?;
         let authenticator = Authenticator::new(auth.options(public_url.as_ref())?, clock)?;
-        registry.protect(auth.access()?).map_err(|idle| {
-            let names = idle.join(", ");
+        registry.protect(auth.access()?).map_err(|unknown| {
+            let names = unknown.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
         })?;
         registry.bound_output(checked_output(&registry, config)?);
         let protected = match (auth.mode, &public_url) {
-            (AuthMode::OAuth, Some(url)) => Protected::new(
+            (AuthMode::OAuth, Some(url)) => ProtectedResource::new(
                 url.as_str(),
                 &config.server.path,
                 authenticator.issuers(),
@@ -51,14 +52,14 @@ impl AccessSetup {
     }
 }
 
-/// The bounds of answers, where this server can follow them.
+/// The rules for the size of results, checked against the tools of this server.
 pub(super) fn checked_output(
     registry: &Registry,
     config: &Config,
 ) -> Result<OutputRules, ConfigError> {
     let rules = config.tools.output();
-    registry.check_output(&rules).map_err(|idle| {
-        let names = idle.join(", ");
+    registry.check_output(&rules).map_err(|unknown| {
+        let names = unknown.join(", ");
         ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
     })?;
     Ok(rules)

@@ -1,4 +1,4 @@
-//! What of the configuration can change while the server runs.
+//! Reloads the settings that can change while the server runs.
 
 use std::{
     path::PathBuf,
@@ -19,10 +19,10 @@ use crate::{
     telemetry,
 };
 
-/// The parts of a running server that take a new configuration: limits, the
-/// bounds of answers, names and origins, the log level, the certificate.
+/// The parts of a running server that accept a new configuration: limits, result sizes,
+/// hosts and origins, the log level and the certificate.
 pub struct Live {
-    /// What is in force.
+    /// The effective configuration.
     config: Mutex<Config>,
     dispatcher: Arc<Dispatcher>,
     http: Arc<ArcSwap<HttpOptions>>,
@@ -30,12 +30,12 @@ pub struct Live {
     certificate: Option<Arc<Certificate>>,
 }
 
-/// What came of a new configuration: names of settings.
+/// The settings that a reload changed, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Those that are in force now.
+    /// Settings that took effect.
     pub changed: Vec<String>,
-    /// Those that are not, until the server starts anew.
+    /// Settings that need a restart.
     pub need_restart: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Live {
         }
     }
 
-    /// The endpoint's options from now on.
+    /// Sets the endpoint's options and returns the shared handle.
     pub(super) fn http(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
         self.http.store(Arc::new(options.clone()));
         Arc::clone(&self.http)
@@ -68,28 +68,28 @@ impl Live {
         self.certificate.as_ref()
     }
 
-    /// The files whose change is a reason to call [`Live::apply`].
+    /// The files whose changes require [`Live::apply`].
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.certificate.iter().flat_map(|certificate| certificate.files());
         files.map(ToOwned::to_owned).collect()
     }
 
-    /// Puts a new configuration in force, as far as that goes without a start:
-    /// all of that, or nothing.
+    /// Applies a new configuration where no restart is needed. It applies all of that or
+    /// nothing.
     ///
     /// # Errors
-    /// Names the setting that cannot be used. Everything is as before then.
+    /// Names the invalid setting. Nothing has changed then.
     pub fn apply(&self, new: &Config) -> Result<Reloaded, ConfigError> {
         new.check()?;
         let mut config = self.config.lock();
         let mut next = config.clone();
         next.limits.clone_from(&new.limits);
         next.log.level.clone_from(&new.log.level);
-        // Which tools there are is settled at the start.
+        // The set of tools is fixed at startup.
         next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };
         next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
         next.server.allowed_origins.clone_from(&new.server.allowed_origins);
-        // What can fail comes first.
+        // Steps that can fail come first.
         let registry = self.dispatcher.registry();
         let output = super::access::checked_output(registry, &next)?;
         if let Some(certificate) = &self.certificate {
@@ -98,7 +98,7 @@ impl Live {
         registry.bound_output(output);
         telemetry::set_level(&next.log.level);
         self.connections.store(next.limits.connections, Ordering::Relaxed);
-        self.dispatcher.principals().set_bounds(next.limits.principals());
+        self.dispatcher.caller_limits().set_bounds(next.limits.per_caller());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
         let hosts = super::access::allowed_hosts(&next, next.public_url()?.as_ref());
         let (body_bytes, body_values) = (next.limits.body_bytes, next.limits.body_values);
@@ -116,28 +116,29 @@ impl Live {
 }
 
 /// The settings in which two configurations differ.
-fn differing(one: &Config, other: &Config) -> Vec<String> {
-    fn walk(path: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
-        match (one, other) {
-            (Value::Object(one), Value::Object(other)) => {
-                let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+fn differing(left: &Config, right: &Config) -> Vec<String> {
+    fn walk(path: &str, left: &Value, right: &Value, paths: &mut Vec<String>) {
+        match (left, right) {
+            (Value::Object(left), Value::Object(right)) => {
+                let names =
+                    left.keys().chain(right.keys().filter(|name| !left.contains_key(*name)));
                 for name in names {
                     let path =
                         if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                    let of = |object: &serde_json::Map<_, _>| {
+                    let member = |object: &serde_json::Map<_, _>| {
                         object.get(name).cloned().unwrap_or_default()
                     };
-                    walk(&path, &of(one), &of(other), found);
+                    walk(&path, &member(left), &member(right), paths);
                 }
             }
-            (one, other) if one != other => found.push(path.to_owned()),
+            (left, right) if left != right => paths.push(path.to_owned()),
             _ => {}
         }
     }
     let value = |config| serde_json::to_value(config).unwrap_or_default();
-    let mut found = Vec::new();
-    walk("", &value(one), &value(other), &mut found);
-    found
+    let mut paths = Vec::new();
+    walk("", &value(left), &value(right), &mut paths);
+    paths
 }
 
 #[cfg(test)]
@@ -145,12 +146,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_named_one_by_one() {
-        let mut other = Config::default();
-        other.limits.window = 1;
-        other.server.public_url = Some("https://a.example/mcp".into());
-        let found = differing(&Config::default(), &other);
-        assert_eq!(found, ["server.public_url", "limits.window"]);
-        assert!(differing(&other, &other).is_empty());
+    fn differing_settings_are_named_by_path() {
+        let mut right = Config::default();
+        right.limits.window = 1;
+        right.server.public_url = Some("https://a.example/mcp".into());
+        let paths = differing(&Config::default(), &right);
+        assert_eq!(paths, ["server.public_url", "limits.window"]);
+        assert!(differing(&right, &right).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Puts the parts together: the one place that knows them all.
+//! Assembles the server from its parts. Only this module knows all of them.
 
 mod access;
 mod live;
@@ -16,7 +16,7 @@ use crate::{
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    http::{self, Endpoint, HttpOptions, Protected, Readiness, ServeLimits},
+    http::{self, Endpoint, HttpOptions, ProtectedResource, Readiness, ServeLimits},
     random::Random,
     redis::{Instance, Redis, RedisError},
     registry::Registry,
@@ -31,15 +31,15 @@ pub(crate) use self::access::AccessSetup;
 pub use self::live::{Live, Reloaded};
 use self::{
     access::http_options,
-    stores::{as_objects, in_memory, on_redis},
+    stores::{memory_store, object_store, redis_store},
 };
 
-const ASK_REDIS: &str = "Redis has to be asked whether it is there: use App::open";
+const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
 
-/// How long it may take to tell that calls were stopped.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the error responses of stopped calls may take to be sent.
+const STOP_MARGIN: Duration = Duration::from_secs(1);
 
-/// A server: what it offers, over where its resources lie.
+/// A server: a registry over a store.
 ///
 /// ```no_run
 /// use larder::{Context, Registry, Tool, app::App, config::Config};
@@ -55,7 +55,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// let echo = Tool::new(|_: Context, args: Echo| async move { args.text });
 /// let registry = Registry::builder("echo").tool(echo).build()?;
 /// let app = App::open(registry, Config::default()).await?;
-/// // Mounted in a router of one's own; or run by itself, by app.serve(listener, stop).
+/// // Mounted in another router. Or standalone: app.serve(listener, stop).
 /// let router: axum::Router = axum::Router::new().merge(app.router());
 /// # Ok(()) }
 /// ```
@@ -67,7 +67,7 @@ pub struct App {
     legacy: Arc<Legacy>,
     modern: Modern,
     authenticator: Arc<Authenticator>,
-    protected: Option<Protected>,
+    protected: Option<ProtectedResource>,
     closing: CancellationToken,
     sessions: Arc<dyn Sessions>,
     http: HttpOptions,
@@ -76,11 +76,11 @@ pub struct App {
     maintenance: Vec<JoinHandle<()>>,
 }
 
-/// Why a server cannot be opened.
+/// The reason why a server cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A setting cannot be used.
+    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Redis cannot be used.
@@ -98,8 +98,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether something has to be set or done before it can work, rather
-    /// than something being out of order.
+    /// Whether the user has to change a setting or run a migration, rather than retry.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Config(_) => true,
@@ -109,18 +108,17 @@ impl OpenError {
     }
 }
 
-/// Whether the error itself says what to set or do.
+/// Whether the error itself names the setting or the next step.
 fn needs_action(error: &RedisError) -> bool {
     matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
 }
 
 impl App {
-    /// A server of that definition, configured like that. Needs a Tokio
-    /// runtime: what expires is removed in the background while the value lives.
+    /// Opens a server. Needs a Tokio runtime: background tasks remove expired resources
+    /// while the value lives.
     ///
     /// # Errors
-    /// Names the setting that cannot be used; or says why its store does not
-    /// answer, or what it needs first.
+    /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
         config.check()?;
         let (clock, random) = (Arc::new(SystemClock), Random::system());
@@ -129,9 +127,9 @@ impl App {
             None => None,
         };
         let store = match &redis {
-            Some(redis) => on_redis(redis.clone(), &config, clock.clone(), &random).await?,
-            None if config.has_objects() => as_objects(&config, clock.clone(), &random).await?,
-            None => in_memory(&config, clock.clone())?,
+            Some(redis) => redis_store(redis.clone(), &config, clock.clone(), &random).await?,
+            None if config.has_objects() => object_store(&config, clock.clone(), &random).await?,
+            None => memory_store(&config, clock.clone())?,
         };
         let calls = match config.sessions_redis() {
             Some(settings) => {
@@ -143,23 +141,22 @@ impl App {
                 let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(&config));
                 let sessions =
                     RedisSessions::new(instance, random.clone(), session_limits(&config));
-                Calls { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+                CallStores { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
             }
-            None => Calls::in_memory(&config, clock.clone(), &random),
+            None => CallStores::in_memory(&config, clock.clone(), &random),
         };
-        Ok(Self::over(store, calls, registry, config, clock, random)?)
+        Ok(Self::assemble(store, calls, registry, config, clock, random)?)
     }
 
-    /// The same for a store that needs not be asked whether it is there.
+    /// Creates a server with a store that needs no connection.
     ///
     /// # Errors
-    /// Names the setting that cannot be used: `store.url` among them where
-    /// that needs [`App::open`].
+    /// Names the invalid setting: `store.url` if it needs [`App::open`].
     pub fn new(registry: Registry, config: Config) -> Result<Self, ConfigError> {
         Self::with(registry, config, Arc::new(SystemClock), Random::system())
     }
 
-    /// The same with a time and a randomness of one's own, for tests.
+    /// As [`App::new`], with the given clock and source of randomness, for tests.
     ///
     /// # Errors
     /// As [`App::new`].
@@ -170,17 +167,17 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         config.check()?;
-        let store = in_memory(&config, Arc::clone(&clock))?;
+        let store = memory_store(&config, Arc::clone(&clock))?;
         if config.sessions_redis().is_some() {
-            return Err(ConfigError::new("sessions.url", ASK_REDIS));
+            return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
         }
-        let calls = Calls::in_memory(&config, Arc::clone(&clock), &random);
-        Self::over(store, calls, registry, config, clock, random)
+        let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
+        Self::assemble(store, calls, registry, config, clock, random)
     }
 
-    fn over(
+    fn assemble(
         store: Store,
-        Calls { sessions, tasks }: Calls,
+        CallStores { sessions, tasks }: CallStores,
         registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
@@ -188,16 +185,16 @@ impl App {
     ) -> Result<Self, ConfigError> {
         let state_key = state_key(&config, &random)?;
         let AccessSetup { registry, authenticator, protected, certificate } =
-            AccessSetup::of(registry, &config, Arc::clone(&clock))?;
+            AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
-        let principals = Limits::new(config.limits.principals(), Arc::clone(&clock));
+        let caller_limits = Limits::new(config.limits.per_caller(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(
             registry,
             store.clone(),
             Arc::clone(&tasks),
             random.clone(),
             limits,
-            principals,
+            caller_limits,
         ));
         let max = config.max_version();
         let sealer = StateSealer::new(state_key, Arc::clone(&clock));
@@ -218,7 +215,7 @@ impl App {
                 let sessions = Arc::clone(&sessions);
                 async move { sessions.maintain().await }
             }),
-            tokio::spawn(Arc::clone(&legacy).attend()),
+            tokio::spawn(Arc::clone(&legacy).handle_signals()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
         ];
@@ -243,32 +240,32 @@ impl App {
         })
     }
 
-    /// How the endpoint behaves, to be changed before it is used.
+    /// The options of the endpoint. Change them before the endpoint is used.
     pub fn http(&mut self) -> &mut HttpOptions {
         &mut self.http
     }
 
-    /// Where its resources lie.
+    /// The store.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What it keeps, for metrics.
+    /// The gauges of stored resources and sessions, for metrics.
     pub fn stock(&self) -> Inventory {
         Inventory::new(self.store.clone(), Arc::clone(&self.sessions), &self.random)
     }
 
-    /// The time it goes by.
+    /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Who finds out who calls.
+    /// The authenticator.
     pub fn authenticator(&self) -> &Arc<Authenticator> {
         &self.authenticator
     }
 
-    /// The endpoint, to be mounted in a router of one's own.
+    /// The endpoint as a router, to be mounted in another one.
     pub fn router(&self) -> axum::Router {
         http::router(self.endpoint())
     }
@@ -290,24 +287,24 @@ impl App {
         })
     }
 
-    /// What can be changed while it serves.
+    /// The settings that can change while the server runs.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }
 
-    /// Ends the streams that would not end by themselves: for those who serve
-    /// the router themselves and want to stop.
+    /// Ends the streams that do not end by themselves. For servers that serve the router
+    /// themselves.
     pub fn close(&self) {
         self.closing.cancel();
     }
 
-    /// Serves on a bound listener until `stop` resolves, then ends softly
-    /// within the grace period: calls that still run then end with an error
-    /// that says to send them again, and have a moment to be told so. Says
-    /// whether everything ended by itself.
+    /// Serves on a bound listener until `stop` resolves, then stops gracefully. Calls that
+    /// still run after the grace period end with an error that asks to send them again;
+    /// their clients have a moment to receive it. Returns whether all calls ended by
+    /// themselves.
     ///
     /// # Errors
-    /// When the listener fails.
+    /// The TLS configuration is invalid.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -315,7 +312,7 @@ impl App {
     ) -> io::Result<bool> {
         let grace = self.config.grace();
         let limits = ServeLimits {
-            grace: grace + LAST_WORDS,
+            grace: grace + STOP_MARGIN,
             connections: Arc::clone(self.live.connections()),
             ..ServeLimits::default()
         };
@@ -329,33 +326,33 @@ impl App {
         let service = http::service(self.endpoint());
         let ended = async {
             let finished = http::serve(listener, certificate, service, &limits, stop).await?;
-            // Calls may run on without a connection.
+            // Calls may continue without a connection.
             tokio::join!(self.legacy.drain(), self.dispatcher.drain());
             Ok(finished)
         };
         let mut ended = std::pin::pin!(ended);
-        let over = async {
+        let grace_over = async {
             stopping.cancelled().await;
             tokio::time::sleep(grace).await;
         };
         tokio::select! {
             biased;
             ended = &mut ended => return ended,
-            () = over => {}
+            () = grace_over => {}
         }
         self.dispatcher.stop();
-        // Whoever waits for them, here or elsewhere, is told that they are over.
-        match tokio::time::timeout(2 * LAST_WORDS, ended).await {
+        // Clients of the stopped calls, here or on other instances, receive the error.
+        match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
             Ok(ended) => ended.map(|_| false),
             Err(_) => Ok(false),
         }
     }
 
-    /// Serves one client on standard input and output until the input ends or
-    /// `stop` resolves.
+    /// Serves one client on standard input and output until the input ends or `stop`
+    /// resolves.
     ///
     /// # Errors
-    /// When input or output fails.
+    /// Reading the input or writing the output fails.
     pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
         let stdio = Stdio {
             dispatcher: Arc::clone(&self.dispatcher),
@@ -390,13 +387,13 @@ impl Drop for App {
     }
 }
 
-/// What is known of calls beyond their requests: both lie in one place.
-struct Calls {
+/// The stores of sessions and tasks, which share a location.
+struct CallStores {
     sessions: Arc<dyn Sessions>,
     tasks: Arc<dyn Tasks>,
 }
 
-impl Calls {
+impl CallStores {
     fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
         let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
         let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
@@ -430,7 +427,7 @@ fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
     };
     let key = std::fs::read(file).map_err(|error| problem(&error))?;
     if key.trim_ascii().len() < 32 {
-        return Err(problem(&"it must hold at least 32 bytes"));
+        return Err(problem(&"it must contain at least 32 bytes"));
     }
     Ok(key.trim_ascii().to_vec())
 }

@@ -1,16 +1,16 @@
-//! Where resources lie: a store by what the configuration says of it.
+//! Opens the store that the configuration names.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{ASK_REDIS, OpenError};
+use super::{NEEDS_OPEN, OpenError};
 use crate::{
     clock::Clock,
     config::{Config, ConfigError},
     random::Random,
     redis::{Redis, layout::Layout},
     store::{
-        MemoryLimits, ObjectBackend, ObjectLimits, ObjectPlace, PlaceError, RedisBackend,
-        RedisBlobs, RedisLimits, Store, StoreLimits,
+        MemoryLimits, ObjectBackend, ObjectPlace, OwnerQuota, PlaceError, RedisBackend, RedisBlobs,
+        Store, StoreLimits,
     },
 };
 
@@ -22,31 +22,33 @@ fn store_limits(config: &Config) -> StoreLimits {
     }
 }
 
-pub(super) fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigError> {
+pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Store, ConfigError> {
     let url = &config.store.url;
     if url.split(':').next() != Some("memory") {
-        // A URL may hold a password, so only how it begins is repeated.
+        // A URL may contain a password, so only its scheme is shown.
         let scheme = url.split(':').next().unwrap_or_default();
         let problem = if config.redis().is_some() {
-            ASK_REDIS.to_owned()
+            NEEDS_OPEN.to_owned()
         } else if config.has_objects() {
-            "it has to be seen whether it works: use App::open".to_owned()
+            "the store must be checked first: use App::open".to_owned()
         } else {
             format!(
-                "{scheme:?} is no store that this version has; use \"memory:\", \"redis://…\", \"file:///…\" or \"s3://…\""
+                "unknown scheme {scheme:?}; use \"memory:\", \"redis://…\", \"file:///…\" or \"s3://…\""
             )
         };
         return Err(ConfigError::new("store.url", problem));
     }
     let memory = MemoryLimits {
         bytes: config.memory.bytes,
-        bytes_per_owner: config.memory.bytes_per_owner,
-        resources_per_owner: config.memory.resources_per_owner,
+        per_owner: OwnerQuota {
+            bytes: config.memory.bytes_per_owner,
+            resources: config.memory.resources_per_owner,
+        },
     };
     Ok(Store::memory(clock, memory, store_limits(config)))
 }
 
-pub(super) async fn on_redis(
+pub(super) async fn redis_store(
     redis: Redis,
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -57,31 +59,31 @@ pub(super) async fn on_redis(
             tracing::info!(%migration, "migrated");
         }
     }
-    let limits = RedisLimits {
-        bytes_per_owner: config.redis.bytes_per_owner,
-        resources_per_owner: config.redis.resources_per_owner,
+    let quota = OwnerQuota {
+        bytes: config.redis.bytes_per_owner,
+        resources: config.redis.resources_per_owner,
     };
     let blobs = match &config.store.blobs {
         Some(url) => {
-            let place = ObjectPlace::open(url, random).await.map_err(OpenError::Blobs)?;
-            Some(RedisBlobs::new(&place, config.store.blob_bytes, Arc::clone(&clock)))
+            let location = ObjectPlace::open(url, random).await.map_err(OpenError::Blobs)?;
+            Some(RedisBlobs::new(&location, config.store.blob_bytes, Arc::clone(&clock)))
         }
         None => None,
     };
-    let backend = RedisBackend::open_beside(redis, random.clone(), limits, blobs).await?;
+    let backend = RedisBackend::open_beside(redis, random.clone(), quota, blobs).await?;
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 
-pub(super) async fn as_objects(
+pub(super) async fn object_store(
     config: &Config,
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Store, PlaceError> {
-    let place = ObjectPlace::open(&config.store.url, random).await?;
-    let limits = ObjectLimits {
-        bytes_per_owner: config.objects.bytes_per_owner,
-        resources_per_owner: config.objects.resources_per_owner,
+    let location = ObjectPlace::open(&config.store.url, random).await?;
+    let quota = OwnerQuota {
+        bytes: config.objects.bytes_per_owner,
+        resources: config.objects.resources_per_owner,
     };
-    let backend = ObjectBackend::new(place, Arc::clone(&clock), random.clone(), limits);
+    let backend = ObjectBackend::new(location, Arc::clone(&clock), random.clone(), quota);
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }

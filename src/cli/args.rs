@@ -1,6 +1,7 @@
-//! What every server's command line takes.
+//! The flags of every server's command line.
 
 use std::{
+    ffi::OsString,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -12,43 +13,44 @@ use clap::{
 
 use crate::config::{Config, ConfigError, Places, ServerConfig};
 
-/// How the name of a configuration file is read; clap itself takes no empty one.
+/// Parses a configuration file's name. Unlike clap's own parser, it accepts an
+/// empty one, as an empty `LARDER_CONFIG` counts as unset.
 pub(super) fn file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
-/// What every server's command line takes.
+/// The flags of every server's command line.
 #[derive(Debug, Default, Args)]
 pub struct ServeArgs {
-    /// Address and port to listen on (server.listen); port 0 takes a free one.
+    /// Address and port to listen on (server.listen); port 0 picks a free one.
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
-    /// Where resources lie (store.url): memory:, redis://…, file:///… or
+    /// The store of resources (store.url): memory:, redis://…, file:///… or
     /// s3://….
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// A configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     pub config: Option<PathBuf>,
-    /// The newest protocol version to speak (server.max_version).
+    /// The newest protocol version to offer (server.max_version).
     #[arg(long, value_name = "VERSION")]
     pub max_version: Option<String>,
-    /// Speak over standard input and output instead of HTTP.
+    /// Serve over standard input and output instead of HTTP.
     #[arg(long)]
     pub stdio: bool,
-    /// Listen on an address that others can reach, without asking who they are.
+    /// Allow an address that others can reach, without authentication.
     #[arg(long)]
     pub insecure_no_auth: bool,
 }
 
 impl ServeArgs {
-    /// The configuration file, if there is one: as with all variables, an empty
-    /// one says nothing.
+    /// The configuration file. An empty name counts as none.
     pub(super) fn file(&self) -> Option<&Path> {
         self.config.as_deref().filter(|file| !file.as_os_str().is_empty())
     }
 
-    /// The configuration that counts: flags stand over environment and file.
+    /// The effective configuration: flags override the environment, which
+    /// overrides the file.
     pub(super) fn configure(&self) -> Result<Config, ConfigError> {
         let mut config = Config::load(self.file(), |config| {
             if let Some(listen) = self.listen {
@@ -63,14 +65,42 @@ impl ServeArgs {
             config.server.insecure_no_auth |= self.insecure_no_auth;
         })?;
         if self.stdio {
-            // Nothing listens.
+            // Nothing listens, so the address is not checked.
             config.server.listen = ServerConfig::default().listen;
         }
         Ok(config)
     }
 
-    /// Where the parts of the configuration file stand, for faults in them.
+    /// The positions of settings in the configuration file, for error messages.
     pub(super) fn places(&self) -> Places {
-        self.file().map(Places::of).unwrap_or_default()
+        self.file().map(Places::read).unwrap_or_default()
+    }
+
+    /// The command line that starts this program over standard input and
+    /// output. `subcommand` comes before the flags.
+    ///
+    /// # Errors
+    /// When the program's path or the directory of the configuration file is
+    /// unknown.
+    pub(super) fn stdio_command_line(&self, subcommand: &[&str]) -> Result<Vec<OsString>, String> {
+        let program = std::env::current_exe()
+            .map_err(|error| format!("The path of this program is unknown: {error}"))?;
+        let mut line = vec![program.into_os_string()];
+        line.extend(subcommand.iter().map(OsString::from));
+        line.push("--stdio".into());
+        let mut flag = |name: &str, value: OsString| line.extend([name.into(), value]);
+        if let Some(config) = self.file() {
+            // Hosts start it in another directory.
+            let config = std::path::absolute(config)
+                .map_err(|error| format!("--config {}: {error}", config.display()))?;
+            flag("--config", config.into_os_string());
+        }
+        if let Some(store) = &self.store {
+            flag("--store", store.into());
+        }
+        if let Some(version) = &self.max_version {
+            flag("--max-version", version.into());
+        }
+        Ok(line)
     }
 }

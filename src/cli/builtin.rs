@@ -1,4 +1,4 @@
-//! What the binary itself offers.
+//! The registry of the binary.
 
 use crate::{
     config::{Config, Places},
@@ -7,11 +7,11 @@ use crate::{
     workflow,
 };
 
-/// What the binary itself offers.
+/// The built-in tools, and the workflows of the configuration.
 pub(super) fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
-            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read it in parts with read_resource, find lines in it with search_resource, and what has some words with search_resources. Resources expire.",
+            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, and find resources by words with search_resources. Resources expire.",
         )
         .with(tools::reading(ToolOptions::default()));
     if config.tools.write {

@@ -1,10 +1,10 @@
-//! `larder config`: looks at the configuration without serving.
+//! `larder config`: checks or prints the configuration.
 
 use std::{process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand};
 
-use super::{ServeArgs, USAGE, args::file, builtin, fail, in_runtime, refuse};
+use super::{ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime};
 use crate::{
     app::{AccessSetup, App},
     clock::SystemClock,
@@ -13,19 +13,19 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Say whether the server could start with it: exit code 2 if not, 1 if
+    /// Check that the server could start with it: exit code 2 if not, 1 if
     /// something that it needs cannot be reached.
     Check {
         #[command(flatten)]
         file: FileArgs,
-        /// Also ask the store, and the authorization servers for their
-        /// metadata and keys.
+        /// Also connect to the store, and fetch the metadata and keys of the
+        /// authorization servers.
         #[arg(long)]
         online: bool,
     },
-    /// Print every setting that there is as JSON Schema.
+    /// Print all settings as JSON Schema.
     Schema,
-    /// Print the settings that count, from file and environment, with secrets
+    /// Print the effective configuration, from file and environment, secrets
     /// masked.
     Show {
         #[command(flatten)]
@@ -66,8 +66,8 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
     }
 }
 
-/// Says whether the server could start, and with `online` whether what it
-/// needs can be reached.
+/// Checks that the server could start, and with `online` that what it needs can
+/// be reached.
 async fn check(args: ServeArgs, online: bool) -> ExitCode {
     let config = match args.configure() {
         Ok(config) => config,
@@ -77,12 +77,12 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };
-    // A store that is elsewhere is asked only where that is wanted.
+    // Without `online`, no other service is contacted.
     let app = if online {
-        App::open(registry, config).await.map(Some).map_err(|error| refuse(&error))
+        App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
     } else if config.redis().is_some() || config.has_objects() {
-        let door = AccessSetup::of(registry, &config, Arc::new(SystemClock));
-        door.map(|_| None).map_err(|error| fail(USAGE, &error))
+        let access = AccessSetup::new(registry, &config, Arc::new(SystemClock));
+        access.map(|_| None).map_err(|error| fail(USAGE, &error))
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
     };
@@ -90,12 +90,12 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(app) => app,
         Err(code) => return code,
     };
-    println!("The configuration can be used.");
+    println!("The configuration is valid.");
     let mut code = ExitCode::SUCCESS;
     if let Some(app) = app.filter(|_| online) {
-        for (issuer, found) in app.authenticator().check().await {
-            match found {
-                Ok(found) => println!("{issuer}: {found}"),
+        for (issuer, result) in app.authenticator().check().await {
+            match result {
+                Ok(summary) => println!("{issuer}: {summary}"),
                 Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
             }
         }

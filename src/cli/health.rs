@@ -1,5 +1,5 @@
-//! `larder health`: asks a server on this machine whether it lives, for
-//! container engines that have no other way to look.
+//! `larder health`: a health check for container engines whose images have no
+//! HTTP client.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -11,18 +11,19 @@ use clap::Args;
 
 use super::{ServeArgs, USAGE, args::file, fail};
 
-/// Shorter than container engines wait.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Shorter than the time-outs of container engines.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub(super) struct HealthArgs {
-    /// Where it listens, if not where the configuration says (server.listen).
+    /// The server's address, if it is not that of the configuration
+    /// (server.listen).
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
     /// A configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     config: Option<std::path::PathBuf>,
-    /// Ask whether it can do its work (/readyz), not only whether it lives (/healthz).
+    /// Check that the server is ready (/readyz), not only alive (/healthz).
     #[arg(long)]
     ready: bool,
 }
@@ -36,19 +37,19 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
     let scheme = if config.server.tls.is_some() { "https" } else { "http" };
     let path = if args.ready { "readyz" } else { "healthz" };
     let url = format!("{scheme}://{}/{path}", reachable(config.server.listen));
-    // The certificate is for another name than this address.
+    // The certificate is not issued for this address.
     let client = reqwest::Client::builder()
         .no_proxy()
-        .timeout(PATIENCE)
+        .timeout(TIMEOUT)
         .tls_danger_accept_invalid_certs(true);
-    let answer = async { client.build()?.get(&url).send().await };
-    match answer.await {
+    let response = async { client.build()?.get(&url).send().await };
+    match response.await {
         Err(error) => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             fail(1, &format_args!("{url}: {}", cause.unwrap_or_else(|| error.to_string())))
         }
-        Ok(answer) => {
-            let (status, text) = (answer.status(), answer.text().await.unwrap_or_default());
+        Ok(response) => {
+            let (status, text) = (response.status(), response.text().await.unwrap_or_default());
             if status.is_success() {
                 println!("{text}");
                 return ExitCode::SUCCESS;
@@ -58,7 +59,7 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
     }
 }
 
-/// Whoever listens everywhere is found on this machine.
+/// The loopback address in place of an unspecified one.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,5 @@
-//! `larder install`: an entry for this server in a host's configuration file.
+//! `larder install`: writes an entry for this server into a host's
+//! configuration file.
 
 use std::{
     env, fs, io,
@@ -9,31 +10,30 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{ServeArgs, hosts};
+use super::ServeArgs;
 
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     /// The host.
     #[arg(long)]
     client: Client,
-    /// What the host calls this server; the program's name by default.
+    /// The server's name in the host; the program's name by default.
     #[arg(long)]
     name: Option<String>,
-    /// Where the server runs already: the host connects there instead of
-    /// starting a server of its own.
+    /// The URL of a running server: the host connects to it instead of starting
+    /// one.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// An environment variable for the server, as KEY=VALUE; may be given
-    /// several times.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = variable, conflicts_with = "url")]
+    /// An environment variable for the server; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_variable, conflicts_with = "url")]
     env: Vec<(String, String)>,
-    /// The configuration file, where it is not the usual one.
+    /// The configuration file, if it is not the host's default one.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Replace an entry of the same name.
     #[arg(long)]
     replace: bool,
-    /// Only print what would be written.
+    /// Only print the entry.
     #[arg(long)]
     print: bool,
     #[command(flatten)]
@@ -41,8 +41,8 @@ pub(super) struct InstallArgs {
 }
 
 impl InstallArgs {
-    /// With what the host starts this program, if it does.
-    pub(super) fn starts(&self) -> Option<&ServeArgs> {
+    /// The flags of this program, if the host starts it.
+    pub(super) fn serve_args(&self) -> Option<&ServeArgs> {
         self.url.is_none().then_some(&self.serve)
     }
 }
@@ -61,7 +61,7 @@ enum Client {
 }
 
 impl Client {
-    /// The member that holds the servers.
+    /// The member of the file that has the servers.
     fn section(self) -> &'static str {
         match self {
             Self::Vscode => "servers",
@@ -69,28 +69,30 @@ impl Client {
         }
     }
 
+    /// The default configuration file.
     fn file(self) -> Result<PathBuf, String> {
         Ok(match self {
             Self::ClaudeCode => ".mcp.json".into(),
             Self::Vscode => ".vscode/mcp.json".into(),
             Self::Cursor => ".cursor/mcp.json".into(),
-            Self::ClaudeDesktop => desktop_directory()?.join("Claude/claude_desktop_config.json"),
+            Self::ClaudeDesktop => settings_directory()?.join("Claude/claude_desktop_config.json"),
         })
     }
 
-    fn remote(self, url: &str) -> Result<Value, String> {
+    /// The entry for a running server.
+    fn remote_entry(self, url: &str) -> Result<Value, String> {
         match self {
             Self::ClaudeCode | Self::Vscode => Ok(json!({ "type": "http", "url": url })),
             Self::Cursor => Ok(json!({ "url": url })),
             Self::ClaudeDesktop => Err(
-                "Claude Desktop's file takes programs only. Add a server that runs elsewhere under Settings, Connectors; or leave out --url.".into(),
+                "Claude Desktop's file has only servers that it starts. Add the URL under Settings, Connectors; or omit --url.".into(),
             ),
         }
     }
 }
 
-/// Where applications keep what belongs to a user.
-fn desktop_directory() -> Result<PathBuf, String> {
+/// The directory of a user's application settings.
+fn settings_directory() -> Result<PathBuf, String> {
     let directory = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let found = if cfg!(windows) {
         directory("APPDATA")
@@ -102,49 +104,50 @@ fn desktop_directory() -> Result<PathBuf, String> {
     found.ok_or_else(|| "The user's directory is not known: give --file.".to_owned())
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("it must be KEY=VALUE".into()),
     }
 }
 
-pub(super) fn run(args: &InstallArgs, serve: &[&str]) -> Result<ExitCode, String> {
-    let (name, entry) = (name(args)?, entry(args, serve)?);
+pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, String> {
+    let (name, entry) = (name(args)?, entry(args, subcommand)?);
     let section = args.client.section();
-    let alone = json!({ section: { &name: &entry } });
+    let example = json!({ section: { &name: &entry } });
     if args.print {
-        println!("{alone:#}");
+        println!("{example:#}");
         return Ok(ExitCode::SUCCESS);
     }
     let file = match &args.file {
         Some(file) => file.clone(),
         None => args.client.file()?,
     };
-    let custom = |problem: String| {
+    let unchanged = |problem: String| {
         format!(
-            "{}: {problem}. It was left as it is; this is what belongs there:\n{alone:#}",
+            "{}: {problem}. The file is unchanged; add this yourself:\n{example:#}",
             file.display()
         )
     };
-    let mut config = read(&file).map_err(custom)?;
+    let mut config = read(&file).map_err(unchanged)?;
     let servers = config.entry(section).or_insert_with(|| json!({}));
-    let servers =
-        servers.as_object_mut().ok_or_else(|| custom(format!("its {section:?} is no object")))?;
+    let servers = servers
+        .as_object_mut()
+        .ok_or_else(|| unchanged(format!("{section:?} is not an object")))?;
     match servers.get(&name) {
-        Some(there) if *there == entry => {
-            println!("{} has {name} already.", file.display());
+        Some(existing) if *existing == entry => {
+            println!("{} already has {name}.", file.display());
             return Ok(ExitCode::SUCCESS);
         }
         Some(_) if !args.replace => {
-            return Err(custom(format!(
-                "it has another server called {name:?}: give --replace, or another --name"
+            return Err(unchanged(format!(
+                "it has another server named {name:?}: give --replace, or another --name"
             )));
         }
         _ => servers.insert(name.clone(), entry),
     };
-    write(&file, &config).map_err(|error| custom(format!("it cannot be written: {error}")))?;
-    println!("Added {name} to {}. Restart the host if it runs.", file.display());
+    write(&file, &config).map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
+    println!("Added {name} to {}. Restart the host if it is running.", file.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,15 +160,17 @@ fn name(args: &InstallArgs) -> Result<String, String> {
     name.ok_or_else(|| "The program's name is not known: give --name.".into())
 }
 
-fn entry(args: &InstallArgs, serve: &[&str]) -> Result<Value, String> {
+fn entry(args: &InstallArgs, subcommand: &[&str]) -> Result<Value, String> {
     if let Some(url) = &args.url {
-        return args.client.remote(url);
+        return args.client.remote_entry(url);
     }
-    let line: Vec<_> = hosts::command_line(serve, &args.serve)?
+    let command_line: Vec<_> = args
+        .serve
+        .stdio_command_line(subcommand)?
         .into_iter()
         .map(|part| part.into_string().map_err(|part| format!("{} is not Unicode", part.display())))
         .collect::<Result<_, _>>()?;
-    let (command, arguments) = line.split_first().ok_or("there is no command")?;
+    let (command, arguments) = command_line.split_first().ok_or("there is no command")?;
     let mut entry = json!({ "command": command, "args": arguments });
     if args.client == Client::Vscode {
         entry["type"] = json!("stdio");
@@ -184,33 +189,33 @@ fn read(file: &Path) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    // Some hosts allow comments, which writing it anew would lose.
+    // Some hosts allow comments, which a rewrite would lose: not plain JSON.
     match serde_json::from_str(&text) {
         Ok(Value::Object(config)) => Ok(config),
-        Ok(_) => Err("it is no JSON object".into()),
+        Ok(_) => Err("it is not a JSON object".into()),
         Err(error) => Err(format!("it is not plain JSON: {error}")),
     }
 }
 
-/// All or nothing, since hosts keep more than servers in these files.
+/// Replaces the file atomically: hosts keep other settings in it, too.
 fn write(file: &Path, config: &Map<String, Value>) -> io::Result<()> {
-    // A link stays one.
+    // Writes to the target of a symbolic link, so that the link stays.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Some(directory) = directory {
         fs::create_dir_all(directory)?;
     }
-    let mut aside = file.clone().into_os_string();
-    aside.push(format!(".{}", std::process::id()));
+    let mut temporary = file.clone().into_os_string();
+    temporary.push(format!(".{}", std::process::id()));
     let written =
-        fs::write(&aside, format!("{:#}\n", Value::Object(config.clone()))).and_then(|()| {
-            if let Ok(there) = fs::metadata(&file) {
-                fs::set_permissions(&aside, there.permissions())?;
+        fs::write(&temporary, format!("{:#}\n", Value::Object(config.clone()))).and_then(|()| {
+            if let Ok(metadata) = fs::metadata(&file) {
+                fs::set_permissions(&temporary, metadata.permissions())?;
             }
-            fs::rename(&aside, &file)
+            fs::rename(&temporary, &file)
         });
     if written.is_err() {
-        let _ = fs::remove_file(&aside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }

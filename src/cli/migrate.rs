@@ -1,4 +1,4 @@
-//! `larder migrate`: brings the store's layout up to this version.
+//! `larder migrate`: migrates the data in Redis to the layout of this version.
 
 use clap::Args;
 
@@ -12,24 +12,24 @@ use crate::{
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct MigrateArgs {
-    /// Where resources lie (store.url).
+    /// The store of resources (store.url).
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// A configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
     config: Option<std::path::PathBuf>,
-    /// Only say what there is.
+    /// Only print the layout and the missing migrations.
     #[arg(long)]
     status: bool,
 }
 
-/// Says on standard output what there is and what it did.
+/// Prints the layout and the migrations it applies.
 pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     telemetry::init(&telemetry::Options::default());
     let MigrateArgs { store, config, .. } = args.clone();
     let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
     let Some(settings) = config.redis() else {
-        println!("store.url is no Redis: there is nothing to migrate.");
+        println!("store.url is not Redis: there is nothing to migrate.");
         return Ok(());
     };
     let redis = Redis::open(&settings).await?;

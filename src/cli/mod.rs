@@ -1,15 +1,16 @@
-//! The command line: of the binary, and of servers built on the crate.
+//! The command line of the binary, and of servers built on the crate.
 
 mod args;
 mod builtin;
 mod client;
 mod config;
+mod demo;
 mod dev;
-mod files;
 mod health;
 mod hosts;
 mod install;
 mod migrate;
+mod open_files;
 mod reload;
 mod serve;
 
@@ -20,8 +21,13 @@ use futures_util::FutureExt;
 
 pub use self::args::ServeArgs;
 use self::{
-    client::ClientCommand, config::ConfigCommand, health::HealthArgs, hosts::HostCommand,
-    migrate::MigrateArgs, serve::serve,
+    client::{ClientCommand, exit_code},
+    config::ConfigCommand,
+    demo::DemoArgs,
+    health::HealthArgs,
+    hosts::HostCommand,
+    migrate::MigrateArgs,
+    serve::serve,
 };
 use crate::{
     app::OpenError,
@@ -29,7 +35,7 @@ use crate::{
     registry::{BuildError, Registry},
 };
 
-/// The process was asked for something that it cannot do.
+/// The exit code for wrong usage or configuration.
 const USAGE: u8 = 2;
 
 #[derive(Parser)]
@@ -45,20 +51,23 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve the protocol over HTTP, or over standard input and output.
+    /// Serve MCP over HTTP, or over standard input and output.
     Serve {
         #[command(flatten)]
         args: ServeArgs,
-        /// Run the migrations that the store needs first (redis.migrate).
+        /// First run the migrations that the store needs (redis.migrate).
         #[arg(long)]
         migrate: bool,
     },
-    /// Bring the layout of what the store holds up to this version, once.
+    /// Show what Larder does with a large text: store it in a temporary server,
+    /// search and page it, and count the bytes that a model would see.
+    Demo(DemoArgs),
+    /// Migrate the data in Redis to the layout of this version, once.
     Migrate(MigrateArgs),
-    /// Look at the configuration.
+    /// Check or print the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Ask a server on this machine whether it lives: exit code 1 if not.
+    /// Check the health of a server on this machine: exit code 1 if it fails.
     Health(HealthArgs),
     #[command(flatten)]
     Client(ClientCommand),
@@ -86,28 +95,29 @@ pub fn main() -> ExitCode {
         Command::Migrate(args) => in_runtime(|| async move {
             match migrate::run(&args).await {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => refuse(&error),
+                Err(error) => fail_to_open(&error),
             }
         }),
+        Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
         Command::Client(command) => client::run(command),
     }
 }
 
-/// The main of a server of one's own: reads flags, configuration and
-/// environment, and serves until it is told to stop. Where its store needs
-/// migrations, it runs them first. The server has the commands `dev`, which
-/// shows it in the MCP Inspector, and `install`, which adds it to a host's
+/// The main function of a server built on the crate: reads flags, environment
+/// and configuration file, runs the migrations that the store needs, and serves
+/// until a signal stops it. The server also has the commands `dev`, which runs
+/// it in the MCP Inspector, and `install`, which adds it to a host's
 /// configuration.
 ///
 /// ```no_run
 /// use larder::{Context, Registry, Tool};
 ///
-/// /// Says it back.
+/// /// Returns its text.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Echo {
-///     /// What to say.
+///     /// The text.
 ///     text: String,
 /// }
 ///
@@ -124,11 +134,11 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
     }
 }
 
-/// [`run`], with something that is set up before the first request and taken
-/// down after the last one, once each: connections, caches, a model in memory.
+/// [`run`] with a value that is set up before the first request and torn down
+/// after the last one, once each: connections, caches, a model in memory.
 ///
-/// `teardown` comes also when the server ends by an error, and not when `setup`
-/// did. Handlers reach the value by [`Context::state`](crate::handler::Context::state).
+/// `teardown` runs even if the server fails, but not if `setup` failed. Handlers
+/// get the value from [`Context::state`](crate::handler::Context::state).
 ///
 /// ```no_run
 /// use std::{convert::Infallible, sync::Arc};
@@ -170,9 +180,9 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
             Err(error) => return fail(1, &error),
         };
         let shared = Arc::clone(&value);
-        let served = serve(args, config, true, |config| build(config, shared));
-        // Whatever happened, what was set up is taken down.
-        let code = AssertUnwindSafe(served).catch_unwind().await;
+        let serving = serve(args, config, true, |config| build(config, shared));
+        // A panic must not skip the teardown.
+        let code = AssertUnwindSafe(serving).catch_unwind().await;
         teardown(value).await;
         code.unwrap_or_else(|_| fail(1, &"the server panicked"))
     })
@@ -198,12 +208,13 @@ fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode
         Err(error) => return fail(1, &error),
     };
     let code = runtime.block_on(run());
-    // A thread that reads standard input would hold the process until a line comes.
+    // Does not wait for the thread that reads standard input, which may block.
     runtime.shutdown_background();
     code
 }
 
-fn refuse(error: &OpenError) -> ExitCode {
+/// Reports why a server could not be opened.
+fn fail_to_open(error: &OpenError) -> ExitCode {
     fail(if error.is_usage() { USAGE } else { 1 }, error)
 }
 

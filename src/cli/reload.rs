@@ -1,5 +1,5 @@
-//! Accepts a changed configuration while the server runs: on SIGHUP, and when
-//! the file, or that of the certificate, has changed.
+//! Reloads the configuration while the server runs: on SIGHUP, and when the
+//! configuration file or a certificate file changes.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -19,7 +19,7 @@ pub(super) struct Reload {
 }
 
 impl Reload {
-    /// From now on nothing is missed.
+    /// Starts watching: changes from now on are noticed.
     pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
         let files = args.file().map(Path::to_owned).into_iter().chain(live.files());
         let files = Watched::new(files).await;
@@ -30,8 +30,8 @@ impl Reload {
         loop {
             tokio::select! {
                 _ = self.hangup.recv() => {
-                    // What is taken in now is no change later.
-                    self.files.look().await;
+                    // The reload below includes these changes.
+                    self.files.check().await;
                 }
                 () = self.files.changed() => {}
             }
@@ -43,11 +43,14 @@ impl Reload {
                     );
                     if !need_restart.is_empty() {
                         let settings = need_restart.join(", ");
-                        tracing::warn!(settings, "these settings count from the next start only");
+                        tracing::warn!(
+                            settings,
+                            "these settings take effect only at the next start"
+                        );
                     }
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the configuration cannot be used; everything stays as it was");
+                    tracing::error!(%error, "the configuration cannot be used; it stays as it was");
                 }
             }
         }

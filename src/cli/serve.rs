@@ -1,11 +1,11 @@
-//! Serves until told to stop.
+//! `larder serve`: serves until a signal stops it.
 
 use std::{future::pending, io, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ServeArgs, USAGE, fail, files, refuse, reload::Reload};
+use super::{ServeArgs, USAGE, fail, fail_to_open, open_files, reload::Reload};
 use crate::{
     app::App,
     config::Config,
@@ -32,7 +32,7 @@ pub(super) async fn serve(
     let scheme = if config.server.tls.is_some() { "https" } else { "http" };
     let app = match App::open(registry, config).await {
         Ok(app) => app,
-        Err(error) => return refuse(&error),
+        Err(error) => return fail_to_open(&error),
     };
     let stop = match shutdown::signalled() {
         Ok(stop) => stop,
@@ -60,15 +60,16 @@ pub(super) async fn serve(
         Err(error) => return fail(1, &error),
     };
     let _reload = AbortOnDropHandle::new(reload);
-    files::enough_for(connections);
+    open_files::raise_limit(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
-    let stock = app.stock();
-    let _collected = match metrics.map(|(listener, address)| collect(listener, address, stock)) {
-        Some(Err(problem)) => return fail(1, &problem),
-        collected => collected,
+    let inventory = app.stock();
+    let metrics = metrics.map(|(listener, address)| serve_metrics(listener, address, inventory));
+    let _metrics_tasks = match metrics.transpose() {
+        Ok(tasks) => tasks,
+        Err(problem) => return fail(1, &problem),
     };
     let served = app.serve(listener, stop).await;
-    // It waits for the last traces on a thread that may wait.
+    // Blocks until the last traces are sent.
     let _ = tokio::task::spawn_blocking(telemetry::finish).await;
     match served {
         Ok(_) => ExitCode::SUCCESS,
@@ -76,45 +77,46 @@ pub(super) async fn serve(
     }
 }
 
-/// How many may knock at the same moment, as far as the system allows: all
-/// clients come back at once when a server starts anew.
+/// The listen backlog, up to the system's limit: all clients reconnect at once
+/// when a server restarts.
 const BACKLOG: u32 = 4096;
 
 fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ExitCode> {
-    let bound = || {
+    let try_bind = || {
         let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // As any listener: what the last server left open keeps nobody out.
+        // Connections of the previous process, in TIME_WAIT, do not block the port.
         socket.set_reuseaddr(cfg!(unix))?;
         socket.bind(listen)?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
         Ok::<_, io::Error>((listener, address))
     };
-    bound().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
+    try_bind().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
 }
 
-/// Collects metrics, and shows them there, until dropped.
-fn collect(
+/// Collects metrics and serves them, until dropped.
+fn serve_metrics(
     listener: TcpListener,
     address: SocketAddr,
-    stock: Inventory,
+    inventory: Inventory,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
-    let shown = Arc::new((metrics.clone(), stock));
+    let shared = Arc::new((metrics.clone(), inventory));
     let router = http::metrics_router(move || {
-        let shown = Arc::clone(&shown);
+        let shared = Arc::clone(&shared);
         async move {
-            shown.1.measure().await;
-            shown.0.render()
+            let (metrics, inventory) = &*shared;
+            inventory.measure().await;
+            metrics.render()
         }
     });
     eprintln!("larder metrics on http://{address}/metrics");
     let serving = tokio::spawn(async move {
         let limits = ServeLimits::default();
         if let Err(error) = http::serve(listener, None, router, &limits, pending()).await {
-            tracing::error!(%error, "metrics are not shown any more");
+            tracing::error!(%error, "metrics are no longer served");
         }
     });
-    let tidying = tokio::spawn(async move { metrics.maintain().await });
-    Ok([serving, tidying].map(AbortOnDropHandle::new))
+    let upkeep = tokio::spawn(async move { metrics.maintain().await });
+    Ok([serving, upkeep].map(AbortOnDropHandle::new))
 }

@@ -1,4 +1,4 @@
-//! `[auth]`: who may call, and with which scopes what.
+//! `[auth]`: authentication and scopes.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -17,33 +17,33 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
-    /// How callers show who they are.
+    /// Authentication mode: `none`, `oauth` or `static`. `none` by default.
     pub mode: AuthMode,
     /// The scopes that every request needs.
     pub required_scopes: Vec<String>,
-    /// More scopes by what is asked for: names of tools and prompts, URIs of
-    /// resources, templates; a `*` at the end stands for any ending.
+    /// Additional required scopes by tool name, prompt name, resource URI or template. A
+    /// trailing `*` matches any ending.
     pub scopes: BTreeMap<String, Vec<String>>,
-    /// Which scopes imply which others.
+    /// Scopes that imply other scopes.
     pub hierarchy: BTreeMap<String, Vec<String>>,
-    /// The server's name for people, in its metadata.
+    /// The display name of the server in its protected resource metadata.
     pub resource_name: Option<String>,
-    /// Whose tokens are accepted, with the mode `oauth`.
+    /// The authorization servers whose access tokens are accepted in mode `oauth`.
     pub issuers: Vec<IssuerConfig>,
-    /// The tokens that are accepted, with the mode `static`.
+    /// The accepted tokens in mode `static`.
     pub tokens: Vec<TokenConfig>,
 }
 
-/// How callers show who they are.
+/// The authentication mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// Not at all.
+    /// No authentication.
     #[default]
     None,
-    /// By access tokens of authorization servers.
+    /// Access tokens of the configured authorization servers.
     OAuth,
-    /// By tokens whose hashes stand in the configuration.
+    /// Tokens whose SHA-256 is in the configuration.
     Static,
 }
 
@@ -51,20 +51,21 @@ pub enum AuthMode {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IssuerConfig {
-    /// Its name, exactly as in its tokens.
+    /// The issuer identifier, exactly as in its tokens.
     pub issuer: String,
-    /// Where its keys are; discovered by default.
+    /// The URL of the key set (JWKS). Discovered by default.
     pub jwks_url: Option<String>,
-    /// More audiences that its tokens may be for than `server.public_url`.
+    /// Accepted audiences in addition to `server.public_url`.
     pub audiences: Vec<String>,
-    /// Accept tokens of the type `JWT`, or none, beside `at+jwt`.
+    /// Also accept tokens whose type (`typ`) is `JWT` or missing. By default it must be
+    /// `at+jwt`.
     pub any_typ: bool,
-    /// The claim that the scopes stand in; `scope` by default.
+    /// The claim with the scopes. `scope` by default.
     pub scope_claim: Option<String>,
-    /// The claim that the groups stand in, which resources can be shared with;
-    /// `groups` by default.
+    /// The claim with the groups that resources can be shared with. `groups` by default.
     pub groups_claim: Option<String>,
-    /// How to ask it about opaque tokens; refused by default.
+    /// Token introspection for opaque tokens. They are rejected without it. Only one issuer
+    /// may have it.
     pub introspection: Option<IntrospectionConfig>,
 }
 
@@ -72,13 +73,13 @@ pub struct IssuerConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntrospectionConfig {
-    /// Where to ask; discovered by default.
+    /// The URL of the introspection endpoint. Discovered by default.
     pub url: Option<String>,
-    /// As whom.
+    /// The client ID of Larder at the authorization server.
     pub client_id: String,
-    /// The file with the secret for that.
+    /// The file with the client secret. Set either this or `client_secret_env`.
     pub client_secret_file: Option<PathBuf>,
-    /// Or the environment variable with it.
+    /// The name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
 }
 
@@ -86,17 +87,17 @@ pub struct IntrospectionConfig {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenConfig {
-    /// Whose it is.
+    /// The name of the token's holder, who owns what is created with it.
     pub name: String,
-    /// SHA-256 of the token, in hexadecimal.
+    /// The SHA-256 of the token, in hexadecimal.
     pub sha256: String,
-    /// What it allows.
+    /// The scopes of the token.
     pub scopes: Vec<String>,
-    /// The groups that it is in, which resources can be shared with.
+    /// The groups of the token's holder, which resources can be shared with.
     pub groups: Vec<String>,
 }
 
-/// Without the hash.
+/// Omits the hash.
 impl std::fmt::Debug for TokenConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, scopes, groups, .. } = self;
@@ -109,69 +110,69 @@ impl std::fmt::Debug for TokenConfig {
 }
 
 impl AuthConfig {
-    /// Checks what types alone do not say.
+    /// Checks what the types do not guarantee.
     ///
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self, public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
-        let needs = |setting, problem: &str| Err(ConfigError::new(setting, problem));
+        let invalid = |setting, problem: &str| Err(ConfigError::new(setting, problem));
         match self.mode {
             AuthMode::OAuth if self.issuers.is_empty() => {
-                return needs("auth.issuers", "the mode oauth needs at least one");
+                return invalid("auth.issuers", "mode \"oauth\" needs at least one issuer");
             }
             AuthMode::OAuth => match public_url {
                 None => {
-                    return needs(
+                    return invalid(
                         "server.public_url",
-                        "the mode oauth needs it: it is the audience that tokens must be for",
+                        "mode \"oauth\" needs it: it is the audience of tokens",
                     );
                 }
                 Some(url) if !url.is_safe() => {
-                    return needs(
+                    return invalid(
                         "server.public_url",
-                        "plain http is accepted for loopback only; use https",
+                        "http is accepted for loopback only; use https",
                     );
                 }
                 Some(_) => {}
             },
             AuthMode::Static if self.tokens.is_empty() => {
-                return needs("auth.tokens", "the mode static needs at least one");
+                return invalid("auth.tokens", "mode \"static\" needs at least one token");
             }
             AuthMode::Static | AuthMode::None => {}
         }
         if self.mode != AuthMode::OAuth && !self.issuers.is_empty() {
-            return needs("auth.mode", "there are issuers, so it must be \"oauth\"");
+            return invalid("auth.mode", "auth.issuers is set, so it must be \"oauth\"");
         }
         if self.mode != AuthMode::Static && !self.tokens.is_empty() {
-            return needs("auth.mode", "there are tokens, so it must be \"static\"");
+            return invalid("auth.mode", "auth.tokens is set, so it must be \"static\"");
         }
         if self.mode == AuthMode::None
             && !(self.scopes.is_empty() && self.required_scopes.is_empty())
         {
-            return needs("auth.mode", "scopes are asked for, so it must not be \"none\"");
+            return invalid("auth.mode", "scopes are required, so it must not be \"none\"");
         }
         self.access()?;
         self.check_hierarchy()?;
-        for (at, issuer) in self.issuers.iter().enumerate() {
-            issuer.check(&format!("auth.issuers[{at}]"))?;
-            if self.issuers[..at].iter().any(|other| other.issuer == issuer.issuer) {
-                return needs("auth.issuers", "one of them is there twice");
+        for (index, issuer) in self.issuers.iter().enumerate() {
+            issuer.check(&format!("auth.issuers[{index}]"))?;
+            if self.issuers[..index].iter().any(|other| other.issuer == issuer.issuer) {
+                return invalid("auth.issuers", "an issuer is listed twice");
             }
         }
         if self.issuers.iter().filter(|issuer| issuer.introspection.is_some()).count() > 1 {
-            return needs(
+            return invalid(
                 "auth.issuers",
-                "only one may have introspection: an opaque token does not say whose it is, and is not shown to others",
+                "only one issuer may have introspection: an opaque token does not name its issuer and must not be sent to others",
             );
         }
-        for (at, token) in self.tokens.iter().enumerate() {
-            let read = token.read(at)?;
-            let others = &self.tokens[..at];
+        for (index, token) in self.tokens.iter().enumerate() {
+            let read = token.read(index)?;
+            let others = &self.tokens[..index];
             if others.iter().any(|other| other.name == token.name) {
-                return needs("auth.tokens", "a name is there twice");
+                return invalid("auth.tokens", "a name is listed twice");
             }
-            if others.iter().filter_map(|t| t.read(at).ok()).any(|t| t.sha256 == read.sha256) {
-                return needs("auth.tokens", "a token is there twice");
+            if others.iter().filter_map(|t| t.read(index).ok()).any(|t| t.sha256 == read.sha256) {
+                return invalid("auth.tokens", "a token is listed twice");
             }
         }
         Ok(())
@@ -189,13 +190,13 @@ impl AuthConfig {
     /// The scopes that every request needs.
     ///
     /// # Errors
-    /// Names the one that is none.
+    /// Names the invalid scope.
     pub fn required_scopes(&self) -> Result<Scopes, ConfigError> {
         Scopes::required(&self.required_scopes)
             .map_err(|error| ConfigError::new("auth.required_scopes", error))
     }
 
-    /// Which scopes are needed for what.
+    /// The required scopes of tools, prompts and resources.
     ///
     /// # Errors
     /// Names the setting.
@@ -205,13 +206,13 @@ impl AuthConfig {
             let setting = format!("auth.scopes.{name:?}");
             let scopes = Scopes::required(scopes).map_err(|e| ConfigError::new(&setting, e))?;
             if scopes.is_empty() || name.trim_matches('*').is_empty() {
-                return Err(ConfigError::new(&setting, "name something, and at least one scope"));
+                return Err(ConfigError::new(&setting, "give a name and at least one scope"));
             }
             Ok(access.rule(name, scopes))
         })
     }
 
-    /// What the authenticator needs, secrets included.
+    /// The options of the authenticator, secrets included.
     ///
     /// # Errors
     /// Names the setting.
@@ -220,12 +221,13 @@ impl AuthConfig {
         match self.mode {
             AuthMode::None => Ok(AuthOptions::None),
             AuthMode::Static => {
-                let tokens = self.tokens.iter().enumerate().map(|(at, token)| token.read(at));
+                let tokens = self.tokens.iter().enumerate().map(|(index, token)| token.read(index));
                 Ok(AuthOptions::Static { tokens: tokens.collect::<Result<_, _>>()?, hierarchy })
             }
             AuthMode::OAuth => {
                 let issuers = self.issuers.iter().enumerate();
-                let issuers = issuers.map(|(at, i)| i.options(&format!("auth.issuers[{at}]")));
+                let issuers =
+                    issuers.map(|(index, i)| i.options(&format!("auth.issuers[{index}]")));
                 Ok(AuthOptions::OAuth {
                     audience: public_url.map(|url| url.as_str().to_owned()).unwrap_or_default(),
                     issuers: issuers.collect::<Result<_, _>>()?,
@@ -237,25 +239,25 @@ impl AuthConfig {
 }
 
 impl IssuerConfig {
-    fn check(&self, at: &str) -> Result<(), ConfigError> {
+    fn check(&self, path: &str) -> Result<(), ConfigError> {
         crate::auth::check_url(&self.issuer)
-            .map_err(|problem| ConfigError::new(&format!("{at}.issuer"), problem))?;
+            .map_err(|problem| ConfigError::new(&format!("{path}.issuer"), problem))?;
         let Some(introspection) = &self.introspection else { return Ok(()) };
         let problem = |setting: &str, problem: &str| {
-            Err(ConfigError::new(&format!("{at}.introspection.{setting}"), problem))
+            Err(ConfigError::new(&format!("{path}.introspection.{setting}"), problem))
         };
         if introspection.client_id.is_empty() {
             return problem("client_id", "it is missing");
         }
         match (&introspection.client_secret_file, &introspection.client_secret_env) {
             (Some(_), None) | (None, Some(_)) => Ok(()),
-            _ => problem("client_secret_file", "give either this or client_secret_env"),
+            _ => problem("client_secret_file", "set either this or client_secret_env"),
         }
     }
 
-    fn options(&self, at: &str) -> Result<IssuerOptions, ConfigError> {
+    fn options(&self, path: &str) -> Result<IssuerOptions, ConfigError> {
         let introspection = self.introspection.as_ref().map(|introspection| {
-            let client_secret = introspection.secret(&format!("{at}.introspection"))?;
+            let client_secret = introspection.secret(&format!("{path}.introspection"))?;
             let IntrospectionConfig { url, client_id, .. } = introspection.clone();
             Ok::<_, ConfigError>(IntrospectionOptions { url, client_id, client_secret })
         });
@@ -272,7 +274,7 @@ impl IssuerConfig {
 }
 
 impl IntrospectionConfig {
-    fn secret(&self, at: &str) -> Result<Secret, ConfigError> {
+    fn secret(&self, path: &str) -> Result<Secret, ConfigError> {
         let (setting, read) = match (&self.client_secret_file, &self.client_secret_env) {
             (Some(file), _) => (
                 "client_secret_file",
@@ -284,7 +286,7 @@ impl IntrospectionConfig {
                 ("client_secret_env", read)
             }
         };
-        let problem = |problem| ConfigError::new(&format!("{at}.{setting}"), problem);
+        let problem = |problem| ConfigError::new(&format!("{path}.{setting}"), problem);
         let secret = read.map_err(problem)?;
         match secret.trim() {
             "" => Err(problem("it is empty".into())),
@@ -294,9 +296,9 @@ impl IntrospectionConfig {
 }
 
 impl TokenConfig {
-    fn read(&self, at: usize) -> Result<StaticToken, ConfigError> {
+    fn read(&self, index: usize) -> Result<StaticToken, ConfigError> {
         let problem = |setting: &str, problem: &dyn std::fmt::Display| {
-            ConfigError::new(&format!("auth.tokens[{at}].{setting}"), problem)
+            ConfigError::new(&format!("auth.tokens[{index}].{setting}"), problem)
         };
         if self.name.trim().is_empty() {
             return Err(problem("name", &"it is missing"));
@@ -308,7 +310,7 @@ impl TokenConfig {
             .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
             .collect();
         let digits = digits.filter(|digits| digits.len() == 64).ok_or_else(|| {
-            // Not shown: somebody may have put the token itself there.
+            // The value is not shown, because it may be the token itself.
             problem("sha256", &"it must be the SHA-256 of the token, in 64 hexadecimal digits")
         })?;
         for (byte, pair) in sha256.iter_mut().zip(digits.chunks(2)) {

@@ -1,22 +1,22 @@
-//! What is wrong with the configuration.
+//! Configuration errors.
 
-/// What is wrong with the configuration, naming the setting.
+/// A configuration error. It names the setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(String);
 
 impl ConfigError {
-    /// That setting is wrong in that way.
+    /// An error in one setting.
     pub fn new(setting: &str, problem: impl std::fmt::Display) -> Self {
         Self(format!("{setting}: {problem}"))
     }
 
-    /// The whole cannot be read.
+    /// An error of the whole configuration.
     pub(super) fn unreadable(problem: impl std::fmt::Display) -> Self {
-        Self(format!("The configuration cannot be used: {problem}"))
+        Self(format!("The configuration is invalid: {problem}"))
     }
 
-    pub(super) fn unless_positive(setting: &str, value: u64) -> Result<(), Self> {
+    pub(super) fn require_positive(setting: &str, value: u64) -> Result<(), Self> {
         if value == 0 { Err(Self::new(setting, "it must be more than 0")) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! `[limits]`: bounds on requests and answers.
+//! `[limits]`: limits on requests and responses.
 
 use std::time::Duration;
 
@@ -12,22 +12,21 @@ use crate::admission::PrincipalLimits;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// The most bytes that a request's body may have.
+    /// The maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// The most JSON values that a request's body may have, at every depth.
+    /// The maximum number of JSON values in a request body, at every depth.
     pub body_values: usize,
-    /// The most bytes that `resources/read` gives at once.
+    /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,
-    /// Requests of one caller in a window; 0 is any number.
+    /// Requests of one caller within the window; 0 for no limit.
     pub requests_per_window: u32,
-    /// The window, in seconds.
+    /// The length of the window, in seconds.
     pub window: u64,
-    /// Calls of one caller that run at the same time; 0 is any number.
+    /// Concurrent calls of one caller; 0 for no limit.
     pub concurrent_calls: usize,
-    /// Streams that one caller holds open to hear of changes; 0 is any number.
+    /// Open streams of one caller that wait for notifications; 0 for no limit.
     pub open_streams: usize,
-    /// Connections of all callers together. Whoever comes then is told to try
-    /// again.
+    /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
 }
 
@@ -40,11 +39,11 @@ impl LimitsConfig {
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
         ];
-        positive.iter().try_for_each(|(name, value)| ConfigError::unless_positive(name, *value))
+        positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))
     }
 
-    /// Bounds for one caller.
-    pub fn principals(&self) -> PrincipalLimits {
+    /// The limits on one caller.
+    pub fn per_caller(&self) -> PrincipalLimits {
         PrincipalLimits {
             requests: self.requests_per_window,
             window: Duration::from_secs(self.window),
@@ -56,15 +55,15 @@ impl LimitsConfig {
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        let principals = PrincipalLimits::default();
+        let per_caller = PrincipalLimits::default();
         Self {
             body_bytes: 32 << 20,
             body_values: 200_000,
             read_bytes: 16 << 20,
-            requests_per_window: principals.requests,
-            window: principals.window.as_secs(),
-            concurrent_calls: principals.calls,
-            open_streams: principals.streams,
+            requests_per_window: per_caller.requests,
+            window: per_caller.window.as_secs(),
+            concurrent_calls: per_caller.calls,
+            open_streams: per_caller.streams,
             connections: 20_000,
         }
     }

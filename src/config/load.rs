@@ -1,29 +1,28 @@
-//! Reads the file and the environment.
+//! Loads the configuration from the file and the environment.
 
 use std::{collections::HashMap, path::Path};
 
 use super::{Config, ConfigError};
 
-/// Variables of the command line, which begin like those of the configuration
-/// and are none.
+/// Environment variables of the command line. They share the prefix but are not settings.
 const NOT_SETTINGS: [&str; 3] = ["LARDER_CONFIG", "LARDER_URL", "LARDER_TOKEN"];
 
 impl Config {
-    /// Reads the file, if there is one, then the environment; lets the caller
-    /// have the last word; and checks what comes of it.
+    /// Reads the file if there is one, then the environment; applies the overrides of the
+    /// caller; and checks the result.
     ///
     /// # Errors
-    /// Names the setting, and the file where it stands.
+    /// Names the setting and its position in the file.
     pub fn load(
         file: Option<&Path>,
-        last_word: impl FnOnce(&mut Self),
+        overrides: impl FnOnce(&mut Self),
     ) -> Result<Self, ConfigError> {
-        // What is no Unicode is none of ours.
+        // Values that are not Unicode cannot be settings.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let mut config = Self::from_sources(file, environment)?;
-        last_word(&mut config);
+        overrides(&mut config);
         config.check()?;
         Ok(config)
     }
@@ -51,27 +50,26 @@ impl Config {
         let read = builder.add_source(environment).build();
         read.and_then(::config::Config::try_deserialize).map_err(|error| {
             let problem = error.to_string();
-            // Which setting it is, they know, and the file by itself does not.
+            // The merged error knows the setting; the error of the file alone does not.
             let setting = problem.split_once("for key `").and_then(|(_, key)| key.split_once('`'));
             let setting = setting.map_or(String::new(), |(key, _)| format!("{key}: "));
-            ConfigError::unreadable(match file.and_then(first_fault) {
-                Some((place, fault)) => format!("{place}: {setting}{fault}"),
+            ConfigError::unreadable(match file.and_then(locate_error) {
+                Some((position, error_text)) => format!("{position}: {setting}{error_text}"),
                 None => problem,
             })
         })
     }
 }
 
-/// What is wrong with a file by itself, with the place where it stands, which
-/// sources that were put together do not know.
-fn first_fault(file: &Path) -> Option<(String, String)> {
+/// The first error of a file and its line, which the merged configuration does not know.
+fn locate_error(file: &Path) -> Option<(String, String)> {
     let text = std::fs::read_to_string(file).ok()?;
-    let (what, error) = match toml::from_str::<toml::Table>(&text) {
+    let (prefix, error) = match toml::from_str::<toml::Table>(&text) {
         Err(error) => ("it is not TOML: ", error),
         Ok(_) => ("", toml::from_str::<Config>(&text).err()?),
     };
     let line = text[..error.span()?.start].matches('\n').count() + 1;
-    Some((format!("{}:{line}", file.display()), format!("{what}{}", error.message())))
+    Some((format!("{}:{line}", file.display()), format!("{prefix}{}", error.message())))
 }
 
 #[cfg(test)]
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_stands_over_the_file_and_the_file_over_the_defaults() {
+    fn the_environment_overrides_the_file_and_the_file_the_defaults() {
         let file = "[server]\nlisten = \"127.0.0.1:1\"\npath = \"/a\"";
         let environment = [
             ("LARDER_SERVER__LISTEN", "127.0.0.1:2"),
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (file, named) in [
             ("[server]\nlisten = \"here\"", "server.listen"),
             ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
@@ -136,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_reaches_it_unless_told_so() {
+    fn it_listens_on_loopback_by_default() {
         assert!(Config::default().server.listen.ip().is_loopback());
     }
 
     #[test]
-    fn another_address_than_loopback_needs_a_word() {
+    fn other_addresses_than_loopback_must_be_allowed() {
         let file = "[server]\nlisten = \"0.0.0.0:8000\"\ninsecure_no_auth = true";
         assert!(load(file, &[]).is_ok());
         assert!(load("[server]\nlisten = \"[::1]:8000\"", &[]).is_ok());

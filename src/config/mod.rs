@@ -1,5 +1,5 @@
-//! The service's configuration: one TOML file, then the environment
-//! (`LARDER_SERVER__LISTEN`), then flags, each over the one before.
+//! The configuration: a TOML file, environment variables (`LARDER_SERVER__LISTEN`), and
+//! flags. Each overrides the one before.
 
 mod auth;
 mod error;
@@ -40,42 +40,42 @@ use crate::{
     workflow::SequentialWorkflow,
 };
 
-/// Everything that can be set.
+/// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where the server listens.
+    /// Address, names and TLS of the server.
     pub server: ServerConfig,
-    /// Who may call.
+    /// Authentication and scopes.
     pub auth: AuthConfig,
-    /// Where resources lie.
+    /// Storage and time to live of resources.
     pub store: StoreConfig,
-    /// Bounds of the memory store.
+    /// Limits of the memory store.
     pub memory: MemoryConfig,
-    /// How to deal with Redis.
+    /// Redis, for resources, sessions and tasks.
     pub redis: RedisConfig,
-    /// Bounds of stores in files and S3.
+    /// Limits of the stores in files and buckets.
     pub objects: ObjectsConfig,
-    /// Legacy sessions and their streams.
+    /// Sessions of clients before 2026-07-28, and their streams.
     pub sessions: SessionsConfig,
-    /// Calls that go on after their request.
+    /// Calls that continue as tasks.
     pub tasks: TasksConfig,
-    /// Bounds on requests and answers.
+    /// Limits on requests and responses.
     pub limits: LimitsConfig,
-    /// The tools of the service.
+    /// The built-in tools and the size of results.
     pub tools: ToolsConfig,
-    /// What is logged.
+    /// Logs.
     pub log: LogConfig,
-    /// Where metrics are found.
+    /// Metrics for Prometheus.
     pub metrics: MetricsConfig,
-    /// Where traces go.
+    /// Traces.
     pub traces: TracesConfig,
-    /// Prompts that run steps, one `[[workflows]]` each.
+    /// Prompts that run their steps on the server, one `[[workflows]]` each.
     pub workflows: Vec<SequentialWorkflow>,
 }
 
 impl Config {
-    /// Checks what types alone do not say.
+    /// Checks what the types do not guarantee.
     ///
     /// # Errors
     /// Names the setting.
@@ -91,12 +91,12 @@ impl Config {
         self.log.check()?;
         self.traces.check()?;
         self.auth.check(self.public_url()?.as_ref())?;
-        let nobody_is_asked = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
-        if !self.server.listen.ip().is_loopback() && nobody_is_asked {
+        let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
+        if !self.server.listen.ip().is_loopback() && no_auth {
             return Err(ConfigError::new(
                 "server.listen",
                 format!(
-                    "{} can be reached from other machines, and nobody is asked who they are. Listen on 127.0.0.1, set auth.mode, or give --insecure-no-auth if something in front of this server keeps others out",
+                    "{} is reachable from other machines and there is no authentication. Listen on 127.0.0.1, set auth.mode, or use --insecure-no-auth if something in front of the server restricts access",
                     self.server.listen
                 ),
             ));
@@ -104,35 +104,35 @@ impl Config {
         Ok(())
     }
 
-    /// How to reach Redis, where `store.url` says that resources lie there.
+    /// The Redis of `store.url`, if it names one.
     pub fn redis(&self) -> Option<RedisSettings> {
-        self.redis.at(&self.store.url)
+        self.redis.settings_for(&self.store.url)
     }
 
-    /// Whether resources lie as objects: in files or in S3.
+    /// Whether resources are stored in files or a bucket.
     pub fn has_objects(&self) -> bool {
         ObjectPlace::is_for(&self.store.url)
     }
 
-    /// How to reach the Redis that sessions and tasks lie in.
+    /// The Redis of sessions and tasks, if they use one.
     pub fn sessions_redis(&self) -> Option<RedisSettings> {
-        self.redis.at(self.sessions.url.as_ref().unwrap_or(&self.store.url))
+        self.redis.settings_for(self.sessions.url.as_ref().unwrap_or(&self.store.url))
     }
 
-    /// The URL under which clients call the endpoint.
+    /// The URL that clients use for the endpoint.
     ///
     /// # Errors
-    /// When it is none.
+    /// The URL is invalid.
     pub fn public_url(&self) -> Result<Option<PublicUrl>, ConfigError> {
         self.server.public_url()
     }
 
-    /// The newest protocol version to speak.
+    /// The newest protocol revision that the server offers.
     pub fn max_version(&self) -> ProtocolVersion {
         self.server.max_version()
     }
 
-    /// What is logged and traced.
+    /// The options for logs and traces.
     pub fn telemetry(&self) -> telemetry::Options {
         let LogConfig { level, format } = &self.log;
         let traces = self.traces.endpoint.clone().map(|endpoint| telemetry::Traces {
@@ -143,7 +143,7 @@ impl Config {
         telemetry::Options { level: level.clone(), json: *format == LogFormat::Json, traces }
     }
 
-    /// The grace period.
+    /// The time that running requests have to finish when the server stops.
     pub fn grace(&self) -> Duration {
         self.server.grace()
     }

@@ -1,4 +1,4 @@
-//! `[log]`, `[metrics]` and `[traces]`: what an operator sees of the server.
+//! `[log]`, `[metrics]` and `[traces]`.
 
 use std::net::SocketAddr;
 
@@ -11,22 +11,22 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// What is written to standard error: a level (`error`, `warn`, `info`,
-    /// `debug`, `trace`), or several by target (`warn,larder=debug,audit=info`).
-    /// `RUST_LOG`, where it is set, stands over this.
+    /// What is written to standard error: a level (`error`, `warn`, `info`, `debug`,
+    /// `trace`), or levels by target (`warn,larder=debug,audit=info`). `RUST_LOG` overrides
+    /// it.
     pub level: String,
-    /// In which form.
+    /// The format of log lines: `text` or `json`.
     pub format: LogFormat,
 }
 
-/// The form of a line of log.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -48,8 +48,8 @@ impl LogConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsConfig {
-    /// Address and port where Prometheus finds `/metrics`; nowhere by default.
-    /// Nobody is asked who they are there.
+    /// Address and port that serve `/metrics` for Prometheus, without authentication. Not
+    /// served by default.
     pub listen: Option<SocketAddr>,
 }
 
@@ -57,13 +57,12 @@ pub struct MetricsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracesConfig {
-    /// Where traces go, by OTLP over HTTP, such as
-    /// `http://localhost:4318/v1/traces`; nowhere by default.
+    /// The OTLP over HTTP endpoint that traces are sent to, such as
+    /// `http://localhost:4318/v1/traces`. Not sent by default.
     pub endpoint: Option<String>,
-    /// The part of the calls that is traced when the caller does not say, from
-    /// 0 to 1.
+    /// The fraction of calls that are traced when the caller does not decide, from 0 to 1.
     pub sample: f64,
-    /// The name of this service in them.
+    /// The service name in the traces.
     pub service_name: String,
 }
 

@@ -1,9 +1,9 @@
-//! The URL under which clients call the server.
+//! The URL that clients use for the endpoint.
 
 use crate::auth::check_url;
 
-/// A checked `server.public_url`, in its one canonical form: it is compared
-/// with tokens' audiences letter by letter.
+/// A checked `server.public_url` in canonical form. It is compared with the audiences of
+/// tokens byte by byte.
 ///
 /// ```
 /// use larder::config::PublicUrl;
@@ -18,10 +18,10 @@ use crate::auth::check_url;
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Describes the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let canonical = crate::auth::canonical_url(text)?;
         if text.contains(['?', '#']) {
@@ -34,17 +34,17 @@ impl PublicUrl {
             return Err(format!("write it as {}", canonical.trim_end_matches('/')));
         }
         if text.contains(['{', '}', '*', '"', '\\']) {
-            return Err("it has characters that no URL has".into());
+            return Err("it contains characters that are not allowed in a URL".into());
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// As it is written.
+    /// The URL as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Host, and port if it has one.
+    /// The host, and the port if there is one.
     pub fn authority(&self) -> &str {
         self.split().0
     }
@@ -54,13 +54,13 @@ impl PublicUrl {
         self.split().1
     }
 
-    /// Whether tokens may travel to it: `https`, or within this machine.
+    /// Whether tokens may be sent to it: `https`, or loopback.
     pub(super) fn is_safe(&self) -> bool {
         check_url(&self.0).is_ok()
     }
 
     fn split(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
-        rest.find('/').map_or((rest, ""), |at| rest.split_at(at))
+        rest.find('/').map_or((rest, ""), |index| rest.split_at(index))
     }
 }

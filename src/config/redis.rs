@@ -1,4 +1,4 @@
-//! `[redis]`: how to deal with Redis, wherever something lies there.
+//! `[redis]`: connections to Redis and limits of the Redis store.
 
 use std::time::Duration;
 
@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::ConfigError;
 use crate::redis::RedisSettings;
 
-/// Longer than anybody waits for an answer.
+/// The longest timeout.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `[redis]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedisConfig {
-    /// How many seconds connecting and the answer to one command may take.
+    /// Seconds that connecting and the response to one command may take together. At most
+    /// 60.
     pub timeout: f64,
-    /// What all keys and channels begin with.
+    /// The prefix of all keys and channels.
     pub prefix: String,
-    /// Whether migrations that are missing are run at the start.
+    /// Whether missing migrations run at startup.
     pub migrate: bool,
-    /// Bytes of content of one owner.
+    /// Bytes of content of one owner, counted before compression.
     pub bytes_per_owner: u64,
     /// Resources of one owner.
     pub resources_per_owner: u64,
@@ -30,13 +31,13 @@ pub struct RedisConfig {
 impl Default for RedisConfig {
     fn default() -> Self {
         let settings = RedisSettings::new("");
-        let limits = crate::store::RedisLimits::default();
+        let quota = crate::store::OwnerQuota::default();
         Self {
             timeout: settings.timeout.as_secs_f64(),
             prefix: settings.prefix,
             migrate: false,
-            bytes_per_owner: limits.bytes_per_owner,
-            resources_per_owner: limits.resources_per_owner,
+            bytes_per_owner: quota.bytes,
+            resources_per_owner: quota.resources,
         }
     }
 }
@@ -52,8 +53,8 @@ impl RedisConfig {
         Err(ConfigError::new("redis.timeout", problem))
     }
 
-    /// How to reach it, where that URL says that something lies there.
-    pub(super) fn at(&self, url: &str) -> Option<RedisSettings> {
+    /// The settings for a URL, if it is one of Redis.
+    pub(super) fn settings_for(&self, url: &str) -> Option<RedisSettings> {
         RedisSettings::is_for(url).then(|| RedisSettings {
             timeout: Duration::from_secs_f64(self.timeout),
             prefix: self.prefix.clone(),

@@ -1,4 +1,4 @@
-//! `[server]`: where the server listens, and under which names it is called.
+//! `[server]`: address, names and TLS of the server.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -12,32 +12,31 @@ use crate::protocol::ProtocolVersion;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
-    /// Address and port; port 0 takes a free one.
+    /// Address and port to listen on. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// The path of the endpoint.
+    /// The path of the MCP endpoint.
     pub path: String,
-    /// The URL under which clients call the endpoint, without a slash at its
-    /// end: what tokens must be for, and a name that may be called.
+    /// The URL that clients use for the endpoint, without a trailing slash. It is the
+    /// audience that tokens must have, and its host is an allowed host.
     pub public_url: Option<String>,
-    /// More names under which the server may be called.
+    /// Additional allowed host names in the Host header.
     pub allowed_hosts: Vec<String>,
-    /// Origins other than this machine's whose pages may call the server.
+    /// Additional origins whose web pages may call the server.
     pub allowed_origins: Vec<String>,
-    /// The newest protocol version to speak.
+    /// The newest protocol revision that the server offers.
     pub max_version: String,
-    /// Answer by one JSON message always, never by a stream: for clients and
-    /// proxies that do not get on with streams. Progress and log messages are
-    /// not sent then.
+    /// Always respond with one JSON message and never with a stream, for clients and
+    /// proxies that cannot handle streams. Progress and log messages are not sent then.
     pub json_response: bool,
-    /// Listen on an address that others can reach although nobody is asked
-    /// who they are.
+    /// Allow a non-loopback `server.listen` without authentication.
     pub insecure_no_auth: bool,
-    /// A file with a secret of at least 32 bytes that all replicas share, so
-    /// that any of them goes on with a call that was answered with a question.
+    /// A file with a secret of at least 32 bytes, the same on all instances. It signs
+    /// `requestState`, so that any instance can continue a call that asked the client for
+    /// input. A random key by default.
     pub state_key_file: Option<PathBuf>,
-    /// How many seconds running requests may take to end when the server stops.
+    /// Seconds that running requests have to finish when the server stops.
     pub grace: u64,
-    /// Speak HTTPS, with this certificate.
+    /// The certificate for HTTPS.
     pub tls: Option<TlsConfig>,
 }
 
@@ -45,9 +44,9 @@ pub struct ServerConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsConfig {
-    /// The file with the certificate and those that lead to its root, in PEM.
+    /// The file with the certificate chain in PEM, the server's certificate first.
     pub cert: PathBuf,
-    /// The file with its private key, in PEM.
+    /// The file with the private key in PEM.
     pub key: PathBuf,
 }
 
@@ -77,25 +76,28 @@ impl ServerConfig {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
-        if let Some(taken) = crate::http::OPEN_PATHS.iter().find(|open| *open == path) {
-            return Err(ConfigError::new("server.path", format!("{taken} is for probes")));
+        if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
+            return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
-            let problem = format!("{:?} is none of {known}", self.max_version);
+            let problem = format!("{:?} is not one of {known}", self.max_version);
             return Err(ConfigError::new("server.max_version", problem));
         }
         if let Some(tls) = &self.tls {
             for (setting, file) in [("server.tls.cert", &tls.cert), ("server.tls.key", &tls.key)] {
                 if file.as_os_str().is_empty() {
-                    return Err(ConfigError::new(setting, "it is missing: HTTPS needs both"));
+                    return Err(ConfigError::new(
+                        setting,
+                        "it is missing; HTTPS needs both server.tls.cert and server.tls.key",
+                    ));
                 }
             }
         }
         Ok(())
     }
 
-    /// The URL under which clients call the endpoint.
+    /// The URL that clients use for the endpoint.
     pub(super) fn public_url(&self) -> Result<Option<PublicUrl>, ConfigError> {
         let url = self.public_url.as_deref().map(PublicUrl::parse).transpose();
         url.map_err(|problem| ConfigError::new("server.public_url", problem))

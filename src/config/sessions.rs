@@ -1,4 +1,4 @@
-//! `[sessions]`: legacy sessions and their streams.
+//! `[sessions]`: sessions of clients before 2026-07-28, and their streams.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,17 @@ use crate::redis::RedisSettings;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionsConfig {
-    /// `memory:`, or Redis; where nothing is said, Redis if resources lie there.
+    /// Where sessions and tasks are stored: `memory:` or Redis. By default the Redis of
+    /// `store.url`, or memory where that is not Redis.
     pub url: Option<String>,
-    /// Seconds that a session lives without a request or a connection.
+    /// Seconds that a session lives without a request or an open stream.
     pub idle: u64,
     /// Seconds that a finished stream can still be resumed.
     pub replay: u64,
     /// Sessions of one caller.
     pub per_principal: usize,
-    /// Whether resources created in a session go when the client ends it;
-    /// otherwise they live until they expire.
+    /// Whether the resources that a session created are deleted when the client ends it.
+    /// Otherwise they live until they expire.
     pub delete_resources: bool,
 }
 
@@ -38,13 +39,13 @@ impl Default for SessionsConfig {
 
 impl SessionsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::unless_positive("sessions.idle", self.idle)?;
+        ConfigError::require_positive("sessions.idle", self.idle)?;
         if let Some(url) = &self.url
             && !url.starts_with("memory:")
             && !RedisSettings::is_for(url)
         {
-            // It may hold a password.
-            let problem = "it is neither \"memory:\" nor \"redis://…\"";
+            // The URL is not shown, because it may contain a password.
+            let problem = "use \"memory:\" or \"redis://…\"";
             return Err(ConfigError::new("sessions.url", problem));
         }
         Ok(())

@@ -1,17 +1,17 @@
-//! The configuration as it counts, for people: without what is secret in it.
+//! Prints the effective configuration, secrets masked, and its schema.
 
 use toml::{Table, Value};
 
 use super::{Config, ConfigError};
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const MASK: &str = "***";
-/// Ends of the names of settings that are secret themselves. One that names a
-/// file or a variable (`…_file`, `…_env`) is not.
-const SECRET: [&str; 5] = ["password", "secret", "token", "sha256", "access_key"];
+/// Suffixes of the names of secret settings. Settings that name a file or a variable
+/// (`…_file`, `…_env`) are not secret.
+const SECRET_SUFFIXES: [&str; 5] = ["password", "secret", "token", "sha256", "access_key"];
 
 impl Config {
-    /// All settings as TOML, secrets masked: passwords in URLs, hashes of tokens.
+    /// All settings as TOML. Passwords in URLs and hashes of tokens are masked.
     ///
     /// ```
     /// let mut config = larder::config::Config::default();
@@ -21,14 +21,14 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When something in it has no form in TOML.
+    /// A value cannot be represented in TOML.
     pub fn show(&self) -> Result<String, ConfigError> {
         let mut table = Table::try_from(self).map_err(ConfigError::unreadable)?;
         table.iter_mut().for_each(|(name, value)| mask(name, value));
         toml::to_string_pretty(&table).map_err(ConfigError::unreadable)
     }
 
-    /// Every setting as JSON Schema, for editors.
+    /// The JSON Schema of all settings, for editors.
     pub fn schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()
     }
@@ -37,7 +37,7 @@ impl Config {
 fn mask(name: &str, value: &mut Value) {
     match value {
         Value::String(text) if is_secret(name) => *text = MASK.into(),
-        Value::String(text) => *text = without_passwords(text),
+        Value::String(text) => *text = mask_url(text),
         Value::Array(values) => values.iter_mut().for_each(|value| mask(name, value)),
         Value::Table(table) => table.iter_mut().for_each(|(name, value)| mask(name, value)),
         _ => {}
@@ -45,16 +45,16 @@ fn mask(name: &str, value: &mut Value) {
 }
 
 fn is_secret(name: &str) -> bool {
-    SECRET.iter().any(|secret| name.ends_with(secret))
+    SECRET_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// A URL, or several with commas between them, without what stands between
-/// user and host, nor secret parameters; any other text as it is.
-fn without_passwords(text: &str) -> String {
+/// Masks passwords and secret parameters in a URL or a comma-separated list of URLs.
+/// Returns other text unchanged.
+fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    // Up to the last @, since a password that is not encoded may have one.
-    let hosts = rest.rfind('@').map_or(0, |at| at + 1);
-    let end = rest[hosts..].find(['/', '?']).map_or(rest.len(), |at| hosts + at);
+    // Up to the last @: a password that is not percent-encoded may contain one.
+    let hosts = rest.rfind('@').map_or(0, |index| index + 1);
+    let end = rest[hosts..].find(['/', '?']).map_or(rest.len(), |index| hosts + index);
     let (authority, path) = rest.split_at(end);
     let hosts = authority.split(',').map(|host| match host.rsplit_once('@') {
         None => host.to_owned(),
@@ -83,7 +83,7 @@ mod tests {
     use crate::config::TokenConfig;
 
     #[test]
-    fn passwords_are_masked_wherever_they_stand() {
+    fn passwords_are_masked_in_all_kinds_of_urls() {
         for (url, shown) in [
             ("redis://host", "redis://host"),
             ("redis://:hush@host/0", "redis://:***@host/0"),
@@ -96,12 +96,12 @@ mod tests {
             ("https://a.example/mcp", "https://a.example/mcp"),
             ("memory:", "memory:"),
         ] {
-            assert_eq!(without_passwords(url), shown);
+            assert_eq!(mask_url(url), shown);
         }
     }
 
     #[test]
-    fn what_is_shown_can_be_read_again() {
+    fn the_output_can_be_loaded_again() {
         let mut config = Config::default();
         config.sessions.url = Some("redis://:hush@host".into());
         let token = TokenConfig {

@@ -1,4 +1,4 @@
-//! `[store]`, `[memory]` and `[objects]`: where resources lie, and for how long.
+//! `[store]`, `[memory]` and `[objects]`: storage and time to live of resources.
 
 use std::num::NonZeroU8;
 
@@ -6,30 +6,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::store::{ObjectLimits, ObjectPlace};
+use crate::store::{ObjectPlace, OwnerQuota};
 
-/// Each upload that is under way may hold that much.
-const MOST_HELD: usize = 16 << 20;
+/// The maximum of `blob_bytes`, since each upload buffers that much.
+const MAX_BLOB_BYTES: usize = 16 << 20;
 
 /// `[store]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// `memory:`; Redis as in [`RedisSettings::url`](crate::redis::RedisSettings::url);
-    /// `file:///directory`, or `s3://bucket/prefix`; `gs://bucket/prefix` and
-    /// `az://container/prefix` where they are built in.
+    /// Where resources are stored: `memory:`; Redis as in
+    /// [`RedisSettings::url`](crate::redis::RedisSettings::url); `file:///directory`; or
+    /// `s3://bucket/prefix`. Builds with the features `gcs` and `azure` also accept
+    /// `gs://bucket/prefix` and `az://container/prefix`.
     pub url: String,
-    /// Where content of more than [`blob_bytes`](Self::blob_bytes) lies when the
-    /// rest lies in Redis: one of the latter, of this installation alone. In
-    /// Redis as well by default.
+    /// Where content larger than [`blob_bytes`](Self::blob_bytes) is stored when
+    /// `store.url` is Redis: a file or bucket URL, used by this installation only. In Redis
+    /// by default.
     pub blobs: Option<String>,
-    /// In bytes as they are kept; so much of each upload is held in memory.
+    /// The size in bytes, after compression, above which content is stored in
+    /// `store.blobs`. At most 16 MiB. Each upload buffers this much in memory.
     pub blob_bytes: usize,
-    /// Seconds that a resource lives when nobody says otherwise.
+    /// The time to live of a resource in seconds, when none is given.
     pub default_ttl: u64,
-    /// The most seconds that may be asked for.
+    /// The longest time to live in seconds that may be requested.
     pub max_ttl: u64,
-    /// How many revisions of a resource are kept, the present one included.
+    /// The number of revisions kept of each resource, the latest included.
     pub revisions: NonZeroU8,
 }
 
@@ -50,9 +52,12 @@ impl Default for StoreConfig {
 
 impl StoreConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::unless_positive("store.default_ttl", self.default_ttl)?;
+        ConfigError::require_positive("store.default_ttl", self.default_ttl)?;
         if self.default_ttl > self.max_ttl {
-            return Err(ConfigError::new("store.default_ttl", "it is longer than store.max_ttl"));
+            return Err(ConfigError::new(
+                "store.default_ttl",
+                "it must not be longer than store.max_ttl",
+            ));
         }
         if ObjectPlace::is_for(&self.url) {
             ObjectPlace::check(&self.url)
@@ -61,14 +66,14 @@ impl StoreConfig {
         if let Some(blobs) = &self.blobs {
             if !self.url.starts_with("redis") {
                 let problem =
-                    "it is for large content beside Redis, and store.url is something else";
+                    "it is for large content when store.url is Redis, but store.url is not Redis";
                 return Err(ConfigError::new("store.blobs", problem));
             }
             ObjectPlace::check(blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
-        if self.blob_bytes > MOST_HELD {
-            return Err(ConfigError::new("store.blob_bytes", "it is more than 16777216"));
+        if self.blob_bytes > MAX_BLOB_BYTES {
+            return Err(ConfigError::new("store.blob_bytes", "it must be at most 16777216"));
         }
         Ok(())
     }
@@ -78,9 +83,9 @@ impl StoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Bytes of content in all, counted as they came, before compression.
+    /// Bytes of content of all owners together, counted before compression.
     pub bytes: u64,
-    /// Bytes of content of one owner.
+    /// Bytes of content of one owner, counted before compression.
     pub bytes_per_owner: u64,
     /// Resources of one owner.
     pub resources_per_owner: u64,
@@ -91,15 +96,15 @@ impl Default for MemoryConfig {
         let limits = crate::store::MemoryLimits::default();
         Self {
             bytes: limits.bytes,
-            bytes_per_owner: limits.bytes_per_owner,
-            resources_per_owner: limits.resources_per_owner,
+            bytes_per_owner: limits.per_owner.bytes,
+            resources_per_owner: limits.per_owner.resources,
         }
     }
 }
 
 impl MemoryConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::unless_positive("memory.bytes", self.bytes)
+        ConfigError::require_positive("memory.bytes", self.bytes)
     }
 }
 
@@ -115,7 +120,7 @@ pub struct ObjectsConfig {
 
 impl Default for ObjectsConfig {
     fn default() -> Self {
-        let ObjectLimits { bytes_per_owner, resources_per_owner } = ObjectLimits::default();
-        Self { bytes_per_owner, resources_per_owner }
+        let quota = OwnerQuota::default();
+        Self { bytes_per_owner: quota.bytes, resources_per_owner: quota.resources }
     }
 }

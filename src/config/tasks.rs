@@ -1,4 +1,4 @@
-//! `[tasks]`: calls that go on after their request.
+//! `[tasks]`: calls that continue as tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TasksConfig {
-    /// Seconds that a task is kept, from its beginning. One that still runs
-    /// then is cancelled.
+    /// Seconds that a task is kept after its creation. A task that still runs then is
+    /// cancelled.
     pub ttl: u64,
-    /// Tasks of one caller, ended ones that are still kept included.
+    /// Tasks of one caller, including finished tasks that are still kept.
     pub per_principal: usize,
 }
 
@@ -25,6 +25,6 @@ impl Default for TasksConfig {
 
 impl TasksConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::unless_positive("tasks.ttl", self.ttl)
+        ConfigError::require_positive("tasks.ttl", self.ttl)
     }
 }

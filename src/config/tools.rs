@@ -1,4 +1,4 @@
-//! `[tools]`: which there are, and how much they answer.
+//! `[tools]`: the built-in tools and the size of results.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,18 @@ use crate::registry::{OutputRules, Spill};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolsConfig {
-    /// Whether clients may create, update and delete resources themselves.
+    /// Whether the tools that create, update, delete and share resources are offered.
     pub write: bool,
-    /// The most bytes of text that a tool's answer has; what is larger is
-    /// stored, and a preview stands for it.
+    /// The largest text result of a tool, in bytes, at least 2000. A larger result is
+    /// stored as a resource and replaced by a preview with its URI.
     pub output_bytes: usize,
-    /// The same for pictures and sounds, as they are sent.
+    /// The same limit for images and audio, in bytes of base64.
     pub media_bytes: usize,
-    /// Other values of `output_bytes`, by the name that a client gives itself;
-    /// a `*` at the end stands for any ending.
+    /// `output_bytes` for certain clients, by the name that the client reports. A trailing
+    /// `*` matches any ending.
     pub clients: BTreeMap<String, usize>,
-    /// By tool, when its results are stored: `auto`, `always` or `never`.
+    /// When the results of a tool are stored: `auto`, `always` or `never`. By tool name; a
+    /// trailing `*` matches any ending.
     pub spill: BTreeMap<String, Spill>,
 }
 
@@ -31,16 +32,16 @@ impl ToolsConfig {
     /// Names the setting.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let mut budgets = vec![("tools.output_bytes".to_owned(), self.output_bytes)];
-        let named = self.clients.iter();
-        budgets.extend(named.map(|(client, bytes)| (format!("tools.clients.{client}"), *bytes)));
-        // Less would not hold what a preview has to say.
+        let clients = self.clients.iter();
+        budgets.extend(clients.map(|(client, bytes)| (format!("tools.clients.{client}"), *bytes)));
+        // A preview needs that much.
         match budgets.iter().find(|(_, bytes)| *bytes < 2_000) {
             Some((setting, _)) => Err(ConfigError::new(setting, "it must be at least 2000")),
             None => Ok(()),
         }
     }
 
-    /// Bounds for answers.
+    /// The rules for the size of results.
     pub fn output(&self) -> OutputRules {
         OutputRules {
             output_bytes: self.output_bytes,

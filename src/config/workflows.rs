@@ -1,5 +1,4 @@
-//! Where the workflows of a configuration file stand in it, so that what is
-//! wrong with one can be found.
+//! The positions of workflows in the configuration file, for error messages.
 
 use std::{collections::HashMap, path::Path};
 
@@ -34,9 +33,9 @@ struct Step {
 }
 
 impl Places {
-    /// Looks through the file. What cannot be read has no places: whoever
-    /// reads it in earnest says why.
-    pub fn of(path: &Path) -> Self {
+    /// Scans the file. A file that cannot be read has no locations: loading it reports the
+    /// error.
+    pub fn read(path: &Path) -> Self {
         let Ok(text) = std::fs::read_to_string(path) else { return Self::default() };
         let Ok(file) = toml::from_str::<File>(&text) else { return Self::default() };
         let line = |name: &Spanned<String>| 1 + text[..name.span().start].matches('\n').count();
@@ -52,11 +51,11 @@ impl Places {
         Self { file: path.display().to_string(), lines }
     }
 
-    /// The problem, with the place where it stands.
+    /// The problem with its position in the file.
     pub fn show(&self, problem: &Problem) -> String {
         let key = (problem.workflow.clone(), problem.step.clone());
-        let whole = (problem.workflow.clone(), None);
-        match self.lines.get(&key).or_else(|| self.lines.get(&whole)) {
+        let workflow = (problem.workflow.clone(), None);
+        match self.lines.get(&key).or_else(|| self.lines.get(&workflow)) {
             Some(line) => format!("{}:{line}: {problem}", self.file),
             None => problem.to_string(),
         }

@@ -1,4 +1,4 @@
-//! Who may do what, decided before anything of an answer goes out.
+//! Checks scopes and the caller's limits before any part of a response is sent.
 
 use std::{borrow::Cow, fmt};
 
@@ -12,15 +12,16 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Bounds on what one caller uses.
-    pub fn principals(&self) -> &Limits {
-        &self.principals
+    /// The limits on what each caller uses.
+    pub fn caller_limits(&self) -> &Limits {
+        &self.caller_limits
     }
 
-    /// Whether the caller may do that: says so in the audit log.
+    /// Checks that the caller has the scopes that a request needs, and writes the decision
+    /// to the audit log.
     ///
     /// # Errors
-    /// [`Fault::InsufficientScope`] with all that it takes.
+    /// [`Fault::InsufficientScope`] with all required scopes.
     pub fn authorize(
         &self,
         method: Method,
@@ -31,22 +32,26 @@ impl Dispatcher {
             return Ok(());
         }
         let target = target(method, params);
-        let required = self.registry.required(method, target.as_deref());
-        decide(identity, &required, &What(method.as_str(), target.as_deref()))
+        let required = self.registry.required_scopes(method, target.as_deref());
+        check_scopes(identity, &required, &AuditedAction(method.as_str(), target.as_deref()))
     }
 
-    /// The same for what is no request: a notification, a stream, an end.
+    /// The same for notifications, responses, streams and the end of a session.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].
-    pub fn authorize_other(&self, what: &str, identity: &Identity) -> Result<(), Fault> {
+    pub fn authorize_other(&self, action: &str, identity: &Identity) -> Result<(), Fault> {
         if *identity.principal() == Principal::Local && *identity.grant() == Grant::All {
             return Ok(());
         }
-        decide(identity, &self.registry.required(Method::Ping, None), &What(what, None))
+        check_scopes(
+            identity,
+            &self.registry.required_scopes(Method::Ping, None),
+            &AuditedAction(action, None),
+        )
     }
 
-    /// A place among the caller's calls. Asking whether anybody is there takes none.
+    /// Admits the call to the caller's concurrent calls. `ping` is always admitted.
     pub(super) fn permit(
         &self,
         method: Method,
@@ -55,7 +60,7 @@ impl Dispatcher {
         if method == Method::Ping {
             return Ok(None);
         }
-        let permit = self.principals.call(identity);
+        let permit = self.caller_limits.call(identity);
         permit.map(Some).map_err(|limited| {
             audit::refused(identity, &method.as_str(), &limited);
             limited.into()
@@ -63,18 +68,18 @@ impl Dispatcher {
     }
 }
 
-fn decide(
+fn check_scopes(
     identity: &Identity,
     required: &crate::auth::Scopes,
-    what: &What<'_>,
+    action: &AuditedAction<'_>,
 ) -> Result<(), Fault> {
     if identity.allows(required) {
-        audit::allowed(identity, what);
+        audit::allowed(identity, action);
         return Ok(());
     }
     let fault =
         Fault::InsufficientScope { required: required.names().map(str::to_owned).collect() };
-    audit::refused(identity, what, &fault);
+    audit::refused(identity, action, &fault);
     Err(fault)
 }
 
@@ -84,8 +89,8 @@ impl From<LimitReached> for Fault {
     }
 }
 
-/// What a request is about: a tool's or prompt's name, or a URI. What cannot
-/// be read is the method's own to complain of.
+/// The tool or prompt name or the URI that a request names. If it cannot be read, the
+/// method itself reports the error.
 fn target(method: Method, params: &Params) -> Option<Cow<'_, str>> {
     let text = |member| params.text(member).ok().flatten();
     match method {
@@ -100,10 +105,10 @@ fn target(method: Method, params: &Params) -> Option<Cow<'_, str>> {
     }
 }
 
-/// For the audit log: `tools/call read_resource`.
-struct What<'a>(&'a str, Option<&'a str>);
+/// An entry of the audit log, such as `tools/call read_resource`.
+struct AuditedAction<'a>(&'a str, Option<&'a str>);
 
-impl fmt::Display for What<'_> {
+impl fmt::Display for AuditedAction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)?;
         self.1.map_or(Ok(()), |target| write!(f, " {target}"))

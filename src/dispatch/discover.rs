@@ -1,4 +1,4 @@
-//! Who the server is and what it can do, derived from what is registered.
+//! `initialize` and `server/discover`: the server's identity and its capabilities.
 
 use rmcp::model::{
     self, DiscoverResult, InitializeResult, JsonObject, PromptsCapability, ResourcesCapability,
@@ -9,24 +9,24 @@ use super::{CacheHint, Dispatcher, Reply};
 use crate::{protocol::ProtocolVersion, registry::Registry, task::EXTENSION};
 
 impl Dispatcher {
-    /// What the definition says is the same for everyone, unless scopes decide
-    /// who sees what. Then no page of any list is for others' eyes (2026-07-28,
-    /// utilities: Caching).
-    pub(super) fn definition(&self) -> CacheHint {
-        if self.registry.varies() { CacheHint::DEFINITION_FOR_ONE } else { CacheHint::DEFINITION }
+    /// The cache hint for the server's definition. It is the same for every caller, unless
+    /// scopes decide who sees what: then every list is private (2026-07-28, utilities:
+    /// Caching).
+    pub(super) fn definition_hint(&self) -> CacheHint {
+        if self.registry.varies() { CacheHint::DEFINITION_PRIVATE } else { CacheHint::DEFINITION }
     }
 
-    /// The versions are the era's to fill in.
+    /// The era fills in the supported versions.
     pub(super) fn discover(&self) -> Reply {
         let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
         result.instructions = self.registry.instructions().map(str::to_owned);
-        Reply::Discover(Box::new(result), self.definition())
+        Reply::Discover(Box::new(result), self.definition_hint())
     }
 }
 
 pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> InitializeResult {
     let mut capabilities = capabilities(registry);
-    // Extensions are negotiated from request to request, which sessions do not know.
+    // Extensions are negotiated for each request. Sessions do not have that.
     capabilities.extensions = None;
     let mut result = InitializeResult::new(capabilities)
         .with_server_info(registry.info().clone())
@@ -35,7 +35,7 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
     result
 }
 
-/// A capability is declared if and only if its methods are answered.
+/// Declares a capability if and only if its methods are answered.
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
     let list_changed = (!registry.has_fixed_lists()).then_some(true);
@@ -55,12 +55,12 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
     if !registry.experimental().is_empty() {
         capabilities.experimental = Some(registry.experimental().clone());
     }
-    // Any handler may log.
+    // Any handler may send log messages.
     capabilities.logging = Some(JsonObject::new());
     let mut extensions = model::ExtensionCapabilities::new();
     extensions.insert(EXTENSION.to_owned(), JsonObject::new());
     capabilities.extensions = Some(extensions);
-    // Every tool may create resources, so there always are some to read.
+    // Any tool may create resources.
     let mut resources = ResourcesCapability::default();
     resources.subscribe = Some(true);
     resources.list_changed = Some(true);
@@ -68,7 +68,7 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
     capabilities
 }
 
-/// The version in the model's own type.
+/// The version as the type of `rmcp`.
 pub(super) fn wire_version(version: ProtocolVersion) -> model::ProtocolVersion {
     match version {
         ProtocolVersion::V2024_11_05 => model::ProtocolVersion::V_2024_11_05,

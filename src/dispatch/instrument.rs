@@ -1,4 +1,4 @@
-//! What an operator sees of a call: a span in logs and traces, and numbers.
+//! The span and the metrics of a call.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -15,10 +15,10 @@ use crate::{
     store::StoredBytes,
 };
 
-/// The span of a call. At the level of errors, so that each line of log about
-/// the call bears its id whatever is logged.
+/// The span of a call. Its level is `ERROR`, so that each log line about the call carries
+/// the call's ID at any log level.
 pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
-    let (name, tool) = (method.as_str(), tool.map(short));
+    let (name, tool) = (method.as_str(), tool.map(truncate));
     let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
     let span = tracing::error_span!(
         "call",
@@ -29,41 +29,41 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
         error.type = Empty,
         call = id,
     );
-    // The caller's trace goes on (2026-07-28, basic: OpenTelemetry Trace Context).
+    // Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
     if let Some(Trace { parent, state }) = trace {
         let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
         carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
-        // It fails where nobody traces.
+        // Fails only if tracing is off.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
     }
     span
 }
 
-/// The tool that is called, by the caller's word.
+/// The name of the called tool. It is unchecked input.
 pub(super) fn tool(method: Method, params: &Params) -> Option<String> {
     let name = || params.text(Member::Name).ok().flatten().map(Cow::into_owned);
     (method == Method::CallTool).then(name).flatten()
 }
 
-fn short(text: &str) -> &str {
-    let end = text.char_indices().nth(80).map_or(text.len(), |(at, _)| at);
+fn truncate(text: &str) -> &str {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(offset, _)| offset);
     &text[..end]
 }
 
-/// Measures a call from now until it is dropped: one that is dropped before
-/// its outcome was cancelled.
-pub(super) struct Measured {
+/// Measures a call until it is dropped. A call that is dropped before its outcome counts as
+/// cancelled.
+pub(super) struct CallMetrics {
     method: Method,
     tool: Option<String>,
-    /// Bytes that came with the request.
-    came: u64,
+    /// The size of the request's parameters, in bytes.
+    request_bytes: u64,
     stored_bytes: StoredBytes,
-    begun: Instant,
+    started: Instant,
     outcome: &'static str,
-    _running: InFlight,
+    _in_flight: InFlight,
 }
 
-impl Measured {
+impl CallMetrics {
     pub(super) fn new(
         method: Method,
         tool: Option<String>,
@@ -73,22 +73,22 @@ impl Measured {
         Self {
             method,
             tool,
-            came: params.as_bytes().len() as u64,
+            request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
-            begun: Instant::now(),
+            started: Instant::now(),
             outcome: "cancelled",
-            _running: InFlight::new("larder_calls"),
+            _in_flight: InFlight::new("larder_calls"),
         }
     }
 
-    pub(super) fn ended(&mut self, outcome: &Result<Reply, Fault>) {
+    pub(super) fn finish(&mut self, outcome: &Result<Reply, Fault>) {
         self.outcome = match outcome {
             Ok(Reply::CallTool(result)) if result.is_error == Some(true) => "tool_error",
             Ok(_) => "",
             Err(_) => "error",
         };
         if outcome.is_err() {
-            // A name that nothing here bears would be one more of any number.
+            // The caller may have made up the name. It must not become a label.
             self.tool = None;
         }
         if !self.outcome.is_empty() {
@@ -98,13 +98,13 @@ impl Measured {
         if stored > 0
             && let Ok(reply) = outcome
         {
-            let kept_out = stored.saturating_sub(self.came + size(reply));
+            let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
             metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
         }
     }
 }
 
-impl Drop for Measured {
+impl Drop for CallMetrics {
     fn drop(&mut self) {
         let tool = if self.outcome == "cancelled" { None } else { self.tool.take() };
         metrics::histogram!(
@@ -113,12 +113,12 @@ impl Drop for Measured {
             "gen_ai_tool_name" => tool.unwrap_or_default(),
             "error_type" => self.outcome,
         )
-        .record(self.begun.elapsed());
+        .record(self.started.elapsed());
     }
 }
 
-/// Bytes of a tool's result as it goes out.
-fn size(reply: &Reply) -> u64 {
+/// The size of a tool result as sent, in bytes. Other replies count as 0.
+fn result_bytes(reply: &Reply) -> u64 {
     match reply {
         Reply::CallTool(result) => json_size(result) as u64,
         _ => 0,

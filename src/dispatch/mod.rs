@@ -1,5 +1,5 @@
-//! One entry: a call in, a reply out, messages about it on its outbox while
-//! it runs. Knows methods; knows neither HTTP nor eras.
+//! Runs calls. A call goes in; messages and then a reply come out. Knows methods, but
+//! neither HTTP nor protocol eras.
 
 mod admission;
 mod discover;
@@ -38,14 +38,14 @@ use crate::{
     task::Tasks,
 };
 
-/// How many messages about one call may wait for a slow reader before the
-/// handler has to wait, too.
-const OUTBOX: usize = 64;
+/// The number of messages that a call may queue. When the queue is full, the handler waits
+/// for the reader.
+const OUTBOX_CAPACITY: usize = 64;
 
-/// Bounds on what one call may be given.
+/// Limits on a single call.
 #[derive(Debug, Clone)]
 pub struct DispatchLimits {
-    /// The most that `resources/read` gives at once, in bytes.
+    /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,
 }
 
@@ -56,103 +56,102 @@ impl Default for DispatchLimits {
     }
 }
 
-/// A request that an era has accepted.
+/// A request that passed the checks of its protocol era.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What is asked.
+    /// The method.
     pub method: Method,
-    /// Of what.
+    /// The method's parameters.
     pub params: Params,
-    /// Set when the caller wants to hear of progress.
+    /// The token for progress notifications, if the caller wants them.
     pub progress_token: Option<ProgressToken>,
-    /// The caller's trace, which goes on here.
+    /// The caller's trace, which this call continues.
     pub trace: Option<Trace>,
-    /// By whom, and what they may do.
+    /// The caller, and what they may do.
     pub identity: Identity,
-    /// What the client says of itself.
+    /// The client's own description of itself.
     pub client: Arc<ClientFacts>,
-    /// The session that what it creates ends with, if with any.
+    /// The session whose end deletes the resources that this call creates, if any.
     pub session: Option<Arc<str>>,
-    /// Which log messages the caller wants; none without.
+    /// The minimum level of log messages for the client. None are sent without it.
     pub log_level: Option<LogLevel>,
-    /// How it can ask its client.
+    /// How the call can ask its client for input.
     pub asking: Asking,
 }
 
-/// Answers calls.
+/// Runs calls against a registry and a store.
 #[derive(Debug)]
 pub struct Dispatcher {
     registry: Arc<Registry>,
     store: Store,
     tasks: Arc<dyn Tasks>,
-    /// Calls that run on as tasks.
-    running: TaskTracker,
+    /// Calls that continue as tasks after their response.
+    task_calls: TaskTracker,
     stopping: CancellationToken,
     random: Random,
     limits: ArcSwap<DispatchLimits>,
-    principals: Arc<Limits>,
+    caller_limits: Arc<Limits>,
 }
 
 impl Dispatcher {
-    /// A dispatcher over what a server offers and where its resources lie;
-    /// `principals` bounds what one caller runs at once.
+    /// Creates a dispatcher. `caller_limits` limits what each caller uses.
     pub fn new(
         registry: Registry,
         store: Store,
         tasks: Arc<dyn Tasks>,
         random: Random,
         limits: DispatchLimits,
-        principals: Arc<Limits>,
+        caller_limits: Arc<Limits>,
     ) -> Self {
-        let (running, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let (task_calls, stopping) = (TaskTracker::new(), CancellationToken::new());
         let registry = Arc::new(registry);
         let limits = ArcSwap::from_pointee(limits);
-        Self { registry, store, tasks, running, stopping, random, limits, principals }
+        Self { registry, store, tasks, task_calls, stopping, random, limits, caller_limits }
     }
 
-    /// Waits until no call runs as a task.
+    /// Waits until all calls that run as tasks have ended.
     pub async fn drain(&self) {
-        self.running.close();
-        self.running.wait().await;
-        self.running.reopen();
+        self.task_calls.close();
+        self.task_calls.wait().await;
+        self.task_calls.reopen();
     }
 
-    /// Ends every call that runs, each with an error that says to send it again.
+    /// Ends every running call with an error that asks the client to send it again.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// Other bounds from now on.
+    /// Replaces the limits for new calls.
     pub fn set_limits(&self, limits: DispatchLimits) {
         self.limits.store(Arc::new(limits));
     }
 
-    /// What the server offers.
+    /// The registry.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Where its resources lie.
+    /// The store of dynamic resources.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Begins a call. Nothing happens until it is polled, and dropping it
-    /// stops the handler at its next await.
+    /// Starts a call. The call runs only while it is polled. Dropping it stops the handler
+    /// at its next await.
     ///
     /// # Errors
-    /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before anything of
-    /// an answer has gone out.
+    /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before any part of a response
+    /// is sent.
     pub fn start(self: &Arc<Self>, call: Call) -> Result<Running, Fault> {
         self.authorize(call.method, &call.params, &call.identity)?;
         let permit = self.permit(call.method, &call.identity)?;
-        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let (outbox, messages) = mpsc::channel(OUTBOX_CAPACITY);
         let request_id: Arc<str> = self.random.id().into();
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
         let stored_bytes = StoredBytes::default();
-        let mut measured =
-            instrument::Measured::new(call.method, tool, &call.params, stored_bytes.clone());
+        let mut metrics =
+            instrument::CallMetrics::new(call.method, tool, &call.params, stored_bytes.clone());
         let cancellation = CancellationToken::new();
         let control = Arc::new(Control::default());
         let owner = call.identity.owner().clone();
@@ -179,30 +178,30 @@ impl Dispatcher {
         let outcome = async move {
             let dispatcher = Arc::clone(&this);
             let mut run: tasks::Run = Box::pin(async move {
-                // Also while it goes on as a task.
+                // Held until the call ends, also if it continues as a task.
                 let _permit = permit;
                 let outcome = dispatcher.run(method, &params, scope).await;
-                measured.ended(&outcome);
+                metrics.finish(&outcome);
                 outcome
             });
-            let ran = tokio::select! {
+            let result = tokio::select! {
                 biased;
-                ran = control.run(&asking, run.as_mut()) => ran?,
-                () = this.stopping.cancelled() => return Err(stopped()),
+                result = control.run(&asking, run.as_mut()) => result?,
+                () = this.stopping.cancelled() => return Err(stopping_fault()),
             };
-            match ran {
+            match result {
                 Ok(outcome) => outcome,
                 Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
                 Err(Paused::Task) => {
-                    this.run_on(run, asking, control, owner, cancel_with_task).await
+                    this.run_as_task(run, asking, control, owner, cancel_with_task).await
                 }
             }
         };
         Ok(Running::new(Box::pin(outcome.instrument(span)), messages, cancellation))
     }
 
-    /// Each method's future lies on the heap by itself: all of them together
-    /// are large, and would be moved about with every call.
+    /// Boxes the future of each method. Together in one future they are large, and every
+    /// call would move them.
     fn run<'a>(
         &'a self,
         method: Method,
@@ -223,7 +222,7 @@ impl Dispatcher {
             Method::GetTask => Box::pin(self.get_task(params, scope)),
             Method::UpdateTask => Box::pin(self.update_task(params, scope)),
             Method::CancelTask => Box::pin(self.cancel_task(params, scope)),
-            // These concern a session or a connection: the eras answer them.
+            // The protocol eras answer these.
             Method::Initialize
             | Method::SetLevel
             | Method::Subscribe
@@ -236,22 +235,22 @@ impl Dispatcher {
         if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let page = self.registry.tools_of(cursor_of(params)?.as_deref(), scope).await?;
+        let page = self.registry.tools_of(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, self.listed(self.registry.has_custom_tools())))
+        Ok(Reply::Tools(result, self.list_hint(self.registry.has_custom_tools())))
     }
 
     async fn list_templates(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
-        let page = self.registry.templates_of(cursor_of(params)?.as_deref(), scope).await?;
+        let page = self.registry.templates_of(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, self.listed(self.registry.has_custom_resources())))
+        Ok(Reply::Templates(result, self.list_hint(self.registry.has_custom_resources())))
     }
 
-    /// For whom a list is: a handler may give each caller another one.
-    fn listed(&self, custom: bool) -> CacheHint {
-        if custom { CacheHint::OWN } else { self.definition() }
+    /// The cache hint for a list. A custom handler may give each caller another list.
+    fn list_hint(&self, custom: bool) -> CacheHint {
+        if custom { CacheHint::NO_CACHE } else { self.definition_hint() }
     }
 
     async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
@@ -274,18 +273,19 @@ impl Dispatcher {
         Ok(Reply::CallTool(Box::new(result)))
     }
 
-    /// What `initialize` answers.
+    /// The result of `initialize`.
     pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
         discover::initialize(&self.registry, version)
     }
 }
 
-/// Of a call that does not end in time: nobody can know whether it did its work.
-fn stopped() -> Fault {
+/// The error for a call that a stop interrupts. It does not say whether the call did its
+/// work.
+fn stopping_fault() -> Fault {
     Fault::Unavailable("The server is stopping. Send the request again.".into())
 }
 
-fn cursor_of(params: &Params) -> Result<Option<String>, Fault> {
+fn parse_cursor(params: &Params) -> Result<Option<String>, Fault> {
     #[derive(Deserialize)]
     struct Paged {
         #[serde(default)]

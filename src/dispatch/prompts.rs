@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use rmcp::model::{CompleteResult, JsonObject, ListPromptsResult, Reference};
 use serde::Deserialize;
 
-use super::{Dispatcher, Reply, cursor_of};
+use super::{Dispatcher, Reply, parse_cursor};
 use crate::{
     handler::Scope,
     protocol::{Fault, Member, Method, Params},
@@ -21,10 +21,10 @@ impl Dispatcher {
         if !self.registry.has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
-        let page = self.registry.prompts_of(cursor_of(params)?.as_deref(), scope).await?;
+        let page = self.registry.prompts_of(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Prompts(result, self.listed(self.registry.has_custom_prompts())))
+        Ok(Reply::Prompts(result, self.list_hint(self.registry.has_custom_prompts())))
     }
 
     pub(super) async fn get_prompt(
@@ -48,7 +48,7 @@ impl Dispatcher {
             value: String,
         }
         #[derive(Default, Deserialize)]
-        struct Known {
+        struct CompletionContext {
             #[serde(default)]
             arguments: BTreeMap<String, String>,
         }
@@ -57,7 +57,7 @@ impl Dispatcher {
             r#ref: Reference,
             argument: Argument,
             #[serde(default)]
-            context: Known,
+            context: CompletionContext,
         }
         if !self.registry.has_completions() {
             return Err(Fault::MethodNotFound(Method::Complete.as_str().into()));

@@ -1,4 +1,4 @@
-//! Replies, before any era has dressed them.
+//! Replies, before a protocol era encodes them.
 
 use std::pin::Pin;
 
@@ -8,10 +8,9 @@ use rmcp::model;
 
 use crate::{handler::InputRequired, store::Kind, task::TaskView};
 
-/// What a call comes to. Passed on through many hands, so what is large lies
-/// behind a pointer.
+/// The result of a call. Large variants are boxed, because a reply is moved often.
 pub enum Reply {
-    /// Nothing but success.
+    /// An empty result.
     Empty,
     /// `server/discover`
     Discover(Box<model::DiscoverResult>, CacheHint),
@@ -25,11 +24,11 @@ pub enum Reply {
     GetPrompt(model::GetPromptResult),
     /// `completion/complete`
     Complete(model::CompleteResult),
-    /// The call goes on as a task.
+    /// The call continues as a task.
     TaskCreated(Box<TaskView>),
     /// `tasks/get`
     Task(Box<TaskView>),
-    /// The client has to be asked first.
+    /// The call needs input from the client.
     InputRequired(InputRequired),
     /// `resources/list`
     Resources(model::ListResourcesResult, CacheHint),
@@ -39,34 +38,33 @@ pub enum Reply {
     Read(ReadReply, CacheHint),
 }
 
-/// The content of a resource, still to be streamed.
+/// The content of a resource, as a stream.
 pub struct ReadReply {
-    /// As the client asked for it.
+    /// The URI as the client sent it.
     pub uri: String,
     /// The media type.
     pub mime_type: String,
-    /// Whether it becomes `text` or `blob`.
+    /// Whether it is sent as `text` or as `blob`.
     pub kind: Kind,
-    /// The content's pieces; in text they may be cut anywhere.
-    pub pieces: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+    /// The content. Chunks of text may end within a character.
+    pub chunks: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
 }
 
-/// How long, and by whom, a reply may be kept (2026-07-28, utilities: Caching).
+/// How long and by whom a reply may be cached (2026-07-28, utilities: Caching).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheHint {
-    /// For how many milliseconds it is fresh.
+    /// How long the reply is fresh, in milliseconds.
     pub ttl_ms: u64,
-    /// Who may share it.
+    /// Who may share the cached reply.
     pub scope: model::CacheScope,
 }
 
 impl CacheHint {
-    /// What the server's definition says: the same for everyone, and it does
-    /// not change while the server runs.
+    /// For the server's definition, which is the same for all callers and rarely changes.
     pub const DEFINITION: Self = Self { ttl_ms: 300_000, scope: model::CacheScope::Public };
-    /// The same where it depends on what the caller may do.
-    pub const DEFINITION_FOR_ONE: Self =
+    /// For a definition that depends on the caller's scopes.
+    pub const DEFINITION_PRIVATE: Self =
         Self { ttl_ms: Self::DEFINITION.ttl_ms, scope: model::CacheScope::Private };
-    /// What belongs to one caller and may change with its next call.
-    pub const OWN: Self = Self { ttl_ms: 0, scope: model::CacheScope::Private };
+    /// For what belongs to one caller and may change with the next call.
+    pub const NO_CACHE: Self = Self { ttl_ms: 0, scope: model::CacheScope::Private };
 }

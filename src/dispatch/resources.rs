@@ -1,5 +1,5 @@
-//! `resources/list` and `resources/read`: dynamic resources first, then those
-//! of the server's definition.
+//! `resources/list` and `resources/read`. A dynamic resource takes precedence over a
+//! defined one with the same URI.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
 use serde_json::json;
 
-use super::{CacheHint, Dispatcher, ReadReply, Reply, cursor_of};
+use super::{CacheHint, Dispatcher, ReadReply, Reply, parse_cursor};
 use crate::{
     auth::Owner,
     handler::Scope,
@@ -16,7 +16,7 @@ use crate::{
     store::{Entry, Found, Kind, ResourceUri, StoreError},
 };
 
-/// The listing that its cursors name.
+/// The name of the listing within its cursors.
 const LIST: &str = "resources";
 
 impl Dispatcher {
@@ -28,10 +28,10 @@ impl Dispatcher {
         let identity = scope.identity.clone();
         let owner = identity.owner();
         let size = self.registry.page_size();
-        let mut cursor = Cursor::decode(LIST, cursor_of(params)?.as_deref())?;
+        let mut cursor = Cursor::decode(LIST, parse_cursor(params)?.as_deref())?;
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
-        // One of the two is empty.
+        // Either the catalog or the custom list is empty.
         let custom = self.registry.custom_resources(scope).await?;
         let defined = catalog.resources().chain(&custom).enumerate().skip(cursor.done);
         let mut defined = defined
@@ -40,7 +40,7 @@ impl Dispatcher {
             let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();
             let Some((last, _)) = next.last() else { break };
             cursor.done = last + 1;
-            // All at once, since the store may be far away.
+            // Concurrently, because the store may be remote.
             let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
             let shadowed = try_join_all(shadowed).await?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
@@ -50,10 +50,10 @@ impl Dispatcher {
         }
         let mut more = defined.next().is_some();
         if !more {
-            // Also when the page is full already: to know whether there is another.
+            // Asks the store even if the page is full, to learn whether another page
+            // follows.
             let room = size - resources.len();
-            let page = self.store.list(owner, "", cursor.after.as_deref(), room).await;
-            let page = page?;
+            let page = self.store.list(owner, "", cursor.after.as_deref(), room).await?;
             resources.extend(page.entries.iter().map(|e| e.to_resource()));
             if let Some(last) = page.entries.last() {
                 cursor.after = Some(last.uri.as_str().to_owned());
@@ -62,16 +62,16 @@ impl Dispatcher {
         }
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = more.then(|| cursor.encode());
-        Ok(Reply::Resources(result, CacheHint::OWN))
+        Ok(Reply::Resources(result, CacheHint::NO_CACHE))
     }
 
-    /// Whether a dynamic resource stands in that one's place, further on.
+    /// Whether a dynamic resource replaces the defined one. It is then listed further on.
     async fn is_shadowed(&self, owner: &Owner, uri: &str) -> Result<bool, StoreError> {
         let Ok(uri) = ResourceUri::parse(uri) else { return Ok(false) };
         match self.store.get(owner, &uri).await {
             Ok(_) => Ok(true),
-            // The list of what is stored cannot be had either.
-            Err(down @ StoreError::Unavailable { .. }) => Err(down),
+            // Listing the stored resources would fail, too.
+            Err(error @ StoreError::Unavailable { .. }) => Err(error),
             Err(_) => Ok(false),
         }
     }
@@ -87,41 +87,42 @@ impl Dispatcher {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };
-        // A static resource needs no store, so it is served even while the store is down.
+        // A static resource is served even if the store is unavailable.
         if let Some(read) = self.registry.read(&text, scope).await {
             let (content, mime_type) = read?;
             let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
-            let (kind, pieces) = content.into_parts();
-            let reply = ReadReply { uri: text.into_owned(), mime_type, kind, pieces };
-            return Ok(Reply::Read(reply, CacheHint::OWN));
+            let (kind, chunks) = content.into_parts();
+            let reply = ReadReply { uri: text.into_owned(), mime_type, kind, chunks };
+            return Ok(Reply::Read(reply, CacheHint::NO_CACHE));
         }
         Err(missing.into())
     }
 
     fn read_dynamic(&self, found: &Found) -> Result<Reply, Fault> {
         let entry = &found.entry;
-        let cap = self.limits.load().read_bytes;
-        if entry.size > cap {
-            return Err(Fault::invalid_params(self.too_large(entry, cap)));
+        let max = self.limits.load().read_bytes;
+        if entry.size > max {
+            return Err(Fault::invalid_params(self.too_large(entry, max)));
         }
         let reply = ReadReply {
             uri: entry.uri.as_str().to_owned(),
             mime_type: entry.mime_type.clone(),
             kind: entry.kind,
-            pieces: found.stream().map_err(std::io::Error::other).boxed(),
+            chunks: found.stream().map_err(std::io::Error::other).boxed(),
         };
-        Ok(Reply::Read(reply, CacheHint::OWN))
+        Ok(Reply::Read(reply, CacheHint::NO_CACHE))
     }
 
-    /// Says how to read what cannot be given at once: by what this server has.
-    fn too_large(&self, entry: &Entry, cap: u64) -> String {
+    /// The error for content that is over the limit. It names the ways to read a part that
+    /// this server offers.
+    fn too_large(&self, entry: &Entry, max: u64) -> String {
         let Entry { uri, size, .. } = entry;
-        let mut text = format!("{uri} has {size} bytes; at most {cap} are given at once.");
+        let mut text = format!("{uri} has {size} bytes; one response has at most {max}.");
         let is_text = entry.kind == Kind::Text;
-        let (range, some) =
+        let (range, unit) =
             if is_text { ("lines=1-200", "lines") } else { ("bytes=0-65535", "bytes") };
         if self.registry.is_static(&format!("{uri}?{range}")) {
-            text += &format!(" Read some {some} at {uri}?{range}.");
+            text += &format!(" Read a range of {unit} at {uri}?{range}.");
         }
         if self.registry.catalog().input_schema("read_resource").is_some() {
             let arguments = if is_text {
@@ -130,7 +131,7 @@ impl Dispatcher {
                 json!({ "uri": uri, "unit": "bytes" })
             };
             text += &format!(" Or call the tool read_resource {arguments}");
-            text += if is_text { ", or search_resource to find some." } else { "." };
+            text += if is_text { ", or search_resource to find lines." } else { "." };
         }
         text
     }

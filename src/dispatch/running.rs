@@ -1,4 +1,4 @@
-//! A call under way.
+//! A running call.
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -7,22 +7,22 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Reply;
 use crate::protocol::{Fault, Outgoing};
 
-/// A call under way: messages, then an outcome. It runs only while it is
-/// polled; dropping it stops it.
+/// A running call. It yields messages and then an outcome. It runs only while it is polled;
+/// dropping it stops it.
 pub struct Running {
-    /// Gone once the outcome is known.
+    /// None once the outcome is known.
     future: Option<BoxFuture<'static, Result<Reply, Fault>>>,
     outcome: Option<Result<Reply, Fault>>,
     messages: mpsc::Receiver<Box<Outgoing>>,
-    /// Tells what the handler has handed to others.
+    /// Cancels the work that the handler has started elsewhere.
     cancel_on_drop: Option<DropGuard>,
 }
 
-/// What a running call gives next.
+/// The next output of a running call.
 pub enum Step {
-    /// A message about it.
+    /// A message of the call.
     Message(Outgoing),
-    /// Its end. Nothing comes after it.
+    /// The end of the call.
     Outcome(Result<Reply, Fault>),
 }
 
@@ -36,8 +36,8 @@ impl Running {
         Self { future: Some(future), outcome: None, messages, cancel_on_drop: Some(cancel) }
     }
 
-    /// The next message, or the outcome once all messages that were sent
-    /// before it are out; nothing after that. Can be cancelled and called again.
+    /// The next message, or the outcome once all earlier messages are out; then None. Safe
+    /// to cancel and to call again.
     pub async fn next(&mut self) -> Option<Step> {
         if self.outcome.is_none() {
             let future = self.future.as_mut()?;
@@ -46,7 +46,7 @@ impl Running {
                 outcome = future => {
                     self.future = None;
                     if matches!(outcome, Ok(Reply::TaskCreated(_))) {
-                        // The handler runs on; what it has handed to others, too.
+                        // The handler and the work it has started continue as a task.
                         self.cancel_on_drop.take().map(DropGuard::disarm);
                     }
                     self.outcome = Some(outcome);
@@ -60,13 +60,13 @@ impl Running {
         }
     }
 
-    /// The outcome, without the messages.
+    /// Waits for the outcome and discards the messages.
     pub async fn outcome(mut self) -> Result<Reply, Fault> {
         loop {
             match self.next().await {
                 Some(Step::Message(_)) => {}
                 Some(Step::Outcome(outcome)) => return outcome,
-                // Reached only by asking again after the outcome.
+                // Only reached after the outcome.
                 None => return Err(Fault::Internal("The call has ended already.".into())),
             }
         }

@@ -1,4 +1,4 @@
-//! `tasks/get`, `tasks/update`, `tasks/cancel`, and calls that run on as tasks.
+//! `tasks/get`, `tasks/update`, `tasks/cancel`, and calls that continue as tasks.
 
 use std::{collections::BTreeMap, pin::Pin, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
     task::{EXTENSION, TaskEnd, TaskState, TaskView},
 };
 
-/// A call under way.
+/// A running handler.
 pub(super) type Run = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ impl Dispatcher {
     ) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
         let task = self.tasks.get(scope.identity.owner(), &task_id).await?;
-        Ok(Reply::Task(Box::new(task.ok_or_else(|| unknown(&task_id))?)))
+        Ok(Reply::Task(Box::new(task.ok_or_else(|| unknown_task(&task_id))?)))
     }
 
     pub(super) async fn update_task(
@@ -42,8 +42,8 @@ impl Dispatcher {
         scope: Arc<Scope>,
     ) -> Result<Reply, Fault> {
         let TaskParams { task_id, input_responses } = task_params(params, &scope.client)?;
-        let known = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await?;
-        if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
+        let found = self.tasks.answer(scope.identity.owner(), &task_id, input_responses).await?;
+        if found { Ok(Reply::Empty) } else { Err(unknown_task(&task_id)) }
     }
 
     pub(super) async fn cancel_task(
@@ -52,12 +52,12 @@ impl Dispatcher {
         scope: Arc<Scope>,
     ) -> Result<Reply, Fault> {
         let TaskParams { task_id, .. } = task_params(params, &scope.client)?;
-        let known = self.tasks.cancel(scope.identity.owner(), &task_id).await?;
-        if known { Ok(Reply::Empty) } else { Err(unknown(&task_id)) }
+        let found = self.tasks.cancel(scope.identity.owner(), &task_id).await?;
+        if found { Ok(Reply::Empty) } else { Err(unknown_task(&task_id)) }
     }
 
-    /// Answers a call with a task, and runs it on behind the answer.
-    pub(super) async fn run_on(
+    /// Answers a call with a task and continues the call in the background.
+    pub(super) async fn run_as_task(
         self: &Arc<Self>,
         run: Run,
         asking: Asking,
@@ -68,11 +68,11 @@ impl Dispatcher {
         let (view, task) = self.tasks.create(&owner).await?;
         control.become_task(Arc::clone(&task));
         let stopping = self.stopping.clone();
-        self.running.spawn(async move {
-            let _cancel_what_it_handed_on = cancellation.drop_guard();
+        self.task_calls.spawn(async move {
+            let _cancel_on_end = cancellation.drop_guard();
             let end = tokio::select! {
                 biased;
-                // Where tasks are kept it is known already.
+                // The task store already knows.
                 () = task.cancelled().cancelled() => return,
                 () = stopping.cancelled() => {
                     TaskEnd::Failed(Fault::Unavailable("The server has stopped. Call the tool again.".into()))
@@ -108,13 +108,13 @@ fn task_params(params: &Params, client: &ClientFacts) -> Result<TaskParams, Faul
     params.parse()
 }
 
-fn unknown(id: &str) -> Fault {
+fn unknown_task(id: &str) -> Fault {
     let id: String = id.chars().take(80).collect();
     Fault::invalid_params(format!("Unknown task: {id}. It may have expired."))
 }
 
 impl TaskView {
-    /// As the protocol shows it; the fault of a failed one in the words of `error`.
+    /// The task as JSON. `error` encodes the fault of a failed task.
     pub fn to_json(&self, error: impl FnOnce(&Fault) -> Value) -> Value {
         let status = match &self.state {
             TaskState::Working => "working",

@@ -1,4 +1,4 @@
-//! From the store's change feed to what clients hear of it.
+//! Turns changes of the store and of the registry into notifications for clients.
 
 use std::sync::Arc;
 
@@ -11,23 +11,25 @@ use crate::{
     store::{Change, ChangeKind, Changes},
 };
 
-/// How many of those with whom something is shared are told together.
-const TOLD_TOGETHER: usize = 16;
+/// The number of readers of a shared resource that are notified concurrently.
+const MAX_CONCURRENT_READERS: usize = 16;
 
-/// What a change means to clients: the list changes when something comes or
-/// goes, and whoever watches a resource hears of all that happens to it.
+/// The notifications for a change. Creating or removing a resource changes the list;
+/// updating or removing it notifies its subscribers.
 pub(super) fn announcements(change: &Change) -> impl Iterator<Item = Announcement> + use<> {
     let uri = change.uri.as_str().to_owned();
-    let (listed, watched) = match change.kind {
+    let (list_changed, resource_changed) = match change.kind {
         ChangeKind::Created => (true, false),
         ChangeKind::Updated => (false, true),
         ChangeKind::Deleted | ChangeKind::Expired => (true, true),
     };
-    let listed = listed.then_some(Announcement::ResourceListChanged);
-    listed.into_iter().chain(watched.then_some(Announcement::ResourceUpdated { uri }))
+    let list_changed = list_changed.then_some(Announcement::ResourceListChanged);
+    list_changed
+        .into_iter()
+        .chain(resource_changed.then_some(Announcement::ResourceUpdated { uri }))
 }
 
-/// Carries changes of what the server offers to everybody's sessions.
+/// Announces changes of the registry to all sessions.
 pub async fn announce_edits(
     mut edits: broadcast::Receiver<Announcement>,
     sessions: Arc<dyn Sessions>,
@@ -37,7 +39,7 @@ pub async fn announce_edits(
             Ok(announcement) => sessions.announce_to_all(&announcement).await,
             Err(broadcast::error::RecvError::Closed) => return,
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                for announcement in every_list() {
+                for announcement in all_lists_changed() {
                     sessions.announce_to_all(&announcement).await;
                 }
             }
@@ -45,8 +47,8 @@ pub async fn announce_edits(
     }
 }
 
-/// What to say when it is not known what changed.
-pub(super) fn every_list() -> [Announcement; 3] {
+/// The notifications for unknown changes, after a receiver has lagged.
+pub(super) fn all_lists_changed() -> [Announcement; 3] {
     [
         Announcement::ToolListChanged,
         Announcement::PromptListChanged,
@@ -54,14 +56,14 @@ pub(super) fn every_list() -> [Announcement; 3] {
     ]
 }
 
-/// Carries changes to the sessions of their owners until the feed ends. One
-/// task serves them all.
+/// Announces changes of resources to the sessions of their owners until the feed ends. One
+/// task serves all sessions.
 pub async fn announce_changes(mut changes: Changes, sessions: Arc<dyn Sessions>) {
     loop {
         match changes.next().await {
             Ok(Some(change)) => {
-                for (nth, announcement) in announcements(&change).enumerate() {
-                    let change_id = change.id.as_ref().map(|id| format!("{nth} {id}"));
+                for (index, announcement) in announcements(&change).enumerate() {
+                    let change_id = change.id.as_ref().map(|id| format!("{index} {id}"));
                     sessions.announce(&change.owner, &announcement, change_id.as_deref()).await;
                 }
                 if change.kind == ChangeKind::Updated {
@@ -70,23 +72,24 @@ pub async fn announce_changes(mut changes: Changes, sessions: Arc<dyn Sessions>)
             }
             Ok(None) => return,
             Err(_) => {
-                // Which ones is not known, so no list can be named as changed
-                // but everybody's.
+                // The owners of the missed changes are unknown, so all sessions are
+                // notified.
                 sessions.announce_to_all(&Announcement::ResourceListChanged).await;
             }
         }
     }
 }
 
-/// Carries an update to those who watch the resource by a link. Whether they
-/// may hear of it is seen when it reaches them.
+/// Announces an update to the subscribers of links to the resource. Their access is checked
+/// when the notification is sent.
 async fn announce_shared(change: &Change, sessions: &Arc<dyn Sessions>) {
-    // Why not has been logged.
+    // The session store has logged the error.
     let Ok(watches) = sessions.watches(&change.owner, change.uri.as_str()).await else { return };
-    let telling = stream::iter(watches).for_each_concurrent(TOLD_TOGETHER, |watch| async move {
-        let change_id = change.id.as_ref().map(|id| format!("{} {id}", watch.link));
-        let updated = Announcement::ResourceUpdated { uri: watch.link };
-        sessions.announce(&watch.reader, &updated, change_id.as_deref()).await;
-    });
-    telling.await;
+    let announced =
+        stream::iter(watches).for_each_concurrent(MAX_CONCURRENT_READERS, |watch| async move {
+            let change_id = change.id.as_ref().map(|id| format!("{} {id}", watch.link));
+            let updated = Announcement::ResourceUpdated { uri: watch.link };
+            sessions.announce(&watch.reader, &updated, change_id.as_deref()).await;
+        });
+    announced.await;
 }

@@ -1,5 +1,5 @@
-//! Calls under way in legacy sessions: found again to be cancelled, and run
-//! to their end when the client has gone.
+//! Running calls of legacy sessions. They can be cancelled by ID, and they continue without
+//! their client.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,22 +14,22 @@ use crate::{
     protocol::RequestId,
 };
 
-/// Which calls run in which session. Cheap to clone.
+/// The running calls and open questions of each session. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Calls(Arc<Mutex<Table>>);
+pub(super) struct ActiveCalls(Arc<Mutex<Table>>);
 
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
     sessions: HashMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
-    questions: HashMap<Arc<str>, HashMap<RequestId, Asked>>,
+    questions: HashMap<Arc<str>, HashMap<RequestId, AnswerSender>>,
 }
 
-/// Somebody who waits for an answer.
-type Asked = oneshot::Sender<Result<Value, String>>;
+/// Sends the client's answer to the handler that asked.
+type AnswerSender = oneshot::Sender<Result<Value, String>>;
 
-impl Calls {
-    /// Notes a call until the guard is dropped.
+impl ActiveCalls {
+    /// Registers a call until the guard is dropped.
     pub(super) fn register(&self, session: &Arc<str>, id: &RequestId) -> CallGuard {
         let cancelled = CancellationToken::new();
         let mut table = self.0.lock();
@@ -40,8 +40,8 @@ impl Calls {
         CallGuard { calls: self.clone(), session: Arc::clone(session), key, cancelled }
     }
 
-    /// Cancels the calls of that id, of which an honest client has one; says
-    /// whether there is one here.
+    /// Cancels the calls with that ID and returns whether there is one on this instance. A
+    /// well-behaved client has at most one.
     pub(super) fn cancel(&self, session: &str, id: &RequestId) -> bool {
         let mut found = false;
         let table = self.0.lock();
@@ -54,12 +54,13 @@ impl Calls {
         found
     }
 
-    /// How calls of that session ask their client.
+    /// The route by which calls of the session ask their client.
     pub(super) fn route(&self, session: &Arc<str>) -> Arc<dyn Route> {
         Arc::new(SessionRoute { calls: self.clone(), session: Arc::clone(session) })
     }
 
-    /// Hands an answer to whoever asked; gives it back where nobody here did.
+    /// Passes an answer to the handler that asked. Returns the answer if no handler on this
+    /// instance asked.
     pub(super) fn answer(
         &self,
         session: &str,
@@ -67,14 +68,14 @@ impl Calls {
         outcome: Result<Value, String>,
     ) -> Option<Result<Value, String>> {
         let mut table = self.0.lock();
-        let asked = table.questions.get_mut(session).and_then(|q| q.remove(question));
-        let Some(asked) = asked else { return Some(outcome) };
-        // They may have given up meanwhile.
-        let _ = asked.send(outcome);
+        let sender = table.questions.get_mut(session).and_then(|q| q.remove(question));
+        let Some(sender) = sender else { return Some(outcome) };
+        // The handler may have ended.
+        let _ = sender.send(outcome);
         None
     }
 
-    /// Cancels all calls of a session, and gives its questions up.
+    /// Cancels all calls of a session and drops its open questions.
     pub(super) fn cancel_all(&self, session: &str) {
         let mut table = self.0.lock();
         table.questions.remove(session);
@@ -86,26 +87,26 @@ impl Calls {
 
 /// Routes answers within one session.
 struct SessionRoute {
-    calls: Calls,
+    calls: ActiveCalls,
     session: Arc<str>,
 }
 
 impl Route for SessionRoute {
     fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
-        let (answer, expected) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let mut table = self.calls.0.lock();
         let questions = table.questions.entry(Arc::clone(&self.session)).or_default();
-        // A session has few questions; those given up are forgotten here.
-        questions.retain(|_, asked| !asked.is_closed());
-        questions.insert(question.clone(), answer);
-        expected
+        // Removes the questions that no handler waits for. A session has few questions.
+        questions.retain(|_, sender| !sender.is_closed());
+        questions.insert(question.clone(), sender);
+        receiver
     }
 }
 
-/// A call's place among those under way.
+/// The registration of a running call.
 #[derive(Debug)]
 pub(super) struct CallGuard {
-    calls: Calls,
+    calls: ActiveCalls,
     session: Arc<str>,
     key: u64,
     cancelled: CancellationToken,
@@ -123,9 +124,8 @@ impl Drop for CallGuard {
     }
 }
 
-/// A call that somebody waits for. When they go, it runs on by itself:
-/// a lost connection is no cancellation (2025-11-25, transports: Sending
-/// Messages).
+/// A call that continues without its client when it is dropped: a lost connection is no
+/// cancellation (2025-11-25, transports: Sending Messages).
 pub struct DetachableCall {
     call: Option<(Running, CallGuard)>,
     tasks: TaskTracker,
@@ -136,7 +136,7 @@ impl DetachableCall {
         Self { call: Some((running, guard)), tasks }
     }
 
-    /// The next step; nothing once it is cancelled or over.
+    /// The next step. None once the call is cancelled or has ended.
     pub async fn next(&mut self) -> Option<Step> {
         let (running, guard) = self.call.as_mut()?;
         let step = step(running, guard).await;
@@ -146,8 +146,8 @@ impl DetachableCall {
         step
     }
 
-    /// Stops it: nobody will hear of it.
-    pub(super) fn give_up(mut self) {
+    /// Stops the call.
+    pub(super) fn cancel(mut self) {
         self.call = None;
     }
 }
@@ -163,13 +163,13 @@ async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
 impl Drop for DetachableCall {
     fn drop(&mut self) {
         let Some((mut running, guard)) = self.call.take() else { return };
-        // Without a runtime, the process is ending, and so does the call. One
-        // that is shutting down drops the call at once; it must not come back here.
+        // Without a runtime the process is ending, and the call ends with it. A runtime
+        // that is shutting down drops the call at once; the call must not be spawned again.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let alone = async move {
+            let detached = async move {
                 while let Some(Step::Message(_)) = step(&mut running, &guard).await {}
             };
-            self.tasks.spawn_on(alone, &runtime);
+            self.tasks.spawn_on(detached, &runtime);
         }
     }
 }

@@ -1,59 +1,57 @@
-//! The two eras of the protocol, decided once a request, here.
+//! The two eras of the protocol. [`Inbound`] decides the era of each message.
 //!
-//! - **Modern** (2026-07-28): each request carries its version and
-//!   capabilities; nothing is kept between requests.
-//! - **Legacy** (2025-03-26 to 2025-11-25): `initialize` begins a session,
-//!   whose streams can be resumed.
+//! - **Modern** (2026-07-28): each request carries its version and capabilities. The server
+//!   keeps no state between requests.
+//! - **Legacy** (2025-03-26 to 2025-11-25): `initialize` begins a session, whose streams
+//!   can be resumed.
 //!
-//! Above, transports carry bytes; below, nothing knows of eras. An era checks
-//! a request, turns it into a [`Call`](crate::dispatch::Call), and dresses the
-//! reply.
+//! An era checks a request, turns it into a [`Call`](crate::dispatch::Call), and encodes
+//! the reply. Layers below do not know eras; transports above carry bytes.
 
 mod announce;
 mod calls;
-mod content;
 mod encode;
-mod escape;
+mod inbound;
 mod legacy;
-mod listen;
 mod modern;
 mod response_mode;
 mod shared;
 mod state;
+mod subscription;
 
 pub use announce::{announce_changes, announce_edits};
 pub use calls::DetachableCall;
-pub use encode::{Encoded, ResponseEncoder, code, failure, success};
-pub use legacy::{Accepts, Answer, Legacy, encode_outcome};
-pub use listen::Listen;
+pub use encode::{
+    Encoded, ResponseEncoder, encode_error, encode_outcome, encode_reply, error_code,
+};
+pub use inbound::{Inbound, MessageContext};
+pub use legacy::{Answer, Legacy, SessionRequest};
 pub use modern::{MirroredHeaders, Modern};
-pub use response_mode::ResponseMode;
+pub use response_mode::{Accepts, ResponseMode};
 pub use state::StateSealer;
+pub use subscription::Subscription;
 
 use crate::protocol::ProtocolVersion;
 
-/// Which rules a request goes by.
+/// The rules that apply to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// Sessions, or a single request without one.
+    /// Sessions, or single requests without one.
     Legacy,
     /// Stateless.
     Modern,
 }
 
 impl Era {
-    /// Decides by the version that the request declares: in its `_meta`, or
-    /// else in the header. What names a legacy version is legacy; what names
-    /// any other, even one that does not exist, is modern and will be told so;
-    /// what names none is legacy (2026-07-28, versioning: Backward
-    /// Compatibility).
-    pub fn of(meta: Option<&str>, header: Option<&str>) -> Self {
+    /// Decides by the declared version: the one in `_meta`, or else the one in the header.
+    /// A legacy version or none means legacy. Any other means modern, whose checks reject
+    /// unknown versions (2026-07-28, versioning: Backward Compatibility).
+    pub fn from_versions(meta: Option<&str>, header: Option<&str>) -> Self {
         let declared = meta.or(header);
         match declared.map(ProtocolVersion::parse) {
             Some(None) => Self::Modern,
             Some(Some(version)) if version.is_modern() => Self::Modern,
-            // A modern header over legacy metadata contradicts itself; the
-            // modern rules find and name the contradiction.
+            // Header and metadata disagree. The modern checks report it.
             Some(Some(_)) if header_is_modern(header) => Self::Modern,
             _ => Self::Legacy,
         }
@@ -81,7 +79,7 @@ mod tests {
             (Some("2025-11-25"), Some("2026-07-28"), Era::Modern),
             (Some("v999.0.0"), Some("2026-07-28"), Era::Modern),
         ] {
-            assert_eq!(Era::of(meta, header), era, "{meta:?} {header:?}");
+            assert_eq!(Era::from_versions(meta, header), era, "{meta:?} {header:?}");
         }
     }
 }

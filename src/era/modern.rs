@@ -1,4 +1,4 @@
-//! The modern era's rules for a request (2026-07-28).
+//! The checks of the modern era on a request (2026-07-28).
 
 use std::sync::Arc;
 
@@ -13,65 +13,66 @@ use crate::{
     protocol::{Fault, Member, Meta, Method, ProtocolVersion, Request},
 };
 
-/// What a transport with headers carries beside the body, by header name in
-/// lower case (Streamable HTTP: Request Metadata).
+/// Looks up a request header by its lower-case name. Headers mirror parts of the body
+/// (Streamable HTTP: Request Metadata).
 #[derive(Clone, Copy)]
 pub struct MirroredHeaders<'a>(pub &'a dyn Fn(&str) -> Option<&'a str>);
 
-/// Accepts modern requests.
+/// Checks modern requests.
 #[derive(Debug, Clone)]
 pub struct Modern {
     dispatcher: Arc<Dispatcher>,
     sealer: StateSealer,
     max: ProtocolVersion,
-    /// What replies carry.
+    /// The encoder of replies.
     pub encoder: ResponseEncoder,
 }
 
 impl Modern {
-    /// Accepts versions up to `max`.
+    /// Accepts protocol versions up to `max`.
     pub fn new(dispatcher: Arc<Dispatcher>, sealer: StateSealer, max: ProtocolVersion) -> Self {
         let encoder = ResponseEncoder::new(Era::Modern, dispatcher.registry().info(), max);
         Self { dispatcher, sealer, max, encoder }
     }
 
-    /// Checks a request: its metadata, then headers against body, then the
-    /// version, then the method. A transport without headers has no mirror.
+    /// Checks a request: its metadata, then headers against the body, then the version,
+    /// then the method. `headers` is None on a transport without headers.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first check that fails.
     pub fn accept(
         &self,
         request: &Request,
         meta: Meta,
-        mirror: Option<MirroredHeaders<'_>>,
+        headers: Option<MirroredHeaders<'_>>,
         identity: Identity,
     ) -> Result<Call, Fault> {
-        let version = meta.protocol_version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
+        let version =
+            meta.protocol_version.as_deref().ok_or_else(|| missing_meta("protocolVersion"))?;
         if !meta.declares_capabilities {
-            return Err(missing("clientCapabilities"));
+            return Err(missing_meta("clientCapabilities"));
         }
-        if let Some(MirroredHeaders(header)) = mirror {
-            same("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
+        if let Some(MirroredHeaders(header)) = headers {
+            check_header("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
         let known = ProtocolVersion::parse(version).filter(|v| v.is_modern() && *v <= self.max);
         if known.is_none() {
             return Err(Fault::unsupported_version(version, self.max));
         }
-        if let Some(MirroredHeaders(header)) = mirror {
-            same("Mcp-Method", header("mcp-method"), &request.method)?;
+        if let Some(MirroredHeaders(header)) = headers {
+            check_header("Mcp-Method", header("mcp-method"), &request.method)?;
         }
         let method = Method::parse(&request.method).filter(|m| m.in_modern());
         let method = method.ok_or_else(|| Fault::MethodNotFound(request.method.clone()))?;
-        if let Some(mirror) = mirror {
-            self.check_names(method, request, mirror)?;
+        if let Some(headers) = headers {
+            self.check_names(method, request, headers)?;
         }
         let asking = match method {
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
                 let rounds = self.sealer.rounds(request, identity.owner())?;
                 Asking::Rounds(Arc::new(rounds))
             }
-            _ => Asking::No("This request cannot ask for input."),
+            _ => Asking::Unavailable("This method cannot ask the client for input."),
         };
         Ok(Call {
             method,
@@ -86,7 +87,7 @@ impl Modern {
         })
     }
 
-    /// `Mcp-Name`, and `Mcp-Param-*` of a tool's arguments that have them.
+    /// Checks `Mcp-Name`, and `Mcp-Param-*` for the tool arguments that declare it.
     fn check_names(
         &self,
         method: Method,
@@ -94,10 +95,10 @@ impl Modern {
         MirroredHeaders(header): MirroredHeaders<'_>,
     ) -> Result<(), Fault> {
         let Some(member) = method.named_by() else { return Ok(()) };
-        // What is not there, or is no string, is the method's own to complain of.
+        // The method itself reports a missing or malformed name.
         let Ok(Some(name)) = request.params.text(member) else { return Ok(()) };
-        let named = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
-        same("Mcp-Name", named.as_deref(), &name)?;
+        let mirrored = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
+        check_header("Mcp-Name", mirrored.as_deref(), &name)?;
         if method != Method::CallTool {
             return Ok(());
         }
@@ -108,10 +109,10 @@ impl Modern {
         let arguments: Value = request.params.read(Member::Arguments)?.unwrap_or_default();
         for parameter in parameters {
             let name = &parameter.header;
-            let told = header(name).map(|value| decode(name, value)).transpose()?;
-            match (parameter.value(&arguments), told) {
+            let mirrored = header(name).map(|value| decode(name, value)).transpose()?;
+            match (parameter.value(&arguments), mirrored) {
                 (None, None) => {}
-                (Some(value), Some(told)) if says_the_same(value, &told) => {}
+                (Some(value), Some(mirrored)) if header_matches(value, &mirrored) => {}
                 (Some(_), None) => {
                     return Err(Fault::HeaderMismatch(format!(
                         "the {name} header is missing; it must mirror the argument in the body"
@@ -119,7 +120,7 @@ impl Modern {
                 }
                 _ => {
                     return Err(Fault::HeaderMismatch(format!(
-                        "the {name} header does not say what the argument in the body says"
+                        "the {name} header differs from the argument in the body"
                     )));
                 }
             }
@@ -128,38 +129,38 @@ impl Modern {
     }
 }
 
-/// Integers are compared as numbers (Streamable HTTP: Server Validation).
-fn says_the_same(value: &Value, header: &str) -> bool {
+/// Compares integers as numbers (Streamable HTTP: Server Validation).
+fn header_matches(value: &Value, header: &str) -> bool {
     match value {
         Value::String(text) => text == header,
         Value::Bool(flag) => header == if *flag { "true" } else { "false" },
         Value::Number(number) => {
             number.to_string() == header
-                || header.parse::<f64>().is_ok_and(|told| number.as_f64() == Some(told))
+                || header.parse::<f64>().is_ok_and(|mirrored| number.as_f64() == Some(mirrored))
         }
         _ => false,
     }
 }
 
-fn missing(member: &str) -> Fault {
+fn missing_meta(member: &str) -> Fault {
     Fault::MissingMeta(format!(
-        "Every request carries params._meta with io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities; {member} is missing."
+        "Every request needs params._meta with io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities; {member} is missing."
     ))
 }
 
-fn same(header: &str, value: Option<&str>, body: &str) -> Result<(), Fault> {
+fn check_header(header: &str, value: Option<&str>, body: &str) -> Result<(), Fault> {
     match value {
         Some(value) if value == body => Ok(()),
         Some(value) => Err(Fault::HeaderMismatch(format!(
-            "the {header} header says {value:?}, the body says {body:?}"
+            "the {header} header is {value:?}, but the body has {body:?}"
         ))),
         None => Err(Fault::HeaderMismatch(format!(
-            "the {header} header is missing; it must say {body:?}, as the body does"
+            "the {header} header is missing; it must be {body:?}, as in the body"
         ))),
     }
 }
 
-/// Decodes the Base64 sentinel (Streamable HTTP: Value Encoding).
+/// Decodes the Base64 sentinel form of a header value (Streamable HTTP: Value Encoding).
 fn decode(header: &str, value: &str) -> Result<String, Fault> {
     let value = value.trim_matches([' ', '\t']);
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|v| v.strip_suffix("?=")) else {

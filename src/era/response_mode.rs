@@ -1,16 +1,25 @@
-//! The first decision about an answer: one message, or a stream.
+//! Decides whether a response is one message or a stream.
 
 use std::time::Duration;
 
-use super::{Accepts, DetachableCall};
+use super::DetachableCall;
 use crate::{
     dispatch::{Reply, Running, Step},
     protocol::{Fault, Outgoing},
 };
 
-/// A call that gives steps.
+/// The kinds of response that a client accepts. At least one is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepts {
+    /// A single message (`application/json`).
+    pub message: bool,
+    /// A stream of messages (`text/event-stream`).
+    pub stream: bool,
+}
+
+/// A running call.
 pub(crate) trait Steps {
-    /// The next step; nothing once it is over.
+    /// The next step. None once the call has ended.
     fn step(&mut self) -> impl Future<Output = Option<Step>> + Send;
 }
 
@@ -26,27 +35,31 @@ impl Steps for DetachableCall {
     }
 }
 
-/// How an answer begins.
+/// The form of a response.
 pub enum ResponseMode {
-    /// It is over before it said anything: one message will do.
-    Ready(Result<Reply, Fault>),
-    /// It takes a stream; this message may have come already.
+    /// One message: the call ended before it sent any message.
+    Single(Result<Reply, Fault>),
+    /// A stream, which begins with this message if there is one.
     Stream(Option<Outgoing>),
-    /// It was cancelled.
+    /// No response: the call was cancelled.
     Cancelled,
 }
 
 impl ResponseMode {
-    /// Waits for the outcome as long as a single message can still be the
-    /// answer: until the call says something, or `promote` has passed. A
-    /// client that takes no stream gets the outcome, and no messages.
-    pub(crate) async fn of(call: &mut impl Steps, accepts: Accepts, promote: Duration) -> Self {
+    /// Decides the form of a response. Waits for the outcome until the call sends a message
+    /// or `promote_after` has passed. A client that accepts no stream gets the outcome
+    /// only.
+    pub(crate) async fn decide(
+        call: &mut impl Steps,
+        accepts: Accepts,
+        promote_after: Duration,
+    ) -> Self {
         if !accepts.message {
             return Self::Stream(None);
         }
         let promote = async {
             if accepts.stream {
-                tokio::time::sleep(promote).await;
+                tokio::time::sleep(promote_after).await;
             } else {
                 std::future::pending::<()>().await;
             }
@@ -59,7 +72,7 @@ impl ResponseMode {
                 () = &mut promote => return Self::Stream(None),
             };
             match step {
-                Some(Step::Outcome(outcome)) => return Self::Ready(outcome),
+                Some(Step::Outcome(outcome)) => return Self::Single(outcome),
                 Some(Step::Message(message)) if accepts.stream => {
                     return Self::Stream(Some(message));
                 }

@@ -1,7 +1,5 @@
-//! Watching what others share: by its link, and only as long as one may read
-//! it. Who asks to hear of it may no longer be let in when there is something
-//! to hear, so that is seen anew each time, by the credentials of whoever
-//! listens then.
+//! Subscriptions to shared resources, by their link. A reader may lose access after
+//! subscribing, so each update is checked with the credentials of the current connection.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,109 +18,115 @@ use crate::{
     store::{Change, ChangeKind, Changes, Missed, ResourceUri, Shared, Store, StoreError},
 };
 
-/// How many links are looked up together.
-const TOGETHER: usize = 16;
+/// The number of links that are resolved concurrently.
+const MAX_CONCURRENT_LOOKUPS: usize = 16;
 
-/// Leaves out what a session's stream says of resources that this caller may
-/// not read any more.
-pub(super) fn audible(deliveries: Deliveries, identity: &Identity, store: &Store) -> Deliveries {
+/// Removes updates of resources that the caller may no longer read from a session's stream.
+pub(super) fn readable_updates(
+    deliveries: Deliveries,
+    identity: &Identity,
+    store: &Store,
+) -> Deliveries {
     let (identity, store) = (identity.clone(), store.clone());
-    let audible = deliveries.filter(move |delivery| {
+    let readable = deliveries.filter(move |delivery| {
         let updated = match delivery {
             Ok(Delivery::Event(event)) => updated_resource(&event.data),
             _ => None,
         };
         let uri = updated.and_then(|uri| ResourceUri::parse(&uri).ok());
-        let asked = uri.map(|uri| (identity.clone(), store.clone(), uri));
+        let lookup = uri.map(|uri| (identity.clone(), store.clone(), uri));
         async move {
-            match asked {
+            match lookup {
                 Some((identity, store, uri)) => store.may_hear(&identity, &uri).await,
                 None => true,
             }
         }
     });
-    audible.boxed()
+    readable.boxed()
 }
 
-/// The links that one subscription watches.
+/// The links that a subscription watches.
 pub(super) struct Links {
     reader: Identity,
     store: Store,
     by_resource: HashMap<(Owner, ResourceUri), Vec<ResourceUri>>,
-    changes: SelectAll<BoxStream<'static, Heard>>,
+    changes: SelectAll<BoxStream<'static, OwnerChange>>,
 }
 
-/// What a sharer's feed says.
-pub(super) type Heard = Result<Arc<Change>, Missed>;
+/// A change from an owner's feed.
+pub(super) type OwnerChange = Result<Arc<Change>, Missed>;
 
 impl Links {
-    /// Those of the names that are links, as far as they lead that reader
-    /// anywhere; and those that do not.
+    /// Resolves the names that are links. Returns the links that the reader may read, and
+    /// the names of the others.
     ///
     /// # Errors
-    /// When that cannot be found out.
-    pub(super) async fn among(
+    /// The store is unavailable.
+    pub(super) async fn resolve(
         names: &HashSet<String>,
         reader: &Identity,
         store: &Store,
     ) -> Result<(Self, HashSet<String>), StoreError> {
         let names: Vec<_> = names.iter().filter_map(|name| ResourceUri::parse(name).ok()).collect();
-        let looked = stream::iter(names).map(|link| {
+        let lookups = stream::iter(names).map(|link| {
             let (reader, store) = (reader.clone(), store.clone());
             async move { (store.leads_to(&reader, &link).await, link) }
         });
-        let mut looked = looked.buffer_unordered(TOGETHER);
+        let mut lookups = lookups.buffer_unordered(MAX_CONCURRENT_LOOKUPS);
         let mut by_resource: HashMap<_, Vec<_>> = HashMap::new();
-        let mut nowhere = HashSet::new();
-        while let Some((shared, link)) = looked.next().await {
+        let mut unreadable = HashSet::new();
+        while let Some((shared, link)) = lookups.next().await {
             match shared {
                 Ok(Some(Shared { owner, uri, .. })) => {
                     by_resource.entry((owner, uri)).or_default().push(link);
                 }
                 Ok(None) => {}
-                Err(down @ StoreError::Unavailable { .. }) => return Err(down),
+                Err(error @ StoreError::Unavailable { .. }) => return Err(error),
                 Err(_) => {
-                    nowhere.insert(link.as_str().to_owned());
+                    unreadable.insert(link.as_str().to_owned());
                 }
             }
         }
-        let sharers: HashSet<_> = by_resource.keys().map(|(owner, _)| owner).collect();
-        let feeds = sharers.into_iter().map(|owner| heard(store.feed().listen(owner)));
+        let owners: HashSet<_> = by_resource.keys().map(|(owner, _)| owner).collect();
+        let feeds = owners.into_iter().map(|owner| owner_changes(store.feed().listen(owner)));
         let changes = stream::select_all(feeds);
-        Ok((Self { reader: reader.clone(), store: store.clone(), by_resource, changes }, nowhere))
+        Ok((
+            Self { reader: reader.clone(), store: store.clone(), by_resource, changes },
+            unreadable,
+        ))
     }
 
-    /// What happens to resources of those who share; nothing while nobody
-    /// does. May be given up at any time.
-    pub(super) async fn next(&mut self) -> Option<Heard> {
+    /// The next change of the owners' resources. None while nothing is shared. Safe to
+    /// cancel.
+    pub(super) async fn next(&mut self) -> Option<OwnerChange> {
         self.changes.next().await
     }
 
-    /// The links by which this reader may hear of that.
-    pub(super) async fn audible(&mut self, heard: Heard) -> Vec<String> {
-        let links: Vec<_> = match heard {
+    /// The links that lead to a changed resource and that the reader may read.
+    pub(super) async fn updated_links(&mut self, change: OwnerChange) -> Vec<String> {
+        let links: Vec<_> = match change {
             Ok(change) if change.kind == ChangeKind::Updated => {
                 let resource = (change.owner.clone(), change.uri.clone());
                 self.by_resource.get(&resource).into_iter().flatten().collect()
             }
             Ok(_) => return Vec::new(),
-            // Some were missed: any of them may have changed.
+            // Changes were missed, so any of the resources may have changed.
             Err(_) => self.by_resource.values().flatten().collect(),
         };
-        let mut audible = Vec::new();
+        let mut readable = Vec::new();
         for link in links {
             if self.store.may_hear(&self.reader, link).await {
-                audible.push(link.as_str().to_owned());
+                readable.push(link.as_str().to_owned());
             }
         }
-        audible
+        readable
     }
 }
 
-fn heard(changes: Changes) -> BoxStream<'static, Heard> {
-    let heard = stream::unfold(changes, |mut changes| async move {
-        let heard = changes.next().await.transpose()?;
-        Some((heard, changes))
+fn owner_changes(changes: Changes) -> BoxStream<'static, OwnerChange> {
+    let stream = stream::unfold(changes, |mut changes| async move {
+        let change = changes.next().await.transpose()?;
+        Some((change, changes))
     });
-    heard.boxed()
+    stream.boxed()
 }

@@ -1,5 +1,5 @@
-//! `requestState`: what was answered in earlier rounds travels with the
-//! client, sealed, so that any replica can go on (2026-07-28, patterns: MRTR).
+//! `requestState`: earlier answers travel with the client in a sealed state, so that any
+//! instance can continue the call (2026-07-28, patterns: MRTR).
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,11 +20,11 @@ use crate::{
     protocol::{Fault, Member, Request},
 };
 
-/// How long a client may take from one round to the next.
-const LIFE: Duration = Duration::from_secs(60 * 60);
+/// The lifetime of a state, which bounds the time between two rounds.
+const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// Seals states and opens them again. The seal shows that a state is ours,
-/// made for this caller and this request, and not too old.
+/// Seals and opens states. The seal proves that this server issued the state for this
+/// caller and this request. States expire.
 #[derive(Clone)]
 pub struct StateSealer {
     key: Arc<[u8]>,
@@ -40,31 +40,30 @@ struct State {
 }
 
 impl StateSealer {
-    /// Instances that serve the same clients need the same key.
+    /// Creates a sealer. All instances that serve the same clients need the same key.
     pub fn new(key: impl Into<Arc<[u8]>>, clock: Arc<dyn Clock>) -> Self {
         Self { key: key.into(), clock }
     }
 
-    /// The rounds of a request: what the client brings, and how to seal what
-    /// it is to bring next time.
+    /// The earlier answers of a request, and the function that seals them with new ones.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] for a state that is not ours, not for this
-    /// caller and request, or too old.
+    /// [`Fault::InvalidParams`] for a state of another server, caller or request, or an
+    /// expired one.
     pub(super) fn rounds(&self, request: &Request, owner: &Owner) -> Result<Rounds, Fault> {
         let params = &request.params;
-        let brought: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
+        let responses: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
         let state: Option<String> = params.read(Member::RequestState)?;
         let mut answers = BTreeMap::new();
         if let Some(text) = state {
-            answers = self.open(&text, owner, &digest(request)?)?;
+            answers = self.open(&text, owner, &request_digest(request)?)?;
         }
-        answers.extend(brought.into_iter().flatten());
+        answers.extend(responses.into_iter().flatten());
         let (this, owner, request) = (self.clone(), owner.clone(), request.clone());
         let seal = move |answers: &BTreeMap<String, Value>| {
-            // The parameters were read once already.
-            let request = digest(&request).unwrap_or_default();
-            let expires = this.clock.now().saturating_add(LIFE);
+            // Does not fail: the parameters were read before.
+            let request = request_digest(&request).unwrap_or_default();
+            let expires = this.clock.now().saturating_add(STATE_TTL);
             this.seal(&State { owner: owner.clone(), request, expires, answers: answers.clone() })
         };
         Ok(Rounds::new(answers, Box::new(seal)))
@@ -78,7 +77,7 @@ impl StateSealer {
     }
 
     fn seal(&self, state: &State) -> String {
-        // Strings, numbers and JSON always serialize.
+        // Never fails for strings, numbers and JSON.
         let payload = serde_json::to_vec(state).unwrap_or_default();
         let seal = self.mac(&payload).finalize().into_bytes();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
@@ -91,22 +90,22 @@ impl StateSealer {
         owner: &Owner,
         request: &str,
     ) -> Result<BTreeMap<String, Value>, Fault> {
-        let refused = |why: &str| {
+        let rejected = |why: &str| {
             Fault::invalid_params(format!("requestState {why}. Send the request again without it."))
         };
         let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let parts = text.split_once('.').and_then(|(p, s)| Some((decode(p)?, decode(s)?)));
-        let (payload, seal) = parts.ok_or_else(|| refused("is not one of this server's"))?;
+        let (payload, seal) = parts.ok_or_else(|| rejected("was not issued by this server"))?;
         if self.mac(&payload).verify_slice(&seal).is_err() {
-            return Err(refused("is not one of this server's, or was changed"));
+            return Err(rejected("was not issued by this server or was changed"));
         }
         let state: State =
-            serde_json::from_slice(&payload).map_err(|_| refused("cannot be read"))?;
+            serde_json::from_slice(&payload).map_err(|_| rejected("cannot be read"))?;
         if state.owner != *owner || state.request != request {
-            return Err(refused("belongs to another request"));
+            return Err(rejected("belongs to another request"));
         }
         if state.expires <= self.clock.now() {
-            return Err(refused("is too old"));
+            return Err(rejected("is too old"));
         }
         Ok(state.answers)
     }
@@ -118,26 +117,26 @@ impl std::fmt::Debug for StateSealer {
     }
 }
 
-/// Names a request by what it asks, whatever the order of its members, and
-/// without what changes from round to round.
-fn digest(request: &Request) -> Result<String, Fault> {
+/// The digest of a request's method and parameters. It ignores the order of members and
+/// what changes from round to round.
+fn request_digest(request: &Request) -> Result<String, Fault> {
     let mut params: HashMap<String, Value> = request.params.parse()?;
     for round in ["_meta", "inputResponses", "requestState"] {
         params.remove(round);
     }
-    let sorted: BTreeMap<_, _> = params.into_iter().map(|(k, v)| (k, sorted(v))).collect();
-    let text = serde_json::to_vec(&(&request.method, sorted)).unwrap_or_default();
+    let params: BTreeMap<_, _> = params.into_iter().map(|(k, v)| (k, sort_members(v))).collect();
+    let text = serde_json::to_vec(&(&request.method, params)).unwrap_or_default();
     Ok(BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(text)))
 }
 
-fn sorted(value: Value) -> Value {
+fn sort_members(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let members: BTreeMap<_, _> =
-                members.into_iter().map(|(k, v)| (k, sorted(v))).collect();
+                members.into_iter().map(|(k, v)| (k, sort_members(v))).collect();
             Value::Object(members.into_iter().collect())
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(sort_members).collect()),
         other => other,
     }
 }
@@ -164,25 +163,26 @@ mod tests {
         let clock = ManualClock::new();
         let sealer = StateSealer::new(*b"key", Arc::new(clock.clone()));
         let owner = Principal::Local.owner();
-        let asked = digest(&request(r#"{"name":"t","arguments":{"a":1,"b":2}}"#)).unwrap();
+        let expected =
+            request_digest(&request(r#"{"name":"t","arguments":{"a":1,"b":2}}"#)).unwrap();
         let answers = BTreeMap::from([("k".to_owned(), Value::from(1))]);
-        let expires = clock.now().saturating_add(LIFE);
-        let state = State { owner: owner.clone(), request: asked.clone(), expires, answers };
+        let expires = clock.now().saturating_add(STATE_TTL);
+        let state = State { owner: owner.clone(), request: expected.clone(), expires, answers };
         let text = sealer.seal(&state);
 
         let again = r#"{"arguments":{"b":2,"a":1},"name":"t","_meta":{},"inputResponses":{}}"#;
-        let again = digest(&request(again)).unwrap();
+        let again = request_digest(&request(again)).unwrap();
         assert_eq!(sealer.open(&text, &owner, &again).unwrap()["k"], 1);
 
-        let other = digest(&request(r#"{"name":"t","arguments":{"a":2,"b":2}}"#)).unwrap();
+        let other = request_digest(&request(r#"{"name":"t","arguments":{"a":2,"b":2}}"#)).unwrap();
         assert!(sealer.open(&text, &owner, &other).is_err(), "another request");
-        assert!(sealer.open(&text, &Owner::new("eve"), &asked).is_err(), "another caller");
+        assert!(sealer.open(&text, &Owner::new("eve"), &expected).is_err(), "another caller");
         for tampered in [format!("{text}-TAMPERED"), text.replacen('e', "f", 1), String::new()] {
-            assert!(sealer.open(&tampered, &owner, &asked).is_err(), "{tampered}");
+            assert!(sealer.open(&tampered, &owner, &expected).is_err(), "{tampered}");
         }
         let stranger = StateSealer::new(*b"another key", Arc::new(clock.clone()));
-        assert!(stranger.open(&text, &owner, &asked).is_err(), "another server");
-        clock.advance(LIFE);
-        assert!(sealer.open(&text, &owner, &asked).is_err(), "too late");
+        assert!(stranger.open(&text, &owner, &expected).is_err(), "another server");
+        clock.advance(STATE_TTL);
+        assert!(sealer.open(&text, &owner, &expected).is_err(), "too late");
     }
 }

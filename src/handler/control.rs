@@ -1,5 +1,4 @@
-//! What a running handler may ask of whoever runs it: to end the call, to
-//! turn it into a task.
+//! How a running handler ends its call early or turns it into a task.
 
 use std::{
     fmt,
@@ -11,79 +10,77 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::{Value, json};
 
-use super::{Asking, Context, InputRequired};
-use crate::{
-    protocol::Fault,
-    task::{EXTENSION, TaskRun},
-};
+use super::{Asking, InputRequired};
+use crate::{protocol::Fault, task::TaskRun};
 
-/// Between a handler and whoever runs it.
+/// How many calls can be nested. Tools that call each other in a circle would
+/// otherwise overflow the stack.
+const MAX_DEPTH: u8 = 4;
+
+/// The channel between a handler and the code that polls it.
 #[derive(Default)]
 pub struct Control {
-    wish: Mutex<Option<Wish>>,
+    interrupt: Mutex<Option<Interrupt>>,
     task: OnceLock<Arc<dyn TaskRun>>,
     waker: AtomicWaker,
-    /// How many calls it is within.
+    /// How many calls this one is nested in.
     depth: u8,
 }
 
-/// How deep calls may lie within each other. Tools that call each other in a
-/// circle would otherwise go on until there is no stack left.
-const DEEPEST: u8 = 4;
-
-enum Wish {
+/// What the handler requests.
+enum Interrupt {
     Fail(Fault),
-    Task,
+    BecomeTask,
 }
 
-/// Why a call that has not ended goes on no further for now.
+/// Why [`Control::run`] stopped polling a call that has no result yet.
 pub enum Paused {
-    /// The client has to be asked first; the call ends here.
+    /// The call needs input from the client. It ends here.
     InputRequired(InputRequired),
-    /// It wants to be a task; it can be run on as one.
+    /// The handler wants the call to become a task. The caller can poll it
+    /// again as one.
     Task,
 }
 
 impl Control {
-    fn lock(&self) -> MutexGuard<'_, Option<Wish>> {
-        self.wish.lock()
+    fn lock(&self) -> MutexGuard<'_, Option<Interrupt>> {
+        self.interrupt.lock()
     }
 
-    fn wish(&self, wish: Wish) {
-        *self.lock() = Some(wish);
+    fn interrupt(&self, interrupt: Interrupt) {
+        *self.lock() = Some(interrupt);
         self.waker.wake();
     }
 
-    /// For a call within this one.
+    /// The control of a call within this one.
     ///
     /// # Errors
-    /// When it would lie too deep.
-    pub(crate) fn nested(&self) -> Result<Self, Fault> {
-        if self.depth == DEEPEST {
+    /// [`Fault::Internal`] if it would be nested too deeply.
+    pub(super) fn nested(&self) -> Result<Self, Fault> {
+        if self.depth == MAX_DEPTH {
             return Err(Fault::Internal(format!(
-                "Tools call each other more than {DEEPEST} deep. They probably go round in a circle."
+                "Tool calls are nested more than {MAX_DEPTH} deep. The tools probably call each other in a circle."
             )));
         }
         Ok(Self { depth: self.depth + 1, ..Self::default() })
     }
 
-    /// The task that the call has become, if it has.
+    /// The task that the call has become, if any.
     pub fn task(&self) -> Option<&Arc<dyn TaskRun>> {
         self.task.get()
     }
 
-    /// Says that the call is a task from now on.
+    /// Makes the call a task.
     pub fn become_task(&self, task: Arc<dyn TaskRun>) {
-        // A call becomes a task once at the most.
+        // A call becomes a task at most once.
         let _ = self.task.set(task);
     }
 
-    /// Runs a call until it ends or pauses.
+    /// Polls a call until it returns or pauses.
     ///
     /// # Errors
-    /// The fault that the handler ended the call with.
+    /// The error with which the handler ended the call.
     pub async fn run<T>(
         &self,
         asking: &Asking,
@@ -98,8 +95,8 @@ impl Control {
                 return Poll::Ready(Ok(Ok(outcome)));
             }
             match self.lock().take() {
-                Some(Wish::Fail(fault)) => return Poll::Ready(Err(fault)),
-                Some(Wish::Task) => return Poll::Ready(Ok(Err(Paused::Task))),
+                Some(Interrupt::Fail(fault)) => return Poll::Ready(Err(fault)),
+                Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Paused::Task))),
                 None => {}
             }
             match asking {
@@ -113,58 +110,22 @@ impl Control {
         .await
     }
 
-    pub(crate) async fn fail<T>(&self, fault: Fault) -> T {
-        self.wish(Wish::Fail(fault));
+    /// Ends the call with that error. Never returns.
+    pub(super) async fn fail<T>(&self, fault: Fault) -> T {
+        self.interrupt(Interrupt::Fail(fault));
         std::future::pending().await
+    }
+
+    /// Requests that the call becomes a task, and waits until it is one.
+    pub(super) async fn request_task(&self) {
+        self.interrupt(Interrupt::BecomeTask);
+        // The call is polled again only as a task.
+        poll_fn(|_| if self.task().is_some() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Control").finish_non_exhaustive()
-    }
-}
-
-impl<S> Context<S> {
-    /// Ends the call here with a protocol error, and never returns. For what a model can act on,
-    /// return a [`ToolError`](super::ToolError) instead.
-    pub async fn fail<T>(&self, fault: Fault) -> T {
-        self.scope().control.fail(fault).await
-    }
-
-    /// Whether the client can follow a task.
-    pub fn can_follow_tasks(&self) -> bool {
-        self.client().has_extension(EXTENSION)
-    }
-
-    /// Turns the call into a task where the client can follow one: the request
-    /// is answered now, and the handler goes on behind it. Says whether it did;
-    /// where not, the handler simply goes on. Ask what has to be known before
-    /// the task begins before this (SEP-2663: Task Creation).
-    pub async fn into_task(&self) -> bool {
-        let control = &self.scope().control;
-        let modern = matches!(self.scope().asking, Asking::Rounds(_));
-        if control.task().is_some() {
-            return true;
-        }
-        if !modern || !self.can_follow_tasks() {
-            return false;
-        }
-        control.wish(Wish::Task);
-        // Polled again only once it is one.
-        poll_fn(|_| match control.task() {
-            Some(_) => Poll::Ready(true),
-            None => Poll::Pending,
-        })
-        .await
-    }
-
-    /// The same for work that cannot be done within a request: a client that
-    /// cannot follow a task is told so, and the call ends.
-    pub async fn require_task(&self) {
-        if !self.into_task().await {
-            let required: Value = json!({ "extensions": { EXTENSION: {} } });
-            self.fail::<()>(Fault::MissingCapability { required }).await;
-        }
     }
 }

@@ -1,10 +1,10 @@
-//! What a handler says when it cannot do what was asked.
+//! The errors that handlers return.
 
 use crate::{protocol::Fault, store::StoreError};
 
-/// A tool's failure, in words for the model: what went wrong and what to do
-/// about it. There is no blanket conversion from other errors, so that
-/// nothing internal is shown by accident.
+/// A tool's error. The message is for the model: it says what was wrong and what
+/// to do. There is no conversion from every error type, so that no internal
+/// details are sent by accident.
 ///
 /// ```
 /// use larder::ToolError;
@@ -20,12 +20,12 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// A failure that the model is told in these words.
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 
-    /// The words.
+    /// The message for the model.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -38,15 +38,14 @@ impl From<StoreError> for ToolError {
     }
 }
 
-/// A resource handler's failure.
+/// The error of a resource handler.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResourceError {
-    /// There is nothing at that URI.
+    /// No resource has that URI.
     NotFound,
-    /// Something that has an error code of its own, such as a URI that asks for
-    /// what cannot be.
+    /// A protocol error with its own code, such as invalid parameters in the URI.
     Fault(Fault),
-    /// There is, but it cannot be given; the caller is told in these words.
+    /// The resource exists but cannot be read. The message is for the caller.
     Failed(String),
 }
 
@@ -73,7 +72,7 @@ impl From<StoreError> for ResourceError {
     }
 }
 
-/// What whoever reads a resource is told: its details are in the log only.
+/// The error for the caller. Internal details go to the log only.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
@@ -90,7 +89,7 @@ impl From<StoreError> for Fault {
     }
 }
 
-/// The caller sees only the error's own text; what lies behind it goes here.
+/// Logs an error with its source; the caller gets only the error's own text.
 fn log_internal(error: &StoreError) {
     if error.is_internal() {
         tracing::error!(error = %error, source = ?std::error::Error::source(error), "store failed");

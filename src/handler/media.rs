@@ -1,4 +1,4 @@
-//! Images and sounds as results.
+//! Images and audio as results.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ macro_rules! media {
         }
 
         impl $name {
-            /// Of any media type.
+            /// Content of any media type.
             pub fn new(bytes: impl Into<Bytes>, mime_type: impl Into<String>) -> Self {
                 Self { bytes: bytes.into(), mime_type: mime_type.into() }
             }
@@ -44,8 +44,8 @@ macro_rules! media {
 }
 
 media! {
-    /// An image, sent in base64 with its media type. The bytes are a whole file
-    /// of that type, not bare pixels.
+    /// An image, sent in base64 with its media type. The bytes are a complete
+    /// file of that type, not raw pixels.
     ///
     /// ```
     /// use larder::Image;
@@ -66,7 +66,7 @@ media! {
 }
 
 media! {
-    /// A sound, sent in base64 with its media type.
+    /// Audio, sent in base64 with its media type.
     Audio, audio;
     /// `audio/wav`
     wav = "audio/wav",

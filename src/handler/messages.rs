@@ -1,13 +1,13 @@
-//! What prompts may return: messages, in several shapes.
+//! The return types of prompts.
 
 use rmcp::model::{ContentBlock, GetPromptResult, PromptMessage, Role};
 use serde_json::{Value, json};
 
 use super::ToolError;
 
-/// What a prompt may return: a message, a list of them, a whole result, or a
-/// `Result` of those. There is no system role (2026-07-28, prompts): what a
-/// system prompt would say stands in the user's message.
+/// A return type of prompts: a message, a list of messages, a complete result,
+/// or a `Result` of those. There is no system role (2026-07-28, prompts): put
+/// system instructions into a user message.
 ///
 /// ```
 /// use larder::{IntoPromptResult, assistant, user};
@@ -20,7 +20,7 @@ use super::ToolError;
 /// # Ok::<(), larder::ToolError>(())
 /// ```
 pub trait IntoPromptResult {
-    /// As the protocol has it.
+    /// Converts to the protocol's result.
     fn into_prompt_result(self) -> Result<GetPromptResult, ToolError>;
 }
 
@@ -37,10 +37,10 @@ impl<T: IntoPromptMessage> IntoPromptResult for Vec<T> {
     }
 }
 
-/// One message of a prompt: text and content are the user's, JSON has a `role`
-/// and a `content` that is text or a content block.
+/// One message of a prompt. Text and content blocks become user messages. JSON
+/// has a `role`, and a `content` that is text or a content block.
 pub trait IntoPromptMessage {
-    /// As the protocol has it.
+    /// Converts to the protocol's message.
     fn into_prompt_message(self) -> Result<PromptMessage, ToolError>;
 }
 
@@ -77,8 +77,8 @@ impl IntoPromptMessage for Value {
             self["content"] = json!({ "type": "text", "text": self["content"] });
         }
         serde_json::from_value(self).map_err(|error| {
-            tracing::error!(%error, "a prompt's message is none");
-            ToolError::new("The prompt could not be written.")
+            tracing::error!(%error, "a prompt returned an invalid message");
+            ToolError::new("The prompt failed: it returned an invalid message.")
         })
     }
 }
@@ -95,12 +95,12 @@ macro_rules! single_messages {
 
 single_messages!(PromptMessage, String, &str, ContentBlock, Value);
 
-/// A message of the user's.
+/// A user message.
 pub fn user(text: impl Into<String>) -> PromptMessage {
     PromptMessage::new_text(Role::User, text)
 }
 
-/// A message of the assistant's: the beginning of its answer, if it comes last.
+/// An assistant message. As the last message, it is the start of the answer.
 pub fn assistant(text: impl Into<String>) -> PromptMessage {
     PromptMessage::new_text(Role::Assistant, text)
 }

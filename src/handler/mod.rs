@@ -1,30 +1,33 @@
-//! What a handler works with: [`Context`], questions to the client, and the
-//! types that handlers return.
+//! What handlers use: [`Context`], requests to the client, and return types.
 //!
-//! A handler reaches the server around it through [`Server`], which the
+//! A handler reaches the server through the [`Server`] trait, which the
 //! registry implements.
 
 mod ask;
-mod call_tool;
+mod ask_mode;
+mod content;
 mod context;
 mod control;
 mod error;
+mod links;
 mod media;
 mod messages;
 mod result;
-mod roots;
-mod server;
+mod round_trips;
+mod scope;
+mod structure;
 mod structured;
 
-pub use ask::{
-    AskError, Asking, Elicited, InputRequired, Root, Rounds, Route, Sampled, Sampling, Seal,
-};
-pub use context::{Context, CreateResource, Scope, UpdateResource};
+pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
+pub use ask_mode::{Asking, Route};
+pub use content::IntoContent;
+pub use context::{Context, CreateResource, UpdateResource};
 pub use control::{Control, Paused};
 pub use error::{ResourceError, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
-pub use result::{IntoContent, IntoToolResult, Json};
-pub use roots::within_roots;
-pub use server::{Server, StaticContent};
-pub use structured::{Structure, Structured};
+pub use result::{IntoToolResult, Json};
+pub use round_trips::{InputRequired, Rounds, SealState};
+pub use scope::{Scope, Server, StaticContent};
+pub use structure::Structure;
+pub use structured::Structured;

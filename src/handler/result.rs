@@ -1,17 +1,17 @@
-//! What handlers may return.
+//! The return types of tools.
 
-use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{ResourceError, Structure, ToolError, structured::structured};
-use crate::store::Content;
+use super::{
+    Structure, ToolError,
+    structure::{not_json, with_structured},
+};
 
-/// What a tool may return: text, content blocks, JSON, a whole result, or a
+/// A return type of tools: text, content blocks, JSON, a complete result, or a
 /// `Result` of those.
 pub trait IntoToolResult {
-    /// What the type offers as structured content, if anything.
+    /// The structured content that the type can give, if any.
     fn structure() -> Option<Structure>
     where
         Self: Sized,
@@ -19,10 +19,10 @@ pub trait IntoToolResult {
         None
     }
 
-    /// As the protocol has it.
+    /// Converts to the protocol's result.
     fn into_tool_result(self) -> CallToolResult;
 
-    /// With structured content, for a tool that sends it.
+    /// Converts to a result with structured content.
     fn into_structured_result(self) -> CallToolResult
     where
         Self: Sized,
@@ -63,7 +63,7 @@ impl IntoToolResult for String {
     }
 
     fn into_structured_result(self) -> CallToolResult {
-        structured(&self, self.as_str().into_tool_result())
+        with_structured(&self, self.as_str().into_tool_result())
     }
 }
 
@@ -77,7 +77,7 @@ impl IntoToolResult for &str {
     }
 
     fn into_structured_result(self) -> CallToolResult {
-        structured(self, self.into_tool_result())
+        with_structured(self, self.into_tool_result())
     }
 }
 
@@ -100,13 +100,8 @@ impl<T: Serialize> IntoToolResult for Json<T> {
     }
 
     fn into_structured_result(self) -> CallToolResult {
-        structured(self.0, CallToolResult::success(Vec::new()))
+        with_structured(self.0, CallToolResult::success(Vec::new()))
     }
-}
-
-pub(crate) fn not_json(error: &serde_json::Error) -> CallToolResult {
-    tracing::error!(%error, "a tool's result does not serialize");
-    ToolError::new("The result could not be written as JSON.").into_tool_result()
 }
 
 impl IntoToolResult for ToolError {
@@ -132,41 +127,5 @@ impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
             Ok(value) => value.into_structured_result(),
             Err(error) => error.into().into_tool_result(),
         }
-    }
-}
-
-/// What a resource handler may return: strings and JSON become `text`, bytes
-/// become `blob`, and a [`FileResource`](super::FileResource) or an
-/// [`HttpResource`](super::HttpResource) what stands there.
-pub trait IntoContent {
-    /// The content, or why there is none.
-    fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send;
-}
-
-macro_rules! into_content {
-    ($($type:ty),*) => {$(
-        impl IntoContent for $type {
-            fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send {
-                std::future::ready(Ok(self.into()))
-            }
-        }
-    )*};
-}
-
-into_content!(Content, String, &str, Value, Vec<u8>, Bytes);
-
-impl<T: Serialize> IntoContent for Json<T> {
-    fn into_content(self) -> impl Future<Output = Result<Content, ResourceError>> + Send {
-        let content = serde_json::to_value(self.0).map(Content::from).map_err(|error| {
-            tracing::error!(%error, "a resource does not serialize");
-            ResourceError::Failed("The resource could not be written as JSON.".into())
-        });
-        std::future::ready(content)
-    }
-}
-
-impl<T: IntoContent + Send, E: Into<ResourceError> + Send> IntoContent for Result<T, E> {
-    async fn into_content(self) -> Result<Content, ResourceError> {
-        self.map_err(Into::into)?.into_content().await
     }
 }

@@ -1,27 +1,26 @@
-//! What kinds of answer a client takes (RFC 9110, 12.5.1).
+//! The kinds of response that a client accepts (RFC 9110, 12.5.1).
 
 use http::{HeaderMap, header::ACCEPT};
 
 use crate::era::Accepts;
 
-/// Reads the `Accept` headers. None at all takes everything, as curl's `*/*`
-/// does.
+/// Parses the `Accept` headers. Without any, the client accepts everything, as with `*/*`.
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     let mut accepts = Accepts { message: false, stream: false };
-    let mut said_anything = false;
+    let mut has_accept = false;
     for value in headers.get_all(ACCEPT) {
-        said_anything = true;
-        // As the official clients have it.
+        has_accept = true;
+        // The value that the official clients send.
         if value == "application/json, text/event-stream" {
             return Accepts { message: true, stream: true };
         }
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
-            let refused = parts.any(|p| {
+            let excluded = parts.any(|p| {
                 p.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0))
             });
-            if refused {
+            if excluded {
                 continue;
             }
             let is = |names: [&str; 2]| names.iter().any(|name| name.eq_ignore_ascii_case(media));
@@ -29,7 +28,7 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
             accepts.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
         }
     }
-    if said_anything { accepts } else { Accepts { message: true, stream: true } }
+    if has_accept { accepts } else { Accepts { message: true, stream: true } }
 }
 
 #[cfg(test)]

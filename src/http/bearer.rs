@@ -1,6 +1,5 @@
-//! Bearer tokens: who calls is found out before the body is read, and what is
-//! refused for want of a token says what token it takes (RFC 6750, 3;
-//! RFC 9728, 5.1).
+//! Bearer tokens: authenticates callers before the body is read. Rejections carry a
+//! challenge (RFC 6750, 3; RFC 9728, 5.1).
 
 use std::fmt::Write;
 
@@ -8,40 +7,43 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, header, request::Parts};
 
 use super::{
-    Endpoint, Protected,
-    error::{self, HttpError, StepUp},
+    Endpoint, ProtectedResource,
+    error::{self, HttpError, MissingScopes},
 };
 use crate::{
     auth::{AuthError, Identity, audit, bearer_token},
     era::Era,
 };
 
-/// Finds out who calls.
+/// Authenticates the caller and counts the request.
 ///
 /// # Errors
-/// The answer to whoever may not.
-pub(super) async fn check(endpoint: &Endpoint, head: &Parts) -> Result<Identity, Box<Response>> {
+/// The response to an unauthenticated or limited caller.
+pub(super) async fn authenticate(
+    endpoint: &Endpoint,
+    head: &Parts,
+) -> Result<Identity, Box<Response>> {
     let identity = identify(endpoint, &head.headers).await.map_err(|error| {
-        audit::refused_unknown(&what(head), &error);
-        refuse(&error, endpoint.protected.as_ref())
+        audit::refused_unknown(&audited_action(head), &error);
+        challenge_response(&error, endpoint.protected.as_ref())
     })?;
-    endpoint.dispatcher.principals().request(&identity).map_err(|limited| {
-        audit::refused(&identity, &what(head), &limited);
-        error::fault(None, &limited.into(), Era::Legacy)
+    endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
+        audit::refused(&identity, &audited_action(head), &limited);
+        error::fault_response(None, &limited.into(), Era::Legacy)
     })?;
     Ok(identity)
 }
 
-/// Says which scopes it takes, where it takes more than the token has.
+/// Adds a challenge that names the required scopes, if the token lacks some.
 pub(super) fn challenge(endpoint: &Endpoint, response: &mut Response) {
-    if let Some(StepUp(scope)) = response.extensions_mut().remove() {
+    if let Some(MissingScopes(scope)) = response.extensions_mut().remove() {
         let challenge = Challenge::new(endpoint.protected.as_ref()).error("insufficient_scope");
-        challenge.scope(&scope).put_on(response);
+        challenge.scope(&scope).insert_into(response);
     }
 }
 
-/// For the audit log. Without the query, which may have a token in it.
-fn what(head: &Parts) -> String {
+/// The action for the audit log, without the query, which may contain a token.
+fn audited_action(head: &Parts) -> String {
     format!("{} {}", head.method, head.uri.path())
 }
 
@@ -50,42 +52,43 @@ async fn identify(endpoint: &Endpoint, headers: &HeaderMap) -> Result<Identity, 
     if !authenticator.is_required() {
         return Ok(Identity::local());
     }
-    // The header only: a token in the query ends up in logs (OAuth 2.1, 5.1).
+    // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).
     let values = headers.get_all(header::AUTHORIZATION);
     let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
     authenticator.identify(token).await
 }
 
-fn refuse(error: &AuthError, protected: Option<&Protected>) -> Response {
+fn challenge_response(error: &AuthError, protected: Option<&ProtectedResource>) -> Response {
     let challenge = Challenge::new(protected);
     let scope = protected.map_or("", |protected| &protected.scope);
     match error {
-        // No error code where nothing came: there was nothing wrong with it.
-        AuthError::Missing => challenge.scope(scope).with(HttpError::NoCredentials),
-        AuthError::Malformed(why) => {
-            challenge.error("invalid_request").description(why).with(HttpError::Credentials(why))
-        }
+        // A request without credentials gets no error code (RFC 6750, 3.1).
+        AuthError::Missing => challenge.scope(scope).response(HttpError::NoCredentials),
+        AuthError::Malformed(why) => challenge
+            .error("invalid_request")
+            .description(why)
+            .response(HttpError::Credentials(why)),
         AuthError::TooLong => HttpError::TokenTooLong.into_response(),
         AuthError::Invalid(denied) => challenge
             .error("invalid_token")
             .description(&denied.to_string())
             .scope(scope)
-            .with(HttpError::Token(*denied)),
+            .response(HttpError::Token(*denied)),
         // No challenge: another token would not help.
         AuthError::Unavailable { retry_after, .. } => {
-            let mut response = HttpError::CannotCheck.into_response();
-            error::retry(&mut response, *retry_after);
+            let mut response = HttpError::AuthUnavailable.into_response();
+            error::set_retry_after(&mut response, *retry_after);
             response
         }
     }
 }
 
-/// A `WWW-Authenticate` header in the making. What goes in is ours and has
-/// neither quotes nor backslashes.
+/// Builds a `WWW-Authenticate` header. The values are the server's own, without quotes and
+/// backslashes.
 struct Challenge(String);
 
 impl Challenge {
-    fn new(protected: Option<&Protected>) -> Self {
+    fn new(protected: Option<&ProtectedResource>) -> Self {
         Self(match protected {
             Some(protected) => {
                 format!("Bearer resource_metadata=\"{}\"", protected.metadata_url)
@@ -97,7 +100,7 @@ impl Challenge {
 
     fn parameter(mut self, name: &str, value: &str) -> Self {
         if !value.is_empty() {
-            // Writing to a string does not fail.
+            // Writing to a string never fails.
             let _ = write!(self.0, ", {name}=\"{value}\"");
         }
         self
@@ -115,13 +118,13 @@ impl Challenge {
         self.parameter("scope", scope)
     }
 
-    fn with(self, error: HttpError) -> Response {
+    fn response(self, error: HttpError) -> Response {
         let mut response = error.into_response();
-        self.put_on(&mut response);
+        self.insert_into(&mut response);
         response
     }
 
-    fn put_on(self, response: &mut Response) {
+    fn insert_into(self, response: &mut Response) {
         if let Ok(value) = HeaderValue::try_from(self.0) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
         }

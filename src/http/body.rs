@@ -1,5 +1,5 @@
-//! Bodies: a request's is read, bounded in size and in time, before anything
-//! looks at it; a response's is a message as the era encoded it.
+//! Request bodies are read with limits on size and time before they are parsed. Response
+//! bodies are the encoded messages of an era.
 
 use std::time::Duration;
 
@@ -14,26 +14,29 @@ use tokio::time::Instant;
 use super::{Endpoint, HttpOptions, error::HttpError};
 use crate::{era::Encoded, protocol::has_values_within};
 
-/// Bytes in a second. Whoever sends less in the long run wants to keep us
-/// waiting, and not to be answered.
-const SLOWEST: u32 = 16 << 10;
+/// The minimum average rate of a body, in bytes per second. Slower clients only hold
+/// resources.
+const MIN_BYTES_PER_SECOND: u32 = 16 << 10;
 
-/// Refuses a body that says it is too large, before anything else is done for it.
-pub(super) fn check_size(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
-    let most = endpoint.options().body_bytes;
-    if announced(headers).is_some_and(|length| length > most as u64) {
-        return Err(HttpError::TooLarge(most));
+/// Rejects a body whose `Content-Length` is over the limit, before any other work.
+pub(super) fn check_content_length(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+) -> Result<(), HttpError> {
+    let max = endpoint.options().body_bytes;
+    if content_length(headers).is_some_and(|length| length > max as u64) {
+        return Err(HttpError::TooLarge(max));
     }
     Ok(())
 }
 
-fn announced(headers: &HeaderMap) -> Option<u64> {
+fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// # Errors
-/// 415 for a media type that is not JSON, 413 for too much or too many values, 408 for too slow,
-/// 400 for a body that breaks off.
+/// 415 for a media type that is not JSON, 413 for too many bytes or values, 408 for a slow
+/// body, 400 for an incomplete body.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -44,37 +47,37 @@ pub(super) async fn read(
     if !media.eq_ignore_ascii_case("application/json") {
         return Err(HttpError::MediaType(media.chars().take(80).collect()));
     }
-    let most = options.body_bytes;
-    let announced = announced(headers);
+    let max = options.body_bytes;
+    let content_length = content_length(headers);
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    let mut begun = None;
+    let mut started = None;
     loop {
         let frame = match body.frame().now_or_never() {
-            // What has come already needs no clock.
+            // Data that has already arrived needs no timeout.
             Some(frame) => frame,
             None => {
                 let now = Instant::now();
                 let received = u32::try_from(first.len() + rest.len()).unwrap_or(u32::MAX);
-                let earned = Duration::from_secs((received / SLOWEST).into());
-                let latest = *begun.get_or_insert(now) + options.body_timeout + earned;
-                let patience = options.body_timeout.min(latest.saturating_duration_since(now));
-                let frame = tokio::time::timeout(patience, body.frame()).await;
+                let allowance = Duration::from_secs((received / MIN_BYTES_PER_SECOND).into());
+                let deadline = *started.get_or_insert(now) + options.body_timeout + allowance;
+                let remaining = options.body_timeout.min(deadline.saturating_duration_since(now));
+                let frame = tokio::time::timeout(remaining, body.frame()).await;
                 frame.map_err(|_| HttpError::TooSlow)?
             }
         };
         let Some(frame) = frame else { break };
-        let Ok(data) = frame.map_err(|_| HttpError::BrokenOff)?.into_data() else { continue };
-        if first.len() + rest.len() + data.len() > most {
-            return Err(HttpError::TooLarge(most));
+        let Ok(data) = frame.map_err(|_| HttpError::Incomplete)?.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > max {
+            return Err(HttpError::TooLarge(max));
         }
-        // A body that comes in one piece is not copied.
+        // A body that arrives in one part is not copied.
         if first.is_empty() && rest.is_empty() {
             first = data;
         } else {
             if rest.is_empty() {
-                let length = announced.and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
+                let length = content_length.and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
                 rest.reserve(length.max(first.len() + data.len()));
                 rest.extend_from_slice(&std::mem::take(&mut first));
             }
@@ -91,8 +94,8 @@ pub(super) async fn read(
 impl From<Encoded> for Body {
     fn from(encoded: Encoded) -> Self {
         match encoded {
-            Encoded::Whole(bytes) => Self::from(bytes),
-            Encoded::Pieces(pieces) => Self::from_stream(pieces),
+            Encoded::Complete(bytes) => Self::from(bytes),
+            Encoded::Chunks(chunks) => Self::from_stream(chunks),
         }
     }
 }

@@ -1,34 +1,25 @@
-//! The endpoint: reads a request, decides its era, and hands it on.
+//! The MCP endpoint: reads a request and passes it to its protocol era.
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderName, Method, StatusCode, header::AsHeaderName};
+use http::{HeaderMap, Method, StatusCode};
 
 use super::{
     Endpoint, accept, body,
     error::{self, HttpError},
+    headers::{SESSION, VERSION, header},
     legacy, modern,
+    post::Post,
 };
 use crate::{
     auth::Identity,
-    era::{Accepts, Era},
-    protocol::{Fault, Message, Meta, ProtocolVersion, Request, parse},
+    era::{Era, Inbound, MessageContext},
+    protocol::Fault,
 };
 
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// A request, with all that its era needs to answer it.
-pub(super) struct Received<'a> {
-    pub(super) headers: &'a HeaderMap,
-    pub(super) request: Request,
-    pub(super) meta: Meta,
-    pub(super) identity: Identity,
-    pub(super) accepts: Accepts,
-}
-
-/// Accepts one message.
+/// Handles a POST request: one message.
 pub(super) async fn post(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -41,7 +32,7 @@ pub(super) async fn post(
     }
     if endpoint.options().json_response {
         if !accepts.message {
-            return HttpError::OnlyMessages.into_response();
+            return HttpError::JsonOnly.into_response();
         }
         accepts.stream = false;
     }
@@ -49,126 +40,98 @@ pub(super) async fn post(
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    let version = header(headers, &VERSION);
-    let by_header = Era::of(None, version);
-    let message = match parse(&body) {
-        Ok(message) => message,
-        Err((fault, id)) => return error::fault(id.as_ref(), &fault, by_header),
+    let context = MessageContext {
+        version: header(headers, &VERSION),
+        in_session: headers.contains_key(&SESSION),
     };
-    match message {
-        Message::Request(request) => {
-            let meta = match Meta::read(&request.params) {
-                Ok(meta) => meta,
-                Err(fault) => {
-                    let fault =
-                        Fault::MissingMeta(format!("The request's _meta cannot be read: {fault}"));
-                    return error::fault(Some(&request.id), &fault, by_header);
-                }
-            };
-            let (id, era) =
-                (request.id.clone(), Era::of(meta.protocol_version.as_deref(), version));
-            let received = Received { headers, request, meta, identity, accepts };
-            let answered = match era {
-                Era::Modern => modern::answer(endpoint, received).await,
-                Era::Legacy => legacy::answer(endpoint, received).await,
-            };
-            answered.unwrap_or_else(|fault| error::fault(Some(&id), &fault, era))
+    let post = Post { endpoint, headers, identity, accepts };
+    match Inbound::read(&body, context) {
+        Inbound::Modern(request, meta) => {
+            let id = request.id.clone();
+            let response = modern::answer(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Modern))
         }
-        // 2026-07-28 defines no notification that a client sends over HTTP.
-        Message::Notification { .. } if by_header == Era::Modern => accepted(()),
-        Message::Notification { method, params } => {
-            let taken = legacy::notification(endpoint, headers, &method, &params, &identity);
-            Box::pin(taken).await.map_or_else(refused, accepted)
+        Inbound::Initialize(request) => {
+            let id = request.id.clone();
+            let response = Box::pin(legacy::initialize(post, request)).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
-        Message::Response { id, .. } if by_header == Era::Modern => {
-            let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
-            error::fault(Some(&id), &fault, by_header)
+        Inbound::Single(request, meta) => {
+            let id = request.id.clone();
+            let response = legacy::single(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
-        Message::Response { id, outcome } => {
-            let taken = legacy::response(endpoint, headers, &id, outcome, &identity);
-            Box::pin(taken).await.map_or_else(refused, accepted)
+        Inbound::InSession(request, meta) => {
+            let id = request.id.clone();
+            let response = legacy::in_session(post, request, meta).await;
+            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
+        Inbound::Notification { method, params } => {
+            let handled = legacy::notification(&post, &method, &params);
+            Box::pin(handled).await.map_or_else(rejected, accepted)
+        }
+        Inbound::Response { id, outcome } => {
+            let handled = legacy::response(&post, id, outcome);
+            Box::pin(handled).await.map_or_else(rejected, accepted)
+        }
+        Inbound::Ignored => accepted(()),
+        Inbound::Rejected { id, fault, era } => error::fault_response(id.as_ref(), &fault, era),
     }
 }
 
-/// Opens a stream of the legacy era, new or resumed.
+/// Handles a GET request: opens or resumes a legacy stream.
 pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
-    if let Some(error) = refuse_modern(&Method::GET, headers) {
+    if let Some(error) = reject_modern(&Method::GET, headers) {
         return error;
     }
     if !accept::accepts(headers).stream {
         return HttpError::NotAcceptable.into_response();
     }
-    legacy::connect(endpoint, headers, identity).await.unwrap_or_else(refused)
+    legacy::open_stream(endpoint, headers, identity).await.unwrap_or_else(rejected)
 }
 
-/// Ends a session of the legacy era.
+/// Handles a DELETE request: ends a legacy session.
 pub(super) async fn delete(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Response {
-    if let Some(error) = refuse_modern(&Method::DELETE, headers) {
+    if let Some(error) = reject_modern(&Method::DELETE, headers) {
         return error;
     }
     let ended = legacy::end(endpoint, headers, identity).await;
-    ended.map_or_else(refused, |()| StatusCode::NO_CONTENT.into_response())
+    ended.map_or_else(rejected, |()| StatusCode::NO_CONTENT.into_response())
 }
 
-/// Whatever else HTTP knows.
+/// The response to other methods.
 pub(super) fn other_method(method: &Method) -> Response {
-    HttpError::Method(method.to_string(), "Use POST; GET and DELETE belong to sessions.")
+    HttpError::Method(method.to_string(), "Use POST, or GET and DELETE within a session.")
         .into_response()
 }
 
-/// Somewhere else.
+/// The response to other paths.
 pub(super) fn other_path(endpoint: &Endpoint) -> Response {
     HttpError::Path(endpoint.options().path.clone()).into_response()
 }
 
-/// GET and DELETE are not of the modern era (Streamable HTTP: Earlier
-/// Streamable HTTP Revisions).
-fn refuse_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
+/// Rejects GET and DELETE in the modern era (Streamable HTTP: Earlier Streamable HTTP
+/// Revisions).
+fn reject_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
     let version = header(headers, &VERSION)?;
-    if Era::of(None, Some(version)) != Era::Modern {
+    if Era::from_versions(None, Some(version)) != Era::Modern {
         return None;
     }
-    let error = HttpError::Method(method.to_string(), "This version has POST only.");
+    let error = HttpError::Method(method.to_string(), "This protocol version uses POST only.");
     Some(error.into_response())
 }
 
-/// A header's value, when it is there. What is no text, or was given more than
-/// once, must not count as left out: it is given as something that is equal to
-/// nothing.
-pub(super) fn header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
-    const NONSENSE: &str = "\u{fffd}";
-    // Mostly nothing was given twice, and the map knows that at once.
-    if headers.len() == headers.keys_len() {
-        return Some(headers.get(name)?.to_str().unwrap_or(NONSENSE));
-    }
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?.to_str().unwrap_or(NONSENSE);
-    Some(if values.next().is_some() { NONSENSE } else { value })
-}
-
-/// Taken, with nothing to say.
+/// 202 without a body.
 fn accepted((): ()) -> Response {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// What is no request, in the legacy era, and was not taken.
-#[allow(clippy::needless_pass_by_value, reason = "what maps an error is given it")]
-fn refused(fault: Fault) -> Response {
-    error::fault(None, &fault, Era::Legacy)
-}
-
-/// A legacy version header must name a version that is spoken here
-/// (2025-11-25, transports: Protocol Version Header).
-pub(super) fn check_version(headers: &HeaderMap) -> Result<(), Fault> {
-    match header(headers, &VERSION) {
-        Some(version) if ProtocolVersion::parse(version).is_none() => {
-            Err(Fault::unsupported_version(version, ProtocolVersion::LATEST))
-        }
-        _ => Ok(()),
-    }
+/// The response to a rejected legacy message that has no ID.
+#[allow(clippy::needless_pass_by_value, reason = "passed to map_or_else")]
+fn rejected(fault: Fault) -> Response {
+    error::fault_response(None, &fault, Era::Legacy)
 }

@@ -1,4 +1,4 @@
-//! Refusals and faults as HTTP responses, in one place.
+//! HTTP errors and protocol faults as HTTP responses.
 
 use std::{any::Any, time::Duration};
 
@@ -10,19 +10,19 @@ use http::{HeaderValue, StatusCode, header};
 
 use crate::{
     auth::{Denied, MOST_TOKEN_BYTES},
-    era::{Era, failure},
+    era::{Era, encode_error},
     protocol::{Fault, RequestId},
 };
 
-/// A request that is refused for what HTTP alone shows of it.
+/// An error that HTTP alone shows, without parsing the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HttpError {
     #[error(
-        "The Host header {0:?} is not a name of this server. If it should be, add it to server.allowed_hosts or set server.public_url."
+        "The Host header {0:?} is not allowed. If this server has that name, add it to server.allowed_hosts or set server.public_url."
     )]
     Host(String),
     #[error(
-        "Pages of the origin {0:?} may not call this server. If they should, add it to server.allowed_origins."
+        "The origin {0:?} is not allowed. To allow its pages, add it to server.allowed_origins."
     )]
     Origin(String),
     #[error(
@@ -33,32 +33,34 @@ pub(super) enum HttpError {
         "The client accepts neither application/json nor text/event-stream. Send accept: application/json, text/event-stream."
     )]
     NotAcceptable,
-    #[error("This server answers by application/json alone (server.json_response); accept that.")]
-    OnlyMessages,
-    #[error("The body is larger than {0} bytes, the most this server takes (limits.body_bytes).")]
+    #[error(
+        "This server responds with application/json only (server.json_response). Accept application/json."
+    )]
+    JsonOnly,
+    #[error("The body is larger than the limit of {0} bytes (limits.body_bytes).")]
     TooLarge(usize),
     #[error(
-        "The body has more than {0} JSON values, the most this server takes (limits.body_values). Send bulky data as text, in one string."
+        "The body has more than {0} JSON values (limits.body_values). Send large data as one string."
     )]
     TooManyValues(usize),
-    #[error("The body came too slowly.")]
+    #[error("The body arrived too slowly.")]
     TooSlow,
-    #[error("The body broke off.")]
-    BrokenOff,
+    #[error("The body is incomplete.")]
+    Incomplete,
     #[error("{0} is not allowed here. {1}")]
     Method(String, &'static str),
-    #[error("Nothing is here. The endpoint is {0}.")]
+    #[error("Not found. The MCP endpoint is {0}.")]
     Path(String),
-    #[error("This server takes requests with a bearer token only: Authorization: Bearer <token>.")]
+    #[error("A bearer token is required: Authorization: Bearer <token>.")]
     NoCredentials,
-    #[error("The request's credentials cannot be read: {0}.")]
+    #[error("The Authorization header is invalid: {0}.")]
     Credentials(&'static str),
-    #[error("The request's token is not accepted: {0}.")]
+    #[error("The token is not accepted: {0}.")]
     Token(Denied),
     #[error("The Authorization header is too long: a token has at most {MOST_TOKEN_BYTES} bytes.")]
     TokenTooLong,
-    #[error("The request's token cannot be checked now. Try again shortly.")]
-    CannotCheck,
+    #[error("The token cannot be checked now. Try again shortly.")]
+    AuthUnavailable,
 }
 
 impl HttpError {
@@ -66,15 +68,15 @@ impl HttpError {
         match self {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::NotAcceptable | Self::OnlyMessages => StatusCode::NOT_ACCEPTABLE,
+            Self::NotAcceptable | Self::JsonOnly => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge(_) | Self::TooManyValues(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokenOff | Self::Credentials(_) => StatusCode::BAD_REQUEST,
+            Self::Incomplete | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::CannotCheck => StatusCode::SERVICE_UNAVAILABLE,
+            Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -88,9 +90,9 @@ impl IntoResponse for HttpError {
             }
             _ => None,
         };
-        // As JSON-RPC without an id: clients and people can both read it.
-        let body = failure(None, &Fault::InvalidRequest(self.to_string()), Era::Legacy);
-        let mut response = json(status, body.into());
+        // JSON-RPC without an ID, readable by clients and people.
+        let body = encode_error(None, &Fault::InvalidRequest(self.to_string()), Era::Legacy);
+        let mut response = json_response(status, body.into());
         if let Some(allow) = allow {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -98,34 +100,34 @@ impl IntoResponse for HttpError {
     }
 }
 
-/// A fault as a response.
-pub(super) fn fault(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
-    let mut response = json(status(fault, era), failure(id, fault, era).into());
+/// The response for a protocol fault.
+pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
+    let mut response = json_response(status(fault, era), encode_error(id, fault, era).into());
     match fault {
         Fault::InsufficientScope { required } => {
-            // The challenge is put on where all challenges are.
-            response.extensions_mut().insert(StepUp(required.join(" ")));
+            // The `bearer` module adds the challenge.
+            response.extensions_mut().insert(MissingScopes(required.join(" ")));
         }
-        Fault::Limited { retry_after, .. } => retry(&mut response, *retry_after),
-        Fault::TooMany(_) => retry(&mut response, Duration::from_secs(1)),
+        Fault::Limited { retry_after, .. } => set_retry_after(&mut response, *retry_after),
+        Fault::TooMany(_) => set_retry_after(&mut response, Duration::from_secs(1)),
         _ => {}
     }
     response
 }
 
-/// Marks a response: more scopes would make it another one.
+/// Marks a response to a token that lacks scopes. Holds the required scopes.
 #[derive(Debug, Clone)]
-pub(super) struct StepUp(pub(super) String);
+pub(super) struct MissingScopes(pub(super) String);
 
-/// Says when trying again makes sense, in whole seconds.
-pub(super) fn retry(response: &mut Response, after: Duration) {
+/// Sets `Retry-After`, in whole seconds.
+pub(super) fn set_retry_after(response: &mut Response, after: Duration) {
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
 }
 
-/// The HTTP status of a fault. What a well-formed request comes to inside the
-/// protocol is a 200 with an error in it, except where 2026-07-28 names a
-/// status (Streamable HTTP: Protocol Version Header, Server Validation).
+/// The HTTP status of a fault. Errors of well-formed requests are a 200 with a JSON-RPC
+/// error, except where 2026-07-28 requires a status (Streamable HTTP: Protocol Version
+/// Header, Server Validation).
 fn status(fault: &Fault, era: Era) -> StatusCode {
     match fault {
         Fault::Parse(_)
@@ -138,7 +140,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,
         Fault::TooMany(_) | Fault::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Fault::InsufficientScope { .. } => StatusCode::FORBIDDEN,
-        // A GET or DELETE has no other way to say it, and proxies know what it means.
+        // GET and DELETE have no other way to report it, and proxies understand it.
         Fault::SessionsUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
@@ -148,8 +150,8 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
     }
 }
 
-/// A JSON body. Answers are a caller's own and are not to be stored on the way.
-pub(super) fn json(status: StatusCode, body: Body) -> Response {
+/// A JSON response. It belongs to one caller and must not be cached on the way.
+pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -158,10 +160,10 @@ pub(super) fn json(status: StatusCode, body: Body) -> Response {
     response
 }
 
-/// A panic that no handler's own guard has caught.
-#[allow(clippy::needless_pass_by_value, reason = "the signature that tower-http asks for")]
-pub(super) fn panicked(_: Box<dyn Any + Send>) -> Response {
+/// The response after a panic outside of a handler.
+#[allow(clippy::needless_pass_by_value, reason = "the signature that tower-http requires")]
+pub(super) fn panic_response(_: Box<dyn Any + Send>) -> Response {
     tracing::error!("a request panicked");
     let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
-    json(StatusCode::INTERNAL_SERVER_ERROR, failure(None, &fault, Era::Legacy).into())
+    json_response(StatusCode::INTERNAL_SERVER_ERROR, encode_error(None, &fault, Era::Legacy).into())
 }

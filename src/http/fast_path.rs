@@ -1,4 +1,4 @@
-//! The way to the endpoint that goes through no router.
+//! Serves the endpoint without a router.
 
 use std::{
     convert::Infallible,
@@ -12,13 +12,13 @@ use tower::Service;
 
 use super::{Endpoint, pipeline};
 
-/// A router that is not asked for the endpoint's own path: for each request it
-/// would copy routes and note what it matched.
+/// Passes requests for the endpoint's path directly to the endpoint, and other requests to
+/// the router. A router would copy its routes and record the match for each request.
 #[derive(Clone)]
 pub(crate) struct FastPath {
     pub(super) path: Arc<str>,
     pub(super) endpoint: Arc<Endpoint>,
-    /// What lies elsewhere.
+    /// Serves all other paths.
     pub(super) router: Router,
 }
 
@@ -28,7 +28,7 @@ impl Service<Request> for FastPath {
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // A router always is.
+        // A router is always ready.
         Poll::Ready(Ok(()))
     }
 
@@ -37,7 +37,7 @@ impl Service<Request> for FastPath {
             return self.router.call(request).boxed();
         }
         let endpoint = Arc::clone(&self.endpoint);
-        // Made where it stays: it is large.
+        // Boxed in place, because the future is large.
         Box::pin(async move { Ok(pipeline::fast_path(endpoint, request).await) })
     }
 }

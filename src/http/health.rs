@@ -1,6 +1,5 @@
-//! Probes: whether the process lives, and whether it can do its work. Open to
-//! everyone and under any name, since probes call by address; they say nothing
-//! but that.
+//! Health probes: whether the process is alive and ready. They are open to everyone and
+//! bypass the Host check, because probes call by address. They report nothing else.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,29 +18,27 @@ use crate::{
     store::Store,
 };
 
-/// Paths that are taken by probes.
-pub(crate) const OPEN_PATHS: [&str; 2] = [ALIVE, READY];
+/// The paths of the probes.
+pub(crate) const PROBE_PATHS: [&str; 2] = [LIVENESS_PATH, READINESS_PATH];
 
-const ALIVE: &str = "/healthz";
-const READY: &str = "/readyz";
+const LIVENESS_PATH: &str = "/healthz";
+const READINESS_PATH: &str = "/readyz";
 
-/// What does not answer in this time is not ready: probes themselves give up
-/// soon after.
-const PATIENCE: Duration = Duration::from_millis(800);
-/// How long an answer is good for: probes are open to everyone, and must not
-/// make work for what they look at.
-const FRESH: Duration = Duration::from_secs(1);
+/// How long a part may take to respond. Probes give up soon after.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(800);
+/// How long a report is cached, so that open probes cannot put load on the checked parts.
+const REPORT_TTL: Duration = Duration::from_secs(1);
 
-/// What the server needs for its work.
+/// Checks the parts that the server depends on.
 pub(crate) struct Readiness {
     store: Store,
     sessions: Arc<dyn Sessions>,
     authenticator: Arc<Authenticator>,
-    /// Held while it is found out, so that all who ask meanwhile share one look.
+    /// Locked during a check, so that concurrent probes share one.
     last: Mutex<Option<(Instant, Report)>>,
 }
 
-/// Which of the parts are ready.
+/// Which parts are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Report {
     store: bool,
@@ -66,53 +63,60 @@ impl Readiness {
 
     async fn report(&self) -> Report {
         let mut last = self.last.lock().await;
-        if let Some((at, report)) = *last
-            && at.elapsed() < FRESH
+        if let Some((checked_at, report)) = *last
+            && checked_at.elapsed() < REPORT_TTL
         {
             return report;
         }
         let store = async { self.store.ping().await.is_ok() };
         let keys = self.authenticator.is_ready();
         let (store, sessions, keys) = tokio::join!(
-            timeout(PATIENCE, store),
-            timeout(PATIENCE, self.sessions_answer()),
-            timeout(PATIENCE, keys)
+            timeout(CHECK_TIMEOUT, store),
+            timeout(CHECK_TIMEOUT, self.sessions_respond()),
+            timeout(CHECK_TIMEOUT, keys)
         );
         let report = Report {
             store: store.unwrap_or(false),
             sessions: sessions.unwrap_or(false),
             keys: keys.unwrap_or(false),
         };
-        let before = last.replace((Instant::now(), report)).map(|(_, before)| before);
-        if before != Some(report) {
+        let previous = last.replace((Instant::now(), report)).map(|(_, previous)| previous);
+        if previous != Some(report) {
             let Report { store, sessions, keys } = report;
             if report.ready() {
                 tracing::info!("ready");
             } else {
-                tracing::warn!(store, sessions, keys, "not ready: what is false does not answer");
+                tracing::warn!(
+                    store,
+                    sessions,
+                    keys,
+                    "not ready: parts that are false do not respond"
+                );
             }
         }
         report
     }
 
-    /// A session that nobody has is not found, where there is somebody to look.
-    async fn sessions_answer(&self) -> bool {
-        let nobody = self.sessions.get("probe", &Principal::Local).await;
-        matches!(nobody, Ok(_) | Err(SessionError::NotFound))
+    /// Looks up a session that does not exist. A working store reports it as not found.
+    async fn sessions_respond(&self) -> bool {
+        let result = self.sessions.get("probe", &Principal::Local).await;
+        matches!(result, Ok(_) | Err(SessionError::NotFound))
     }
 }
 
 pub(super) fn routes() -> Router<Arc<Endpoint>> {
-    Router::new().route(ALIVE, routing::get(alive)).route(READY, routing::get(ready))
+    Router::new()
+        .route(LIVENESS_PATH, routing::get(alive))
+        .route(READINESS_PATH, routing::get(ready))
 }
 
 async fn alive() -> Response {
-    said(StatusCode::OK, &json!({ "status": "alive" }))
+    json_response(StatusCode::OK, &json!({ "status": "alive" }))
 }
 
 async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
     if endpoint.closing.is_cancelled() {
-        return said(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "stopping" }));
+        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "stopping" }));
     }
     let report = endpoint.readiness.report().await;
     let (status, text) = if report.ready() {
@@ -121,9 +125,12 @@ async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
     let Report { store, sessions, keys } = report;
-    said(status, &json!({ "status": text, "store": store, "sessions": sessions, "keys": keys }))
+    json_response(
+        status,
+        &json!({ "status": text, "store": store, "sessions": sessions, "keys": keys }),
+    )
 }
 
-fn said(status: StatusCode, body: &Value) -> Response {
-    error::json(status, body.to_string().into())
+fn json_response(status: StatusCode, body: &Value) -> Response {
+    error::json_response(status, body.to_string().into())
 }

@@ -1,6 +1,5 @@
-//! Host and Origin, checked before anything of a request is read: a page in
-//! somebody's browser must not reach a server that only listens locally
-//! (2026-07-28, Streamable HTTP: Security & Endpoint).
+//! Checks Host and Origin before a request is read: a page in a browser must not reach a
+//! server that only listens locally (2026-07-28, Streamable HTTP: Security & Endpoint).
 
 use std::{borrow::Cow, net::IpAddr};
 
@@ -9,8 +8,8 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{Endpoint, error::HttpError};
 
-/// Names under which the server may be called, and origins whose pages may
-/// call it.
+/// The host names of the server and the origins whose pages may call it. Loopback is always
+/// allowed.
 #[derive(Debug, Clone)]
 pub struct AllowedHosts {
     hosts: Vec<String>,
@@ -18,21 +17,21 @@ pub struct AllowedHosts {
 }
 
 impl Default for AllowedHosts {
-    /// The machine's own names only.
+    /// Loopback only.
     fn default() -> Self {
         Self { hosts: Vec::new(), origins: Vec::new() }
     }
 }
 
 impl AllowedHosts {
-    /// Another name or address of this server; a port is ignored.
+    /// Allows a host name or address. A port is ignored.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
         self.hosts.push(without_port(host).to_ascii_lowercase());
         self
     }
 
-    /// Another origin, such as `https://inspector.example.com`.
+    /// Allows an origin, such as `https://inspector.example.com`.
     #[must_use]
     pub fn origin(mut self, origin: &str) -> Self {
         self.origins.push(origin.trim_end_matches('/').to_ascii_lowercase());
@@ -41,23 +40,23 @@ impl AllowedHosts {
 
     fn allows_host(&self, host: &str) -> bool {
         let host = without_port(host);
-        is_loopback(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        is_loopback(host) || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
-        if self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
+        if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
         }
-        // An origin without a scheme, `null` among them, names no page of ours.
+        // An origin without a scheme, such as `null`, is not a page of this server.
         let Some((scheme, host)) = origin.split_once("://") else { return false };
-        let is_page = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
+        let is_page = ["http", "https"].iter().any(|allowed| allowed.eq_ignore_ascii_case(scheme));
         is_page && self.allows_host(host)
     }
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
         let host = match headers.get(header::HOST) {
             Some(host) => text(host),
-            // HTTP/2 names it in the request's target.
+            // HTTP/2 sends it as `:authority`.
             None => uri.authority().map_or("", |authority| authority.as_str()).into(),
         };
         if !self.allows_host(&host) {
@@ -77,12 +76,12 @@ impl AllowedHosts {
     }
 }
 
-/// Refuses requests for other names.
+/// Rejects requests for other hosts.
 pub(super) fn host(endpoint: &Endpoint, request: &Request) -> Result<(), HttpError> {
     endpoint.options().hosts.check_host(request.uri(), request.headers())
 }
 
-/// Refuses requests from other pages.
+/// Rejects requests from pages of other origins.
 pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
     endpoint.options().hosts.check_origin(headers)
 }
@@ -93,7 +92,7 @@ fn text(value: &HeaderValue) -> Cow<'_, str> {
 
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
-        // A colon within brackets is the address's.
+        // A colon within brackets belongs to the address.
         Some((name, port)) if !port.ends_with(']') => name,
         _ => host,
     }
@@ -110,7 +109,7 @@ mod tests {
     use super::AllowedHosts;
 
     #[test]
-    fn only_names_of_this_server_are_let_in() {
+    fn only_names_of_this_server_are_allowed() {
         let hosts = AllowedHosts::default().host("mcp.example.com:443");
         for host in ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "MCP.example.com"]
         {
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_server_are_let_in() {
+    fn only_pages_of_this_server_are_allowed() {
         let hosts = AllowedHosts::default().origin("https://inspector.example.com/");
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://inspector.example.com"]
         {

@@ -1,5 +1,5 @@
-//! Gives each request a name and measures it: outermost of all, so that
-//! whatever is refused within is seen as well.
+//! Request IDs and request metrics. This is the outermost step, so that it includes
+//! rejected requests.
 
 use axum::{extract::Request, response::Response};
 use http::{HeaderName, HeaderValue, Method};
@@ -10,45 +10,45 @@ use super::Endpoint;
 use crate::in_flight::InFlight;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// A proxy's name for a request is kept if it is no longer than this.
-const MOST_ID: usize = 64;
+/// The maximum length of a request ID that a proxy sets.
+const MAX_ID_LENGTH: usize = 64;
 
-/// Names it in the log and in the answer, by the name that a proxy has given
-/// it or by one of ours.
+/// Serves a request. Its ID, set by a proxy or generated here, is in the log and in the
+/// response.
 pub(super) async fn request(
     endpoint: &Endpoint,
     request: Request,
     serve: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
-    let is_fit = |id: &&str| {
-        (1..=MOST_ID).contains(&id.len())
+    let is_valid = |id: &&str| {
+        (1..=MAX_ID_LENGTH).contains(&id.len())
             && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
     };
-    let id = given.filter(is_fit).map_or_else(|| endpoint.random.id(), str::to_owned);
-    let mut measured = Measured::new(request.method());
+    let id = given.filter(is_valid).map_or_else(|| endpoint.random.id(), str::to_owned);
+    let mut metrics = RequestMetrics::new(request.method());
     let span = tracing::error_span!("request", request = &*id);
     let mut response = serve(request).instrument(span).await;
-    measured.status = response.status().as_u16();
+    metrics.status = response.status().as_u16();
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
 }
 
-/// From now until it is dropped, also when the client goes before an answer.
-struct Measured {
+/// Measures a request until it is dropped, also if the client disconnects.
+struct RequestMetrics {
     method: &'static str,
-    /// 499 while there is none, as nginx has it for a client that went.
+    /// 499 until there is a response, as in nginx for a client that disconnected.
     status: u16,
-    begun: Instant,
-    _active: InFlight,
+    started: Instant,
+    _in_flight: InFlight,
 }
 
-impl Measured {
+impl RequestMetrics {
     fn new(method: &Method) -> Self {
         let known = [Method::GET, Method::POST, Method::DELETE, Method::OPTIONS, Method::HEAD];
-        // Clients may make up methods, and there are not to be as many numbers.
+        // Clients may send any method. Unknown ones share a label.
         let method = match known.iter().position(|known| known == method) {
             Some(0) => "GET",
             Some(1) => "POST",
@@ -57,18 +57,18 @@ impl Measured {
             Some(4) => "HEAD",
             _ => "_OTHER",
         };
-        let active = InFlight::new("http_server_active_requests");
-        Self { method, status: 499, begun: Instant::now(), _active: active }
+        let in_flight = InFlight::new("http_server_active_requests");
+        Self { method, status: 499, started: Instant::now(), _in_flight: in_flight }
     }
 }
 
-impl Drop for Measured {
+impl Drop for RequestMetrics {
     fn drop(&mut self) {
         metrics::histogram!(
             "http_server_request_duration_seconds",
             "http_request_method" => self.method,
             "http_response_status_code" => self.status.to_string(),
         )
-        .record(self.begun.elapsed());
+        .record(self.started.elapsed());
     }
 }

@@ -1,51 +1,63 @@
-//! The legacy era over HTTP: `Mcp-Session-Id`, streams, DELETE.
+//! The legacy era over HTTP: `Mcp-Session-Id`, streams, and DELETE.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::{
-    Endpoint,
-    endpoint::{Received, check_version, header},
-    error, sse,
+    Endpoint, error,
+    headers::{SESSION, header},
+    post::Post,
+    sse,
 };
 use crate::{
     auth::Identity,
     era::{Accepts, Answer, Encoded},
-    protocol::{Fault, Method, Params, RequestId},
+    protocol::{Fault, Meta, Params, Request, RequestId},
 };
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Answers a request, in a session or by itself.
-pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, accepts } = received;
+/// Begins a session.
+pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Response, Fault> {
+    let Post { endpoint, identity, accepts, .. } = post;
+    let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
+    let mut response = single_message(encoded, accepts, endpoint, &identity);
+    // Never fails: the ID has only hexadecimal digits.
+    if let Ok(id) = HeaderValue::from_str(&session.id) {
+        response.headers_mut().insert(SESSION, id);
+    }
+    Ok(response)
+}
+
+/// Answers a request outside of a session.
+pub(super) async fn single(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, identity, accepts, .. } = post;
+    let encoded = endpoint.legacy.answer_single(&request, meta, identity.clone()).await?;
+    Ok(single_message(encoded, accepts, endpoint, &identity))
+}
+
+/// Answers a request in a session.
+pub(super) async fn in_session(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, headers, identity, accepts } = post;
     let legacy = &endpoint.legacy;
-    let Some(session) = header(headers, &SESSION) else {
-        if Method::parse(&request.method) == Some(Method::Initialize) {
-            let (session, encoded) = Box::pin(legacy.initialize(&request, &identity)).await?;
-            let mut response = one(encoded, accepts, endpoint, &identity);
-            // Hexadecimal digits only.
-            if let Ok(id) = HeaderValue::from_str(&session.id) {
-                response.headers_mut().insert(SESSION, id);
-            }
-            return Ok(response);
-        }
-        check_version(headers)?;
-        let encoded = legacy.answer_once(&request, meta, identity.clone()).await?;
-        return Ok(one(encoded, accepts, endpoint, &identity));
-    };
-    check_version(headers)?;
-    let session = legacy.session(session, identity.principal()).await?;
-    let promote = endpoint.options().promote_after;
-    match legacy.answer(&session, request, meta, identity.clone(), accepts, promote).await? {
-        Answer::Message(encoded) => Ok(one(encoded, accepts, endpoint, &identity)),
+    let session = legacy.session(session_id(headers)?, identity.principal()).await?;
+    let promote_after = endpoint.options().promote_after;
+    match legacy.answer(&session, request, meta, identity.clone(), accepts, promote_after).await? {
+        Answer::Message(encoded) => Ok(single_message(encoded, accepts, endpoint, &identity)),
         Answer::Stream { prime, deliveries } => {
             let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
             Ok(sse::response(frames, endpoint, &identity))
         }
-        // Nothing is said of what was cancelled.
+        // A cancelled request gets no response message.
         Answer::Cancelled if accepts.stream => {
             Ok(sse::response(futures_util::stream::empty(), endpoint, &identity))
         }
@@ -53,63 +65,61 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     }
 }
 
-/// One message, in the form that the client takes.
-fn one(encoded: Encoded, accepts: Accepts, endpoint: &Endpoint, identity: &Identity) -> Response {
+/// Sends one message in the form that the client accepts.
+fn single_message(
+    encoded: Encoded,
+    accepts: Accepts,
+    endpoint: &Endpoint,
+    identity: &Identity,
+) -> Response {
     if !accepts.message {
         return sse::response(sse::message(encoded), endpoint, identity);
     }
-    error::json(StatusCode::OK, encoded.into())
+    error::json_response(StatusCode::OK, encoded.into())
 }
 
-/// Accepts a notification.
+/// Handles a notification.
 pub(super) async fn notification(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
+    Post { endpoint, headers, identity, .. }: &Post<'_>,
     method: &str,
     params: &Params,
-    identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other(method, identity)?;
-    // Without a session there is nothing that it could concern.
+    // Without a session there is no call that it could concern.
     if let Some(id) = header(headers, &SESSION) {
         let session = endpoint.legacy.session(id, identity.principal()).await?;
-        endpoint.legacy.notified(&session, method, params).await?;
+        endpoint.legacy.handle_notification(&session, method, params).await?;
     }
     Ok(())
 }
 
-/// Accepts the answer to a request of the server's.
+/// Handles the response to a request of the server.
 pub(super) async fn response(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    id: &RequestId,
+    Post { endpoint, headers, identity, .. }: &Post<'_>,
+    id: RequestId,
     outcome: Result<Value, String>,
-    identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("a response", identity)?;
-    let session = endpoint.legacy.session(session_of(headers)?, identity.principal()).await?;
-    endpoint.legacy.answered(&session, id.clone(), outcome).await
+    let session = endpoint.legacy.session(session_id(headers)?, identity.principal()).await?;
+    endpoint.legacy.handle_response(&session, id, outcome).await
 }
 
 /// Opens the session's own stream, or resumes any of its streams.
-pub(super) async fn connect(
+pub(super) async fn open_stream(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Result<Response, Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("a stream", identity)?;
-    let session = session_of(headers)?;
+    let session = session_id(headers)?;
     let session = endpoint.legacy.session(session, identity.principal()).await?;
-    let permit = endpoint.dispatcher.principals().stream(identity)?;
+    let permit = endpoint.dispatcher.caller_limits().stream(identity)?;
     let (prime, deliveries) =
-        endpoint.legacy.connect(&session, header(headers, &LAST_EVENT), identity).await?;
+        endpoint.legacy.open_stream(&session, header(headers, &LAST_EVENT), identity).await?;
     let retry = endpoint.options().retry;
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
-    let frames = sse::holding(frames, permit);
+    let frames = sse::with_permit(frames, permit);
     Ok(sse::response(frames, endpoint, identity))
 }
 
@@ -119,15 +129,14 @@ pub(super) async fn end(
     headers: &HeaderMap,
     identity: &Identity,
 ) -> Result<(), Fault> {
-    check_version(headers)?;
     endpoint.dispatcher.authorize_other("the end of a session", identity)?;
-    endpoint.legacy.end(session_of(headers)?, identity.principal()).await
+    endpoint.legacy.end(session_id(headers)?, identity.principal()).await
 }
 
-fn session_of(headers: &HeaderMap) -> Result<&str, Fault> {
+fn session_id(headers: &HeaderMap) -> Result<&str, Fault> {
     header(headers, &SESSION).ok_or_else(|| {
         Fault::InvalidRequest(
-            "The Mcp-Session-Id header is missing; initialize answers with it.".into(),
+            "The Mcp-Session-Id header is missing. The response to initialize contains it.".into(),
         )
     })
 }

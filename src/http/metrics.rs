@@ -1,12 +1,12 @@
-//! Where Prometheus looks: a listener of its own, because nobody is asked who
-//! they are there.
+//! The endpoint for Prometheus. It has its own listener, because it needs no
+//! authentication.
 
 use std::sync::Arc;
 
 use axum::{Router, response::IntoResponse, routing};
 use http::header;
 
-/// `/metrics`, with whatever `render` says at the time.
+/// A router with `/metrics`, which responds with the output of `render`.
 pub fn metrics_router<R, F>(render: R) -> Router
 where
     R: Fn() -> F + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! Streamable HTTP: the only user of axum. The routes are here; what stands
-//! before them, in its order, is in `gate`.
+//! Streamable HTTP: routes and options. The `pipeline` module shows the order of the checks
+//! before them. Only this module uses axum.
 
 mod accept;
 mod bearer;
@@ -8,6 +8,7 @@ mod cors;
 mod endpoint;
 mod error;
 mod fast_path;
+mod headers;
 mod health;
 mod host_check;
 mod instrument;
@@ -16,6 +17,7 @@ mod metrics;
 mod modern;
 mod overload;
 mod pipeline;
+mod post;
 mod serve;
 mod sse;
 mod tls;
@@ -28,12 +30,12 @@ use axum::{Router, middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub(crate) use health::{OPEN_PATHS, Readiness};
+pub(crate) use health::{PROBE_PATHS, Readiness};
 pub use host_check::AllowedHosts;
 pub use metrics::metrics_router;
 pub use serve::{ServeLimits, serve};
 pub use tls::{Certificate, CertificateError};
-pub use well_known::Protected;
+pub use well_known::ProtectedResource;
 
 use fast_path::FastPath;
 
@@ -45,28 +47,29 @@ use crate::{
     random::Random,
 };
 
-/// How the endpoint behaves.
+/// Options of the endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// The one path of the protocol.
+    /// The path of the MCP endpoint.
     pub path: String,
-    /// The most that a request's body may have, in bytes.
+    /// The maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// The most JSON values that a request's body may have, at every depth.
+    /// The maximum number of JSON values in a request body, at all depths.
     pub body_values: usize,
-    /// How long a client may take to send the next piece of a body.
+    /// How long a client may take to send the next part of a body.
     pub body_timeout: Duration,
-    /// How long a call may take before its answer becomes a stream.
+    /// How long a call may run before its response becomes a stream.
     pub promote_after: Duration,
-    /// Whether answers are always one JSON message and never a stream. What a
-    /// call says before its end is not sent then, and it cannot ask its client
-    /// within a session. Streams that a client opens to listen stay streams.
+    /// Whether responses are always one JSON message, never a stream. Then the messages of
+    /// a call are not sent, and it cannot ask its client within a session. Streams that a
+    /// client opens to listen stay streams.
     pub json_response: bool,
-    /// How long a stream is silent before a comment keeps it open.
+    /// How long a stream may be silent before a comment is sent to keep the connection
+    /// open.
     pub keep_alive: Duration,
-    /// When a client whose connection was lost should come back.
+    /// How long a client waits before it reconnects (`retry` of SSE).
     pub retry: Duration,
-    /// Who may be called by which name, and from which pages.
+    /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
 }
 
@@ -86,24 +89,24 @@ impl Default for HttpOptions {
     }
 }
 
-/// What the endpoint works with.
+/// The state of the endpoint.
 pub(crate) struct Endpoint {
-    /// Replaced when the configuration changes.
+    /// Replaced when the configuration is reloaded.
     pub(crate) options: Arc<ArcSwap<HttpOptions>>,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Finds out who calls.
+    /// Authenticates callers.
     pub(crate) authenticator: Arc<Authenticator>,
-    /// How clients find out where to get a token, if there is such a place.
-    pub(crate) protected: Option<Protected>,
-    /// Cancelled when the server stops: ends the streams that would not end
-    /// by themselves.
+    /// The metadata that tells clients where to get a token, if there is an authorization
+    /// server.
+    pub(crate) protected: Option<ProtectedResource>,
+    /// Cancelled when the server stops. Ends the streams that do not end by themselves.
     pub(crate) closing: CancellationToken,
-    /// Whether what it works with is there.
+    /// The state of the parts that the server depends on.
     pub(crate) readiness: Readiness,
-    /// For names of requests.
+    /// Generates request IDs.
     pub(crate) random: Random,
 }
 
@@ -113,23 +116,22 @@ impl Endpoint {
     }
 }
 
-/// The endpoint with all that a server by itself has beside it: probes, which
-/// come under any name.
+/// The endpoint of a standalone server, with its probes.
 pub(crate) fn service(endpoint: Arc<Endpoint>) -> FastPath {
     let probes = health::routes().with_state(Arc::clone(&endpoint));
     let router = router(Arc::clone(&endpoint)).merge(probes);
     FastPath { path: endpoint.options().path.as_str().into(), endpoint, router }
 }
 
-/// The endpoint as a router of its own, to be served or nested.
+/// The endpoint as a router, to be served or nested.
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
     let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
     Router::new()
         .route(&path, routing::any(pipeline::endpoint_path))
         .fallback(pipeline::other_path)
-        // Public documents: pages of any origin may read them.
+        // Public documents, readable by pages of any origin.
         .merge(well_known::routes(&endpoint))
-        .layer((pipeline, CatchPanicLayer::custom(error::panicked)))
+        .layer((pipeline, CatchPanicLayer::custom(error::panic_response)))
         .with_state(endpoint)
 }

@@ -1,30 +1,37 @@
-//! The modern era over HTTP: each POST by itself. Closing the connection
-//! cancels the call (2026-07-28, Streamable HTTP: Cancellation), because the
-//! call lives in the response.
+//! The modern era over HTTP: each POST is independent. The call lives in its response, so
+//! closing the connection cancels it (2026-07-28, Streamable HTTP: Cancellation).
 
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderName, StatusCode};
 
 use super::{
-    Endpoint, accept,
-    endpoint::{Received, VERSION, header},
+    accept,
     error::{self, HttpError},
+    headers::{VERSION, header},
+    post::Post,
     sse,
 };
 use crate::{
     dispatch::{Reply, Running, Step},
-    era::{Encoded, Era, Listen, MirroredHeaders, ResponseEncoder, ResponseMode, failure, success},
-    protocol::{Fault, Method, Outgoing, RequestId},
+    era::{
+        Encoded, Era, MirroredHeaders, ResponseEncoder, ResponseMode, Subscription, encode_error,
+        encode_reply,
+    },
+    protocol::{Fault, Meta, Method, Outgoing, Request, RequestId},
 };
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Answers a request.
-pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Result<Response, Fault> {
-    let Received { headers, request, meta, identity, accepts } = received;
-    // What is known beforehand need not be parsed for each look.
+pub(super) async fn answer(
+    post: Post<'_>,
+    request: Request,
+    meta: Meta,
+) -> Result<Response, Fault> {
+    let Post { endpoint, headers, identity, accepts } = post;
+    // Header names that are constants need not be parsed for each lookup.
     let lookup = |name: &str| match name {
         "mcp-protocol-version" => header(headers, &VERSION),
         "mcp-method" => header(headers, &METHOD),
@@ -33,32 +40,34 @@ pub(super) async fn answer(endpoint: &Endpoint, received: Received<'_>) -> Resul
     };
     let call = endpoint.modern.accept(&request, meta, Some(MirroredHeaders(&lookup)), identity)?;
     if call.method == Method::Listen {
-        // A stream by its nature, also where answers are none.
+        // A subscription is always a stream, even with `json_response`.
         if !accept::accepts(headers).stream {
             return Ok(HttpError::NotAcceptable.into_response());
         }
         let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
-        let listen = Listen::new(request.id, &call.params, &call.identity, dispatcher, closing);
-        let listen = Box::pin(listen).await?;
-        let permit = dispatcher.principals().stream(&identity)?;
-        let frames = listen.messages().flat_map(|message| sse::message(Encoded::Whole(message)));
-        return Ok(sse::response(sse::holding(frames, permit), endpoint, &identity));
+        let subscription =
+            Subscription::new(request.id, &call.params, &call.identity, dispatcher, closing);
+        let subscription = Box::pin(subscription).await?;
+        let permit = dispatcher.caller_limits().stream(&identity)?;
+        let frames =
+            subscription.messages().flat_map(|message| sse::message(Encoded::Complete(message)));
+        return Ok(sse::response(sse::with_permit(frames, permit), endpoint, &identity));
     }
     let identity = call.identity.clone();
     let mut running = endpoint.dispatcher.start(call)?;
     let encoder = &endpoint.modern.encoder;
-    match ResponseMode::of(&mut running, accepts, endpoint.options().promote_after).await {
-        ResponseMode::Ready(outcome) => {
-            let encoded = success(&request.id, outcome?, encoder).await?;
-            Ok(error::json(StatusCode::OK, encoded.into()))
+    match ResponseMode::decide(&mut running, accepts, endpoint.options().promote_after).await {
+        ResponseMode::Single(outcome) => {
+            let encoded = encode_reply(&request.id, outcome?, encoder).await?;
+            Ok(error::json_response(StatusCode::OK, encoded.into()))
         }
         ResponseMode::Stream(first) => {
             let messages = messages(running, first, request.id, encoder.clone());
             let frames = messages.flat_map(sse::message);
             Ok(sse::response(frames, endpoint, &identity))
         }
-        // Only the client's going cancels here, and then nobody reads this.
+        // Only a disconnected client cancels a call, so nobody reads this.
         ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),
     }
 }
@@ -78,7 +87,7 @@ fn messages(
                 None => running.next().await?,
             };
             let encoded = match step {
-                Step::Message(message) => message.encode().map(Encoded::Whole),
+                Step::Message(message) => message.encode().map(Encoded::Complete),
                 Step::Outcome(outcome) => Some(response(&id, outcome, &encoder).await),
             };
             if let Some(encoded) = encoded {
@@ -88,16 +97,16 @@ fn messages(
     })
 }
 
-/// The response to a request whose stream has begun: nothing but a message can
-/// say now that there is no result.
+/// The response to a request whose stream has begun. Errors become messages, since the HTTP
+/// status is sent.
 async fn response(
     id: &RequestId,
     outcome: Result<Reply, Fault>,
     encoder: &ResponseEncoder,
 ) -> Encoded {
     let encoded = match outcome {
-        Ok(reply) => success(id, reply, encoder).await,
+        Ok(reply) => encode_reply(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
-    encoded.unwrap_or_else(|fault| Encoded::Whole(failure(Some(id), &fault, Era::Modern)))
+    encoded.unwrap_or_else(|fault| Encoded::Complete(encode_error(Some(id), &fault, Era::Modern)))
 }

@@ -1,36 +1,36 @@
-//! What is said to a connection that is one too many.
+//! The response to connections over the limit.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::{
-    era::{Era, failure},
+    era::{Era, encode_error},
     protocol::Fault,
 };
 
-/// How long this may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// More of a request is not waited for.
-const MOST: u64 = 64 * 1024;
+/// How long sending the response may take.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much of the request is read before closing, in bytes.
+const MAX_DRAINED_BYTES: u64 = 64 * 1024;
 
-/// Says, without waiting for the request, that there are too many connections.
-pub(super) async fn tell<S: AsyncRead + AsyncWrite>(stream: S, most: usize) {
+/// Sends a 503 without reading the request.
+pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, max: usize) {
     let fault = Fault::TooMany(format!(
-        "This server has {most} connections, the most it takes (limits.connections). Try again shortly, or use one connection for many requests."
+        "This server has reached its limit of {max} connections (limits.connections). Try again shortly, or reuse connections."
     ));
-    let body = failure(None, &fault, Era::Legacy);
+    let body = encode_error(None, &fault, Era::Legacy);
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    let told = async {
+    let sent = async {
         let (read, mut write) = tokio::io::split(stream);
         write.write_all(head.as_bytes()).await?;
         write.write_all(&body).await?;
         write.shutdown().await?;
-        // To close while something is unread would take back what was said.
-        tokio::io::copy(&mut read.take(MOST), &mut tokio::io::sink()).await
+        // Closing with unread data would reset the connection and discard the response.
+        tokio::io::copy(&mut read.take(MAX_DRAINED_BYTES), &mut tokio::io::sink()).await
     };
-    let _ = tokio::time::timeout(PATIENCE, told).await;
+    let _ = tokio::time::timeout(SEND_TIMEOUT, sent).await;
 }

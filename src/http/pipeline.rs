@@ -1,11 +1,9 @@
-//! What a request meets before anything is done for it, in one view and in
-//! this order: it is named and measured; a panic anywhere behind is an answer;
-//! Host; on the endpoint's own path also Origin, what pages are told of it
-//! (preflights among it), size and bearer. Only then is the body read and
-//! parsed.
+//! The checks before a request is handled, in order: request ID and metrics; Host; and, on
+//! the endpoint's path, Origin, CORS, content length and bearer token. Only then is the
+//! body read and parsed. A panic behind the Host check becomes a response.
 //!
-//! Functions rather than layers: each layer would clone all that lie within
-//! it, for every request.
+//! These are functions, not layers: each layer would clone the inner ones for every
+//! request.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -21,22 +19,22 @@ use tower_http::catch_panic::CatchPanic;
 
 use super::{Endpoint, bearer, body, cors, endpoint, error, host_check, instrument};
 
-/// Of every path. What lies behind this catches panics.
+/// Applies to every path. The inner service catches panics.
 async fn every_path(
     endpoint: &Endpoint,
     request: Request,
-    behind: impl AsyncFnOnce(Request) -> Response,
+    inner: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     instrument::request(endpoint, request, async |request| {
         match host_check::host(endpoint, &request) {
-            Ok(()) => behind(request).await,
+            Ok(()) => inner(request).await,
             Err(error) => error.into_response(),
         }
     })
     .await
 }
 
-/// Of every path, as a layer of a router.
+/// The checks for every path, as a layer of a router.
 pub(super) async fn layer(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
@@ -45,19 +43,19 @@ pub(super) async fn layer(
     every_path(&endpoint, request, async |request| next.run(request).await).await
 }
 
-/// Of the endpoint's path, without a router.
+/// The endpoint's path, without a router.
 pub(super) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Response {
     every_path(&endpoint, request, async |request| {
         let serve = service_fn(|request| {
             let state = State(Arc::clone(&endpoint));
             async { Ok::<_, Infallible>(endpoint_path(state, request).await) }
         });
-        CatchPanic::custom(serve, error::panicked).oneshot(request).await.into_response()
+        CatchPanic::custom(serve, error::panic_response).oneshot(request).await.into_response()
     })
     .await
 }
 
-/// Of the endpoint's path.
+/// The endpoint's path.
 pub(super) async fn endpoint_path(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
@@ -70,18 +68,18 @@ pub(super) async fn endpoint_path(
         Some(response) => response,
         None => admit(&endpoint, &head, body).await,
     };
-    cors::tell_page(&head.headers, &mut response);
+    cors::add_headers(&head.headers, &mut response);
     response
 }
 
-/// Of what does not only ask what it may send.
+/// Authenticates a request that is not a preflight and dispatches it by method.
 async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
-    if let Err(error) = body::check_size(endpoint, &head.headers) {
+    if let Err(error) = body::check_content_length(endpoint, &head.headers) {
         return error.into_response();
     }
-    let identity = match bearer::check(endpoint, head).await {
+    let identity = match bearer::authenticate(endpoint, head).await {
         Ok(identity) => identity,
-        Err(refused) => return *refused,
+        Err(response) => return *response,
     };
     let headers = &head.headers;
     let mut response = match head.method {
@@ -94,7 +92,7 @@ async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
     response
 }
 
-/// Somewhere else.
+/// Any other path.
 pub(super) async fn other_path(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,

@@ -1,4 +1,4 @@
-//! Accepts connections until told to stop: softly first, then for good.
+//! Accepts and serves connections until the server stops, gracefully first.
 
 use std::{
     convert::Infallible,
@@ -35,18 +35,17 @@ use tower::{Service, ServiceExt};
 use super::{Certificate, overload};
 use crate::in_flight::InFlight;
 
-/// Bounds on connections.
+/// Limits on connections.
 #[derive(Debug, Clone)]
 pub struct ServeLimits {
-    /// How long a client may take to send a request's head, the first one's
-    /// with all that comes before it.
+    /// How long a client may take to send the head of a request. For the first request this
+    /// includes the TLS handshake.
     pub head_timeout: Duration,
-    /// How long a client may take none of what is sent to it.
+    /// How long a client may read none of the data that is sent to it.
     pub write_timeout: Duration,
-    /// How long running requests may take to end once the server stops.
+    /// How long running requests may take to end after a stop.
     pub grace: Duration,
-    /// The most connections at a time; more are told to try again. May change
-    /// while they are served.
+    /// The maximum number of connections. More get a 503. May change while serving.
     pub connections: Arc<AtomicUsize>,
 }
 
@@ -61,17 +60,17 @@ impl Default for ServeLimits {
     }
 }
 
-/// How many may be told at the same time that there are too many: whoever
-/// comes then is told nothing.
-const TURNED_AWAY_AT_ONCE: usize = 256;
+/// The maximum number of 503 responses that are sent at a time. More connections are closed
+/// without one.
+const MAX_OVERLOAD_RESPONSES: usize = 256;
 
-/// Serves a service, such as an axum router, on a bound listener, over TLS if there is a certificate,
-/// until `stop` resolves; then takes no more connections, lets those there are
-/// finish what they do within the grace period, and drops the rest. Says
-/// whether all finished.
+/// Serves a service, such as an axum router, on a bound listener until `stop` resolves;
+/// with TLS if there is a certificate. Then it accepts no more connections, lets running
+/// requests finish within the grace period, and closes the rest. Returns whether all
+/// requests finished.
 ///
 /// # Errors
-/// When the listener fails for good.
+/// The TLS configuration is invalid.
 pub async fn serve<S>(
     listener: TcpListener,
     certificate: Option<Arc<Certificate>>,
@@ -90,17 +89,17 @@ where
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(30));
-    let front = Arc::new(Front {
+    let acceptor = Arc::new(Acceptor {
         tls: certificate.map(Certificate::acceptor).transpose()?,
         builder,
         service,
         limits: limits.clone(),
     });
-    let (open, leaving) = (Count::default(), Count::default());
+    let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
     let graceful = GracefulShutdown::new();
-    // Cancelled when this function is done, however that comes about.
-    let over = CancellationToken::new();
-    let _over = over.clone().drop_guard();
+    // Cancelled when this function returns or is dropped.
+    let done = CancellationToken::new();
+    let _over = done.clone().drop_guard();
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -110,30 +109,30 @@ where
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // A connection that failed before we took it, or no file
-                // descriptor left: neither is a reason to stop serving.
+                // The connection failed before it was accepted, or no file descriptor is
+                // left. Serving continues in both cases.
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // Events are small and wait for nothing.
+        // Small events must be sent at once.
         let _ = stream.set_nodelay(true);
-        let most = limits.connections.load(Ordering::Relaxed);
-        let (front, over) = (Arc::clone(&front), over.clone());
-        if let Some(place) = open.take(most) {
+        let max = limits.connections.load(Ordering::Relaxed);
+        let (acceptor, done) = (Arc::clone(&acceptor), done.clone());
+        if let Some(slot) = open.try_acquire(max) {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
-                let _counted = (place, InFlight::new("larder_connections"));
-                over.run_until_cancelled(front.serve(stream, watcher)).await;
+                let _guards = (slot, InFlight::new("larder_connections"));
+                done.run_until_cancelled(acceptor.serve(stream, watcher)).await;
             });
             continue;
         }
         metrics::counter!("larder_connections_refused_total").increment(1);
-        if let Some(place) = leaving.take(TURNED_AWAY_AT_ONCE) {
+        if let Some(slot) = rejected.try_acquire(MAX_OVERLOAD_RESPONSES) {
             tokio::spawn(async move {
-                let _place = place;
-                over.run_until_cancelled(front.overload(stream, most)).await;
+                let _slot = slot;
+                done.run_until_cancelled(acceptor.reject_overload(stream, max)).await;
             });
         }
     }
@@ -141,39 +140,39 @@ where
     Ok(tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_ok())
 }
 
-/// What stands at the door.
-struct Front<S> {
+/// Serves single connections.
+struct Acceptor<S> {
     tls: Option<TlsAcceptor>,
     builder: auto::Builder<TokioExecutor>,
     service: S,
     limits: ServeLimits,
 }
 
-impl<S> Front<S>
+impl<S> Acceptor<S>
 where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
-    /// A connection from its first byte to its last.
+    /// Serves a connection until it ends.
     async fn serve(&self, stream: TcpStream, watcher: Watcher) {
-        let asked = Arc::new(AtomicBool::new(false));
-        // InFlight rule for a handshake, a preface and a head that do not come:
-        // each has its own ways to be slow.
-        let mut patience = std::pin::pin!(tokio::time::sleep(self.limits.head_timeout));
-        let silent = {
-            let asked = Arc::clone(&asked);
-            // Looked at whenever the connection is: then it is to cost nothing.
+        let request_received = Arc::new(AtomicBool::new(false));
+        // One timeout for the TLS handshake, the HTTP/2 preface and the first head, because
+        // each can be slow in its own way.
+        let mut timeout = std::pin::pin!(tokio::time::sleep(self.limits.head_timeout));
+        let timed_out = {
+            let request_received = Arc::clone(&request_received);
+            // Polled with every event of the connection, so it must be cheap.
             poll_fn(move |cx| {
-                let asked = asked.load(Ordering::Relaxed);
-                if asked { Poll::Pending } else { patience.as_mut().poll(cx) }
+                let request_received = request_received.load(Ordering::Relaxed);
+                if request_received { Poll::Pending } else { timeout.as_mut().poll(cx) }
             })
         };
         let served = async {
             match &self.tls {
-                None => self.speak(stream, watcher, asked).await,
-                // On the heap by itself: most connections behind a proxy need no room for it.
+                None => self.serve_http(stream, watcher, request_received).await,
+                // Boxed: most connections behind a proxy do not use TLS.
                 Some(tls) => match Box::pin(tls.accept(stream)).await {
-                    Ok(stream) => self.speak(stream, watcher, asked).await,
+                    Ok(stream) => self.serve_http(stream, watcher, request_received).await,
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 },
             }
@@ -181,18 +180,17 @@ where
         tokio::select! {
             biased;
             () = served => {}
-            () = silent => tracing::debug!("no request came"),
+            () = timed_out => tracing::debug!("no request was received in time"),
         }
     }
 
-    /// HTTP on a stream. The connection lies on the heap by itself: an async
-    /// function would hold room for it once for each step that it passes
-    /// through, and there may be many that only listen.
-    fn speak<IO>(
+    /// Serves HTTP on a stream. The connection is boxed: an async function would reserve
+    /// space for it in each of its states, and many connections only listen.
+    fn serve_http<IO>(
         &self,
         stream: IO,
         watcher: Watcher,
-        asked: Arc<AtomicBool>,
+        request_received: Arc<AtomicBool>,
     ) -> BoxFuture<'static, ()>
     where
         IO: AsyncRead + AsyncWrite + Send + 'static,
@@ -200,7 +198,7 @@ where
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.write_timeout));
         let service = self.service.clone().map_request(move |request: http::Request<Incoming>| {
-            asked.store(true, Ordering::Relaxed);
+            request_received.store(true, Ordering::Relaxed);
             request.map(axum::body::Body::new)
         });
         let service = TowerToHyperService::new(service);
@@ -208,44 +206,45 @@ where
         let connection = self.builder.serve_connection(stream, service).into_owned();
         let ended = watcher.watch(connection).map(|ended| {
             if let Err(error) = ended {
-                tracing::debug!(error, "a connection ended badly");
+                tracing::debug!(error, "a connection ended with an error");
             }
         });
         ended.boxed()
     }
 
-    async fn overload(&self, stream: TcpStream, most: usize) {
+    async fn reject_overload(&self, stream: TcpStream, max: usize) {
         match &self.tls {
-            None => overload::tell(stream, most).await,
+            None => overload::respond(stream, max).await,
             Some(tls) => {
-                let accepted = tokio::time::timeout(overload::PATIENCE, tls.accept(stream)).await;
+                let accepted =
+                    tokio::time::timeout(overload::SEND_TIMEOUT, tls.accept(stream)).await;
                 if let Ok(Ok(stream)) = accepted {
-                    overload::tell(stream, most).await;
+                    overload::respond(stream, max).await;
                 }
             }
         }
     }
 }
 
-/// How many there are of something.
+/// A number of connections.
 #[derive(Debug, Clone, Default)]
-struct Count(Arc<AtomicUsize>);
+struct ConnectionCount(Arc<AtomicUsize>);
 
-/// InFlight of them, while it is held.
-struct Place(Count);
+/// A counted connection, until dropped.
+struct ConnectionSlot(ConnectionCount);
 
-impl Count {
-    fn take(&self, most: usize) -> Option<Place> {
-        // Only the accepting loop adds to it.
-        if self.0.load(Ordering::Relaxed) >= most {
+impl ConnectionCount {
+    fn try_acquire(&self, max: usize) -> Option<ConnectionSlot> {
+        // Only the accept loop increments it.
+        if self.0.load(Ordering::Relaxed) >= max {
             return None;
         }
         self.0.fetch_add(1, Ordering::Relaxed);
-        Some(Place(self.clone()))
+        Some(ConnectionSlot(self.clone()))
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

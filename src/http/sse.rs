@@ -1,5 +1,4 @@
-//! Server-sent events (WHATWG HTML, 9.2), written by hand because messages
-//! may be large, and still be read while they are sent.
+//! Server-sent events (WHATWG HTML, 9.2). Not axum's, because large messages are streamed.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -20,8 +19,8 @@ use crate::{
 
 type Frame = io::Result<Bytes>;
 
-/// A response whose body is a stream of events. It ends when the credentials
-/// do that it was opened with; the client comes back with new ones.
+/// A response with a stream of events. It ends when the caller's credentials expire; the
+/// client reconnects with new ones.
 pub(super) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
     endpoint: &Endpoint,
@@ -35,106 +34,107 @@ pub(super) fn response(
         }
         None => frames.right_stream(),
     };
-    let open = InFlight::new("larder_streams");
-    let frames = kept_alive(frames, endpoint.options().keep_alive).map(move |frame| {
-        let _counted = &open;
+    let in_flight = InFlight::new("larder_streams");
+    let frames = with_keep_alive(frames, endpoint.options().keep_alive).map(move |frame| {
+        let _in_flight = &in_flight;
         frame
     });
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
-    // Proxies such as nginx would hold events back to fill their buffers.
+    // nginx and similar proxies would buffer events.
     let buffering = HeaderName::from_static("x-accel-buffering");
     headers.insert(buffering, HeaderValue::from_static("no"));
     response
 }
 
-/// Keeps a permit as long as the stream.
-pub(super) fn holding(
+/// Holds a permit as long as the stream lives.
+pub(super) fn with_permit(
     frames: impl Stream<Item = Frame> + Send,
     permit: Permit,
 ) -> impl Stream<Item = Frame> + Send {
     frames.map(move |frame| {
-        let _held = &permit;
+        let _permit = &permit;
         frame
     })
 }
 
-/// InFlight message without an id: what no one can resume.
+/// A message without an event ID, which cannot be resumed.
 pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
-    let pieces = match encoded {
-        Encoded::Whole(bytes) => stream::iter([Ok(bytes)]).boxed(),
-        Encoded::Pieces(pieces) => pieces,
+    let chunks = match encoded {
+        Encoded::Complete(bytes) => stream::iter([Ok(bytes)]).boxed(),
+        Encoded::Chunks(chunks) => chunks,
     };
     let begin = stream::iter([Ok(Bytes::from_static(b"data: "))]);
     let end = stream::iter([Ok(Bytes::from_static(b"\n\n"))]);
-    begin.chain(pieces).chain(end)
+    begin.chain(chunks).chain(end)
 }
 
-/// A stream that can be resumed: its priming event, then whatever is delivered.
+/// A resumable stream: its priming event, then the deliveries.
 pub(super) fn resumable(
     prime: Option<EventId>,
     deliveries: Deliveries,
     retry: Duration,
 ) -> impl Stream<Item = Frame> + Send {
     let prime = prime.map(|id| {
-        // An id and empty data: the client can come back before anything was said
+        // An ID and empty data, so that the client can resume before the first message
         // (2025-11-25, transports: Sending Messages).
         Ok(Bytes::from(format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis())))
     });
-    let frames = deliveries.flat_map(|delivery| stream::iter(frames_of(delivery)));
+    let frames = deliveries.flat_map(|delivery| stream::iter(encode_delivery(delivery)));
     stream::iter(prime).chain(frames)
 }
 
-/// Ends a stream when the server stops, and says when to come back.
+/// Ends a stream when the server stops, with the time to reconnect.
 pub(super) fn until_closing(
     frames: impl Stream<Item = Frame> + Send,
     closing: CancellationToken,
     retry: Duration,
 ) -> impl Stream<Item = Frame> + Send {
-    let goodbye = closing.clone();
-    let goodbye = stream::once(async move { goodbye.is_cancelled().then(|| Ok(come_back(retry))) });
-    let goodbye = goodbye.filter_map(std::future::ready);
-    frames.take_until(closing.cancelled_owned()).chain(goodbye)
+    let retry_on_close = closing.clone();
+    let retry_on_close =
+        stream::once(async move { retry_on_close.is_cancelled().then(|| Ok(retry_field(retry))) });
+    let retry_on_close = retry_on_close.filter_map(std::future::ready);
+    frames.take_until(closing.cancelled_owned()).chain(retry_on_close)
 }
 
-fn come_back(retry: Duration) -> Bytes {
+fn retry_field(retry: Duration) -> Bytes {
     format!("retry: {}\n\n", retry.as_millis()).into()
 }
 
-fn frames_of(delivery: Result<Delivery, crate::session::SessionError>) -> Vec<Frame> {
+fn encode_delivery(delivery: Result<Delivery, crate::session::SessionError>) -> Vec<Frame> {
     match delivery {
         Ok(Delivery::Event(event)) => vec![
             Ok(Bytes::from(format!("id: {}\ndata: ", event.id))),
             Ok(event.data),
             Ok(Bytes::from_static(b"\n\n")),
         ],
-        Ok(Delivery::Disconnect { retry }) => vec![Ok(come_back(retry))],
-        // A gap must not look like the end: break the connection off. The
-        // client's next attempt is told what happened.
+        Ok(Delivery::Disconnect { retry }) => vec![Ok(retry_field(retry))],
+        // A gap must not look like the end of the stream, so the connection is aborted. The
+        // next attempt of the client gets the error.
         Err(error) => vec![Err(io::Error::other(error))],
     }
 }
 
-/// Puts a comment between events when they are rare, so that nobody on the
-/// way takes the connection for dead.
-fn kept_alive(
+/// Sends a comment when no event is sent for the given time, so that proxies do not close
+/// the connection as idle.
+fn with_keep_alive(
     frames: impl Stream<Item = Frame> + Send + 'static,
-    every: Duration,
+    interval: Duration,
 ) -> impl Stream<Item = Frame> + Send {
-    // A comment may stand only between events, never within one.
+    // A comment is allowed only between events.
     let state = (frames.boxed(), true);
-    stream::unfold(state, move |(mut frames, between)| async move {
-        let next = if between {
-            match tokio::time::timeout(every, frames.next()).await {
+    stream::unfold(state, move |(mut frames, between_events)| async move {
+        let next = if between_events {
+            match tokio::time::timeout(interval, frames.next()).await {
                 Ok(next) => next,
                 Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), (frames, true))),
             }
         } else {
             frames.next().await
         }?;
-        let between = next.as_ref().is_ok_and(|frame| frame.ends_with(b"\n\n"));
-        Some((next, (frames, between)))
+        let between_events = next.as_ref().is_ok_and(|frame| frame.ends_with(b"\n\n"));
+        Some((next, (frames, between_events)))
     })
 }

@@ -1,5 +1,4 @@
-//! HTTPS: the server's certificate, replaced while it is served when its files
-//! change (certificates live for weeks, servers for months).
+//! The server's TLS certificate. It is replaced while serving when its files change.
 
 use std::{
     fmt, io,
@@ -17,14 +16,14 @@ use rustls::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// The certificate that clients are shown, and its key.
+/// The server's certificate and its private key.
 pub struct Certificate {
     cert: PathBuf,
     key: PathBuf,
     current: ArcSwap<CertifiedKey>,
 }
 
-/// Why a certificate cannot be used.
+/// A certificate that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("server.tls.{setting}: {}: {problem}", file.display())]
 pub struct CertificateError {
@@ -32,7 +31,7 @@ pub struct CertificateError {
     pub setting: &'static str,
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub problem: String,
 }
 
@@ -40,31 +39,31 @@ impl Certificate {
     /// Reads both files.
     ///
     /// # Errors
-    /// Names the file: it cannot be read, is no PEM, or the two are no pair.
+    /// Names the file: it cannot be read, is not PEM, or the key does not belong to the
+    /// certificate.
     pub fn open(cert: &Path, key: &Path) -> Result<Arc<Self>, CertificateError> {
         let current = ArcSwap::from_pointee(read(cert, key)?);
         Ok(Arc::new(Self { cert: cert.to_owned(), key: key.to_owned(), current }))
     }
 
-    /// Reads both files again. Connections that begin from now on are shown
-    /// what is in them.
+    /// Reads both files again, for new connections.
     ///
     /// # Errors
-    /// As [`Certificate::open`]; what was read before stays in use then.
+    /// As [`Certificate::open`]. The previous certificate stays in use.
     pub fn reload(&self) -> Result<(), CertificateError> {
         self.current.store(Arc::new(read(&self.cert, &self.key)?));
         Ok(())
     }
 
-    /// Where it lies: the certificate, and the key.
+    /// The paths of the certificate and of the key.
     pub fn files(&self) -> [&Path; 2] {
         [&self.cert, &self.key]
     }
 
-    /// Speaks TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1 inside.
+    /// An acceptor for TLS 1.2 and 1.3, with HTTP/2 and HTTP/1.1 inside.
     ///
     /// # Errors
-    /// When the cryptography cannot do that, which would be a fault of ours.
+    /// The cryptography provider does not support that.
     pub(super) fn acceptor(self: Arc<Self>) -> io::Result<TlsAcceptor> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
@@ -85,7 +84,7 @@ fn read(cert: &Path, key: &Path) -> Result<CertifiedKey, CertificateError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| wrong("cert", cert, &error))?;
     if chain.is_empty() {
-        return Err(wrong("cert", cert, &"there is no certificate in it"));
+        return Err(wrong("cert", cert, &"it contains no certificate"));
     }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
     CertifiedKey::from_der(chain, private, &aws_lc_rs::default_provider())
@@ -98,7 +97,7 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// Without the key.
+/// Omits the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Certificate").field("cert", &self.cert).finish_non_exhaustive()

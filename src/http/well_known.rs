@@ -1,5 +1,5 @@
-//! Protected resource metadata: where clients get tokens for this server
-//! (RFC 9728; 2026-07-28, authorization server discovery).
+//! Protected resource metadata: where clients get tokens for this server (RFC 9728;
+//! 2026-07-28, authorization server discovery).
 
 use std::sync::Arc;
 
@@ -18,31 +18,31 @@ use crate::auth::Scopes;
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// What clients are told of the server as a protected resource.
+/// The metadata of the server as a protected resource.
 #[derive(Debug, Clone)]
-pub struct Protected {
-    /// Where the metadata is, for challenges.
+pub struct ProtectedResource {
+    /// The URL of the metadata, for challenges.
     pub(super) metadata_url: String,
-    /// The scopes that everything needs, for challenges.
+    /// The scopes that every request needs, for challenges.
     pub(super) scope: String,
     document: Bytes,
     paths: Vec<String>,
 }
 
-impl Protected {
-    /// The resource is the URL under which clients call the server: from its
-    /// configuration, because what a request says of it is the client's word.
+impl ProtectedResource {
+    /// `resource` is the URL that clients call. It comes from the configuration, because
+    /// headers of a request are not trusted.
     ///
     /// ```
-    /// use larder::{auth::Scopes, http::Protected};
+    /// use larder::{auth::Scopes, http::ProtectedResource};
     ///
-    /// let protected = Protected::new("https://mcp.example.com/mcp", "/mcp", ["https://auth.example.com"], &Scopes::default(), Some("Larder"));
+    /// let protected = ProtectedResource::new("https://mcp.example.com/mcp", "/mcp", ["https://auth.example.com"], &Scopes::default(), Some("Larder"));
     /// assert!(protected.is_some());
-    /// assert!(Protected::new("no URL", "/mcp", ["https://auth.example.com"], &Scopes::default(), None).is_none());
+    /// assert!(ProtectedResource::new("no URL", "/mcp", ["https://auth.example.com"], &Scopes::default(), None).is_none());
     /// ```
     ///
-    /// `path` is where the endpoint is behind whatever stands in front of it.
-    /// Nothing when `resource` is no URL.
+    /// `path` is the endpoint's path on this server, behind any proxy. None if `resource`
+    /// is not a URL.
     pub fn new<'a>(
         resource: &str,
         path: &str,
@@ -52,7 +52,7 @@ impl Protected {
     ) -> Option<Self> {
         let (scheme, rest) = resource.split_once("://")?;
         let (authority, public_path) =
-            rest.find('/').map_or((rest, ""), |at| (&rest[..at], &rest[at..]));
+            rest.find('/').map_or((rest, ""), |index| (&rest[..index], &rest[index..]));
         let issuers: Vec<_> = issuers.into_iter().collect();
         let mut document = json!({
             "resource": resource,
@@ -81,7 +81,7 @@ impl Protected {
     }
 }
 
-/// The metadata at both places where clients look, open to everyone.
+/// Serves the metadata at all paths where clients look, without authentication.
 pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     let paths = endpoint.protected.iter().flat_map(|protected| &protected.paths);
     paths.fold(Router::new(), |router, path| {
@@ -91,18 +91,18 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
 
 async fn document(State(endpoint): State<Arc<Endpoint>>) -> Response {
     let document = endpoint.protected.as_ref().map(|p| p.document.clone()).unwrap_or_default();
-    let mut response = error::json(StatusCode::OK, document.into());
+    let mut response = error::json_response(StatusCode::OK, document.into());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-    open(headers);
+    allow_any_origin(headers);
     response
 }
 
-/// Clients in browsers ask first, because they send the protocol version.
+/// Browsers send a preflight, because clients set the protocol version header.
 async fn preflight() -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    open(headers);
+    allow_any_origin(headers);
     let names = HeaderValue::from_static("mcp-protocol-version, accept, content-type");
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
     let methods = HeaderValue::from_static("GET");
@@ -110,6 +110,6 @@ async fn preflight() -> Response {
     response
 }
 
-fn open(headers: &mut HeaderMap) {
+fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
 }

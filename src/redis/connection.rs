@@ -1,4 +1,4 @@
-//! The connection for commands: one, shared by all, replaced when it is lost.
+//! The shared connection for commands, which is replaced when it is lost.
 
 use std::{
     sync::{
@@ -23,178 +23,179 @@ use super::{
     Call, RedisError,
     error::{ends_connection, is_read_only, is_unknown_script},
     finder::Finder,
-    settings::{Kind, Place},
+    settings::{Address, Kind},
 };
 
-pub(super) struct Commands {
-    to: To,
-    /// What one command may take, with connecting where that is needed.
+pub(super) struct CommandConnection {
+    target: Target,
+    /// The limit for one command, including a reconnect.
     timeout: Duration,
     demoted: Arc<Notify>,
 }
 
-enum To {
+enum Target {
     Server(Server),
     Cluster(Cluster),
 }
 
-/// One server, or whichever one its name stands for at the time.
+/// A single server, or the present primary behind Sentinels.
 struct Server {
     finder: Finder,
     timeout: Duration,
-    live: Mutex<Option<Live>>,
-    /// So that one connects and the others wait for it.
+    live: Mutex<Option<LiveConnection>>,
+    /// Held while connecting, so that concurrent callers share one attempt.
     connecting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
-struct Live {
+struct LiveConnection {
     connection: MultiplexedConnection,
     lost: Arc<AtomicBool>,
 }
 
-/// It finds its nodes and keeps its connections by itself.
+/// The client discovers the nodes and maintains its connections itself.
 struct Cluster {
     client: ClusterClient,
     live: tokio::sync::OnceCell<ClusterConnection>,
 }
 
-impl Commands {
-    /// `demoted` is told when a server takes no more writes.
+impl CommandConnection {
+    /// Notifies `demoted` when a server stops accepting writes.
     pub(super) fn new(
-        place: &Place,
+        address: &Address,
         timeout: Duration,
         demoted: Arc<Notify>,
     ) -> Result<Self, RedisError> {
-        let of = |error| RedisError::of(error, timeout);
-        if place.is_tls() {
-            // Without one, TLS panics where several are built in. Whoever was first is as good.
+        let classify = |error| RedisError::classify(error, timeout);
+        if address.is_tls() {
+            // rustls panics without a default provider where several are built in. A
+            // provider that was installed earlier stays.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
-        let to = if matches!(place.kind, Kind::Cluster) {
-            let client = ClusterClient::builder(place.nodes.iter().cloned())
+        let target = if matches!(address.kind, Kind::Cluster) {
+            let client = ClusterClient::builder(address.nodes.iter().cloned())
                 .connection_timeout(timeout)
                 .response_timeout(timeout)
                 .overall_response_timeout(Some(timeout))
                 .build()
-                .map_err(of)?;
-            To::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
+                .map_err(classify)?;
+            Target::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
         } else {
-            let finder = Finder::new(place).map_err(of)?;
+            let finder = Finder::new(address).map_err(classify)?;
             let (live, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
-            To::Server(Server { finder, timeout, live, connecting })
+            Target::Server(Server { finder, timeout, live, connecting })
         };
-        Ok(Self { to, timeout, demoted })
+        Ok(Self { target, timeout, demoted })
     }
 
     pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
-        self.request(Request::One(cmd)).await
+        self.request(Request::Command(cmd)).await
     }
 
     pub(super) async fn pipeline<T: FromRedisValue>(
         &self,
         pipeline: &Pipeline,
     ) -> Result<T, RedisError> {
-        self.request(Request::Several(pipeline)).await
+        self.request(Request::Pipeline(pipeline)).await
     }
 
     pub(super) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
-        let answer = self.query(call.known()).await;
-        self.taught(call, answer).await
+        let reply = self.query(call.evalsha()).await;
+        self.load_if_unknown(call, reply).await
     }
 
-    /// Does what the pipeline says and runs the script, as one step.
+    /// Runs the pipeline and the script atomically.
     pub(super) async fn call_after<T: FromRedisValue>(
         &self,
         mut first: Pipeline,
         call: &Call<'_>,
     ) -> Result<T, RedisError> {
-        first.atomic().add_command(call.known().clone());
-        let answer = self.pipeline(&first).await.map(|(answer,)| answer);
-        // What came before the script was done, also where the script was unknown.
-        self.taught(call, answer).await
+        first.atomic().add_command(call.evalsha().clone());
+        let reply = self.pipeline(&first).await.map(|(reply,)| reply);
+        // The commands before the script took effect even if the script was unknown.
+        self.load_if_unknown(call, reply).await
     }
 
-    /// The answer, or that of a second try where the script was unknown.
-    async fn taught<T: FromRedisValue>(
+    /// Loads the script and runs it again if the reply says that the server does
+    /// not know it.
+    async fn load_if_unknown<T: FromRedisValue>(
         &self,
         call: &Call<'_>,
-        answer: Result<T, RedisError>,
+        reply: Result<T, RedisError>,
     ) -> Result<T, RedisError> {
-        match answer {
+        match reply {
             Err(RedisError::Refused(error)) if is_unknown_script(&error) => {
                 self.query::<()>(&call.load()).await?;
-                self.query(call.known()).await
+                self.query(call.evalsha()).await
             }
-            answer => answer,
+            reply => reply,
         }
     }
 
     async fn request<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, RedisError> {
-        let trying = async {
+        let attempt = async {
             match self.try_request(request).await {
-                // It has done nothing, and another has taken over.
+                // A read-only server executed nothing: send the request to the new primary.
                 Err(error) if is_read_only(&error) => {
                     self.demoted.notify_one();
                     self.try_request(request).await
                 }
-                answer => answer,
+                reply => reply,
             }
         };
-        match tokio::time::timeout(self.timeout, trying).await {
-            Ok(answer) => answer.map_err(|error| RedisError::of(error, self.timeout)),
+        match tokio::time::timeout(self.timeout, attempt).await {
+            Ok(reply) => reply.map_err(|error| RedisError::classify(error, self.timeout)),
             Err(_) => {
-                if let To::Server(server) = &self.to {
-                    server.doubt();
+                if let Target::Server(server) = &self.target {
+                    server.mark_suspect();
                 }
-                Err(RedisError::Slow(self.timeout))
+                Err(RedisError::Timeout(self.timeout))
             }
         }
     }
 
     async fn try_request<T: FromRedisValue>(&self, request: Request<'_>) -> RedisResult<T> {
-        match &self.to {
-            To::Server(server) => {
+        match &self.target {
+            Target::Server(server) => {
                 let mut live = server.live().await?;
-                let answer = request.over(&mut live.connection).await;
-                live.judge(answer)
+                let reply = request.send(&mut live.connection).await;
+                live.check_liveness(reply)
             }
-            To::Cluster(cluster) => request.over(&mut cluster.live().await?).await,
+            Target::Cluster(cluster) => request.send(&mut cluster.live().await?).await,
         }
     }
 }
 
-/// What is sent at once.
 #[derive(Clone, Copy)]
 enum Request<'a> {
-    One(&'a Cmd),
-    Several(&'a Pipeline),
+    Command(&'a Cmd),
+    Pipeline(&'a Pipeline),
 }
 
 impl Request<'_> {
-    async fn over<T: FromRedisValue>(
+    async fn send<T: FromRedisValue>(
         self,
         connection: &mut (impl ConnectionLike + Send),
     ) -> RedisResult<T> {
         match self {
-            Self::One(cmd) => cmd.query_async(connection).await,
-            Self::Several(pipeline) => pipeline.query_async(connection).await,
+            Self::Command(cmd) => cmd.query_async(connection).await,
+            Self::Pipeline(pipeline) => pipeline.query_async(connection).await,
         }
     }
 }
 
 impl Server {
-    async fn live(&self) -> RedisResult<Live> {
-        match self.present() {
+    async fn live(&self) -> RedisResult<LiveConnection> {
+        match self.current() {
             Some(live) => Ok(live),
-            // Rare, and large: on the heap, so that each command's future is small.
+            // Connecting is rare and its future large: boxed, each command's future stays small.
             None => self.connect().boxed().await,
         }
     }
 
-    async fn connect(&self) -> RedisResult<Live> {
+    async fn connect(&self) -> RedisResult<LiveConnection> {
         let _connecting = self.connecting.lock().await;
-        if let Some(live) = self.present() {
+        if let Some(live) = self.current() {
             return Ok(live);
         }
         let lost = Arc::new(AtomicBool::new(false));
@@ -203,7 +204,7 @@ impl Server {
             .set_response_timeout(Some(self.timeout))
             .set_push_sender({
                 let lost = Arc::clone(&lost);
-                // So that a connection that was lost while nobody used it fails nobody.
+                // Detects a connection that is lost while idle, before a command fails on it.
                 move |push: PushInfo| {
                     if push.kind == PushKind::Disconnection {
                         lost.store(true, Ordering::Relaxed);
@@ -212,36 +213,32 @@ impl Server {
                 }
             });
         let connection = connect(&self.finder.servers().await?, &config).await?;
-        let live = Live { connection, lost };
-        *self.slot() = Some(live.clone());
+        let live = LiveConnection { connection, lost };
+        *self.live.lock() = Some(live.clone());
         Ok(live)
     }
 
-    fn present(&self) -> Option<Live> {
-        self.slot().clone().filter(|live| !live.lost.load(Ordering::Relaxed))
+    fn current(&self) -> Option<LiveConnection> {
+        self.live.lock().clone().filter(|live| !live.lost.load(Ordering::Relaxed))
     }
 
-    /// Uses the connection no more for what comes: a host that is gone for
-    /// good says nothing, and only a new connection finds out.
-    fn doubt(&self) {
-        if let Some(live) = &*self.slot() {
+    /// Has the next command open a new connection. A host that has vanished sends
+    /// no error, so only a new connection can tell.
+    fn mark_suspect(&self) {
+        if let Some(live) = &*self.live.lock() {
             live.lost.store(true, Ordering::Relaxed);
         }
     }
-
-    fn slot(&self) -> parking_lot::MutexGuard<'_, Option<Live>> {
-        self.live.lock()
-    }
 }
 
-impl Live {
-    /// Has it replaced if this answer says that it is of no more use; so does
-    /// one that may not write: another server has taken over.
-    fn judge<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
-        if answer.as_ref().is_err_and(ends_connection) {
+impl LiveConnection {
+    /// Marks the connection as lost if the reply shows that it is unusable. A
+    /// read-only server counts as unusable, because another one is the primary now.
+    fn check_liveness<T>(&self, reply: RedisResult<T>) -> RedisResult<T> {
+        if reply.as_ref().is_err_and(ends_connection) {
             self.lost.store(true, Ordering::Relaxed);
         }
-        answer
+        reply
     }
 }
 
@@ -251,20 +248,20 @@ impl Cluster {
     }
 }
 
-/// Opens a connection of its own, which hands what is pushed to `pushed`.
+/// Opens a separate connection that sends its push messages to `pushes`.
 pub(super) async fn dedicated(
     finder: &Finder,
     timeout: Duration,
-    pushed: tokio::sync::mpsc::UnboundedSender<PushInfo>,
+    pushes: tokio::sync::mpsc::UnboundedSender<PushInfo>,
 ) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(timeout))
-        .set_push_sender(pushed);
+        .set_push_sender(pushes);
     connect(&finder.servers().await?, &config).await
 }
 
-/// To the first that answers.
+/// Connects to the first server that accepts.
 async fn connect(
     servers: &[Client],
     config: &AsyncConnectionConfig,

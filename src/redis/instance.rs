@@ -1,5 +1,5 @@
-//! The servers on one Redis: each says again and again that it lives, so that
-//! the others find out when one does not.
+//! The Larder instances on one Redis. Each sends heartbeats, so that the others
+//! notice when it is gone.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,19 +8,21 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{Redis, RedisError, Script, millis};
 use crate::random::Random;
 
-/// How often a replica says that it lives, and how long that holds.
+/// The interval between heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-const HOLDS: Duration = Duration::from_secs(5);
 
-/// This server, as the others on the same Redis know it, for as long as there
-/// is a clone of it. They stand in the zset `replicas`, by the time at which it
-/// is no longer sure that they live.
+/// How long an instance counts as alive after a heartbeat.
+const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
+
+/// This process, as the other instances on the same Redis see it. Sends
+/// heartbeats while a clone of it exists. The zset `replicas` holds all
+/// instances, scored by the time until which they count as alive.
 #[derive(Clone)]
 pub struct Instance(Arc<Shared>);
 
 struct Shared {
     member: Arc<Member>,
-    _beating: AbortOnDropHandle<()>,
+    _heartbeat: AbortOnDropHandle<()>,
 }
 
 struct Member {
@@ -30,43 +32,44 @@ struct Member {
 }
 
 impl Instance {
-    /// Joins the others under a name of its own. Needs a Tokio runtime.
+    /// Joins the others under a new random name. Needs a Tokio runtime.
     pub fn join(redis: Redis, random: &Random) -> Self {
         let (name, script) = (random.id().into(), Script::timed(&[include_str!("instances.lua")]));
         let member = Arc::new(Member { redis, name, script });
         let beating = Arc::clone(&member);
-        let beating = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));
-        Self(Arc::new(Shared { member, _beating: beating }))
+        let heartbeat = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));
+        Self(Arc::new(Shared { member, _heartbeat: heartbeat }))
     }
 
-    /// What it is called: 128 random bits in hexadecimal.
+    /// The instance's name: 128 random bits in hexadecimal.
     pub fn name(&self) -> &Arc<str> {
         &self.0.member.name
     }
 
-    /// Where they all are.
+    /// The Redis that the instances share.
     pub(crate) fn redis(&self) -> &Redis {
         &self.0.member.redis
     }
 
-    /// The names of those that have said of late that they live. A Redis that
-    /// was away and has just come back may not know yet: ask twice, with more
-    /// than a heartbeat between, before one is taken for dead.
+    /// The names of the instances with a recent heartbeat. A Redis that has just
+    /// restarted may not have received all heartbeats: an instance is gone only
+    /// if it is missing twice, more than one heartbeat apart.
     pub(crate) async fn alive(&self) -> Result<Vec<String>, RedisError> {
         self.0.member.instances(Duration::ZERO).await
     }
 }
 
 impl Member {
-    async fn instances(&self, holds: Duration) -> Result<Vec<String>, RedisError> {
+    /// The live instances, after a heartbeat of this one unless `ttl` is zero.
+    async fn instances(&self, ttl: Duration) -> Result<Vec<String>, RedisError> {
         let call = self.script.on(&[self.redis.keys().single("replicas")]);
-        self.redis.call(&call.arg(&*self.name).arg(millis(holds))).await
+        self.redis.call(&call.arg(&*self.name).arg(millis(ttl))).await
     }
 
     async fn beat(&self) {
         loop {
-            if let Err(error) = self.instances(HOLDS).await {
-                tracing::warn!(%error, "this replica cannot say that it lives");
+            if let Err(error) = self.instances(HEARTBEAT_TTL).await {
+                tracing::warn!(%error, "cannot send this instance's heartbeat");
             }
             tokio::time::sleep(HEARTBEAT).await;
         }

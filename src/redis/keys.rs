@@ -1,12 +1,12 @@
-//! The names of keys: all in one place, so that none can run into another.
+//! The names of keys, in one module so that no two kinds of key can collide.
 //!
-//! A key reads `larder:{17}:entry:alice:results://search/42`: the prefix of
-//! this installation, a shard, what the key is for, whose it is, and which.
-//! The shard stands in braces, so that in a cluster all keys of one owner lie
-//! in one place and one script can change them together. It is a number
-//! rather than the owner, so that the few things that concern all owners
-//! (such as who has something that expires next) can be changed in that same
-//! script, and be found without looking through all keys.
+//! Example: `larder:{17}:entry:alice:results://search/42`, which is the prefix of
+//! this installation, the shard, the kind, the owner and the name. The shard is a
+//! hash tag in braces, so that in a cluster all keys of one owner share a slot and
+//! one script can change them together. It is a number rather than the owner, so
+//! that the same script can also change what concerns several owners (such as
+//! whose resource expires next), and Larder can enumerate the shards without
+//! scanning all keys.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use super::RedisError;
 use crate::uri_template::percent;
 
-/// Into how many shards owners are spread. Part of the layout.
+/// The number of shards over which owners are distributed. Part of the layout.
 pub const SHARDS: u8 = 64;
 
-/// How one installation names its keys.
+/// Builds the key names of one installation.
 #[derive(Debug, Clone)]
 pub struct Keys {
     prefix: Arc<str>,
@@ -33,27 +33,27 @@ pub struct Shard {
 }
 
 impl Keys {
-    /// Keys that begin with that prefix.
+    /// Keys with this prefix.
     ///
     /// # Errors
-    /// [`RedisError::Setting`] for a prefix that is empty or has other
-    /// characters than letters, digits, `-`, `_`, `.` and `:`.
+    /// [`RedisError::Setting`] if the prefix is empty or contains characters other
+    /// than letters, digits, `-`, `_`, `.` and `:`.
     pub fn new(prefix: &str) -> Result<Self, RedisError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-        if prefix.is_empty() || !prefix.bytes().all(plain) {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        if prefix.is_empty() || !prefix.bytes().all(is_allowed) {
             return Err(RedisError::Setting(format!(
-                "redis.prefix: {prefix:?} is empty or has other characters than letters, digits, - _ . and :"
+                "redis.prefix: {prefix:?} must be non-empty and contain only letters, digits, - _ . and :"
             )));
         }
         Ok(Self { prefix: prefix.into() })
     }
 
-    /// What all of them begin with.
+    /// The prefix of all keys and channels.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The shard of whatever has that name.
+    /// The shard of an owner.
     pub fn shard_of(&self, name: &str) -> Shard {
         self.shard(Sha256::digest(name.as_bytes())[0] % SHARDS)
     }
@@ -63,12 +63,12 @@ impl Keys {
         (0..SHARDS).map(|number| self.shard(number))
     }
 
-    /// A key of which the installation has one.
+    /// The key of this kind of which the installation has exactly one.
     pub fn single(&self, kind: &str) -> String {
         format!("{}:{kind}", self.prefix)
     }
 
-    /// A channel. Channels belong to no shard.
+    /// A channel. Channels do not belong to a shard.
     pub fn channel(&self, kind: &str) -> String {
         self.single(kind)
     }
@@ -79,22 +79,22 @@ impl Keys {
 }
 
 impl Shard {
-    /// From 0.
+    /// The shard's number, from 0.
     pub fn number(&self) -> u8 {
         self.number
     }
 
-    /// What all its keys begin with.
+    /// The prefix of all keys of the shard.
     pub fn start(&self) -> &str {
         &self.start
     }
 
-    /// A key of which the shard has one.
+    /// The key of this kind of which the shard has exactly one.
     pub fn single(&self, kind: &str) -> String {
         format!("{}{kind}", self.start)
     }
 
-    /// A key that belongs to something of any name.
+    /// The key of this kind for a name, which may contain any characters.
     ///
     /// ```
     /// use larder::redis::Keys;
@@ -108,8 +108,8 @@ impl Shard {
         format!("{}{kind}:{}", self.start, escape(name))
     }
 
-    /// The same with more after the name. That stands as it is: what comes
-    /// before it cannot be taken for a part of it.
+    /// The same with a suffix, which is not escaped: it comes last, so it cannot be
+    /// confused with what precedes it.
     pub fn key_with(&self, kind: &str, name: &str, rest: &str) -> String {
         format!("{}{kind}:{}:{rest}", self.start, escape(name))
     }
@@ -118,13 +118,13 @@ impl Shard {
 /// The characters that are encoded in names. Part of the layout of keys.
 const ENCODED: &AsciiSet = &percent::PATH.remove(b'|').remove(b'@');
 
-/// Percent-encodes a name, so that it has no colon, brace or space and a
-/// terminal shows it as it is.
+/// Percent-encodes a name, so that it contains no colon, brace, space or control
+/// character.
 pub(crate) fn escape(name: &str) -> String {
     percent::encode(name, ENCODED)
 }
 
-/// Decodes what [`escape`] returned.
+/// Decodes what [`escape`] encoded.
 pub(crate) fn unescape(escaped: &str) -> Option<String> {
     percent::decode(escaped)
 }
@@ -139,15 +139,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name_is_spelt_plainly_and_read_back(name in ".*") {
+        fn any_name_is_escaped_and_read_back(name in ".*") {
             let escaped = escape(&name);
             prop_assert!(!escaped.contains([':', '{', '}', ' ', '*', '\n']), "{escaped}");
             prop_assert_eq!(unescape(&escaped), Some(name));
         }
 
         #[test]
-        fn keys_of_different_things_differ(a in "[a:{}%]{0,4}", b in "[a:{}%]{0,4}", c in "[a:{}%]{0,4}", d in "[a:{}%]{0,4}") {
-            let keys = Keys::new("larder").expect("it is plain");
+        fn keys_of_different_names_differ(a in "[a:{}%]{0,4}", b in "[a:{}%]{0,4}", c in "[a:{}%]{0,4}", d in "[a:{}%]{0,4}") {
+            let keys = Keys::new("larder").expect("the prefix is valid");
             let key = |name: &str, rest: &str| keys.shard_of(name).key_with("entry", name, rest);
             prop_assert_eq!(key(&a, &b) == key(&c, &d), (&a, &b) == (&c, &d));
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn names_spread_over_the_shards() {
-        let keys = Keys::new("larder").expect("it is plain");
+        let keys = Keys::new("larder").expect("the prefix is valid");
         let shards: HashSet<_> =
             (0..1000).map(|n| keys.shard_of(&n.to_string()).number()).collect();
         assert_eq!(shards.len(), usize::from(SHARDS));
@@ -183,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_that_could_be_mistaken_is_refused() {
+    fn an_ambiguous_prefix_is_refused() {
         for prefix in ["", "a{b}", "a b", "a*"] {
-            let error = Keys::new(prefix).expect_err("it is not plain").to_string();
+            let error = Keys::new(prefix).expect_err("the prefix is invalid").to_string();
             assert!(error.contains("redis.prefix"), "{error}");
         }
     }

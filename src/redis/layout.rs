@@ -1,4 +1,4 @@
-//! The layout of what Redis holds, and the migrations that lead to it. See
+//! The layout of the data in Redis, and the migrations that lead to it. See
 //! `migrations/README.md`.
 
 use std::{borrow::Cow, fmt, time::Duration};
@@ -8,17 +8,17 @@ use futures_util::future::try_join_all;
 use super::{Redis, RedisError, Script, Shard, cmd, millis};
 use crate::random::Random;
 
-/// How long the lock outlives whoever held it. A shard takes far less.
-const LOCK: Duration = Duration::from_secs(30);
+/// The time to live of the lock. Migrating one shard takes far less.
+const LOCK_TTL: Duration = Duration::from_secs(30);
 
-/// How often to look whether the lock is free.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which a waiting instance tries to take the lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs a migration in a shard that is where the migration begins, and says
-/// where the shard is then.
+/// The code around a migration. It runs the migration if the shard has the
+/// previous layout, and returns the shard's layout afterwards.
 const STEP: (&str, &str) = (
-    "local at = tonumber(redis.call('GET', KEYS[1]) or '0')
-if at ~= tonumber(ARGV[1]) then return at end
+    "local layout = tonumber(redis.call('GET', KEYS[1]) or '0')
+if layout ~= tonumber(ARGV[1]) then return layout end
 local function migrate(shard)
 ",
     "
@@ -31,71 +31,71 @@ return tonumber(ARGV[2])",
 const UNLOCK: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
 
-const KEEP_LOCK: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end";
+const RENEW_LOCK: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end";
 
-/// One step from a layout to the next.
+/// A migration from one layout to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// From 1, without gaps.
+    /// The number, consecutive from 1.
     pub number: u32,
-    /// As in the file's name.
+    /// The name, as in the file name.
     pub name: Cow<'static, str>,
     code: Cow<'static, str>,
 }
 
-/// `0001_resources`
+/// Formats the migration as `0001_resources`.
 impl fmt::Display for Migration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}_{}", self.number, self.name)
     }
 }
 
-/// The layout is not the one that this version works with.
+/// The data has another layout than this version requires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// Migrations are missing.
     #[error(
-        "What {place} holds has layout {found}, and this version of Larder needs {wanted}. Run: larder migrate --store {place}"
+        "The data in {location} has layout {found}, but this version of Larder needs {required}. Run: larder migrate --store {location}"
     )]
     Older {
-        /// Where.
-        place: String,
-        /// 0 where there is none.
+        /// The address of Redis, without passwords.
+        location: String,
+        /// The layout in Redis, 0 for none.
         found: u32,
-        /// What is needed.
-        wanted: u32,
+        /// The layout that this version requires.
+        required: u32,
     },
-    /// A newer version of Larder has been here.
+    /// A newer version of Larder has migrated the data.
     #[error(
-        "What {place} holds has layout {found}, which is newer than this version of Larder knows ({wanted}). Run a newer version."
+        "The data in {location} has layout {found}, which is newer than this version of Larder supports ({required}). Run a newer version."
     )]
     Newer {
-        /// Where.
-        place: String,
-        /// What is there.
+        /// The address of Redis, without passwords.
+        location: String,
+        /// The layout in Redis.
         found: u32,
-        /// What is known.
-        wanted: u32,
+        /// The newest layout that this version supports.
+        required: u32,
     },
 }
 
-/// A layout, as the steps that lead to it.
+/// A layout, defined by the migrations that lead to it.
 #[derive(Debug, Clone)]
 pub struct Layout {
     migrations: Vec<Migration>,
 }
 
-/// How far the shards are.
+/// The layouts of the shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// The layout that every shard has reached; 0 for none.
+    /// The oldest layout of any shard; 0 for none.
     pub oldest: u32,
-    /// The newest that any shard has.
+    /// The newest layout of any shard.
     pub newest: u32,
 }
 
 impl Layout {
-    /// The layout that this version works with.
+    /// The layout that this version requires.
     pub fn current() -> Self {
         let migration = |number, name: &'static str, code: &'static str| Migration {
             number,
@@ -135,12 +135,12 @@ impl Layout {
         Self { migrations }
     }
 
-    /// Its number.
+    /// The number of the last migration.
     pub fn version(&self) -> u32 {
         self.migrations.last().map_or(0, |migration| migration.number)
     }
 
-    /// How far Redis is.
+    /// Reads the layouts of all shards.
     pub async fn status(&self, redis: &Redis) -> Result<Status, RedisError> {
         let shards = redis.keys().shards().map(|shard| async move {
             let mut get = cmd("GET");
@@ -154,10 +154,10 @@ impl Layout {
         })
     }
 
-    /// That Redis is at this layout.
+    /// Checks that all shards have this layout.
     ///
     /// # Errors
-    /// [`RedisError::Layout`] if it is not.
+    /// [`RedisError::Layout`] if one has another.
     pub async fn check(&self, redis: &Redis) -> Result<(), RedisError> {
         let status = self.status(redis).await?;
         if status.newest > self.version() {
@@ -169,27 +169,27 @@ impl Layout {
         Ok(())
     }
 
-    /// What to say of a layout that is another.
+    /// The error for another layout.
     pub(crate) fn mismatch(&self, redis: &Redis, found: u32) -> RedisError {
-        let (place, wanted) = (redis.0.place.to_string(), self.version());
-        RedisError::Layout(if found > wanted {
-            LayoutError::Newer { place, found, wanted }
+        let (location, required) = (redis.0.address.to_string(), self.version());
+        RedisError::Layout(if found > required {
+            LayoutError::Newer { location, found, required }
         } else {
-            LayoutError::Older { place, found, wanted }
+            LayoutError::Older { location, found, required }
         })
     }
 
-    /// The migrations that are missing at that layout.
+    /// The migrations that are missing after layout `from`.
     pub fn missing(&self, from: u32) -> &[Migration] {
-        let reached = self.migrations.partition_point(|migration| migration.number <= from);
-        &self.migrations[reached..]
+        let applied = self.migrations.partition_point(|migration| migration.number <= from);
+        &self.migrations[applied..]
     }
 
-    /// Runs what is missing and says what that was. Of several who do this at
-    /// once, one does it while the others wait.
+    /// Runs the missing migrations and returns them. Of several instances that do
+    /// this at once, one migrates while the others wait.
     ///
     /// # Errors
-    /// [`RedisError::Layout`] for a layout that is newer than this one.
+    /// [`RedisError::Layout`] if the data has a newer layout.
     pub async fn migrate(
         &self,
         redis: &Redis,
@@ -197,11 +197,11 @@ impl Layout {
     ) -> Result<Vec<Migration>, RedisError> {
         match self.check(redis).await {
             Err(RedisError::Layout(LayoutError::Older { .. })) => {}
-            reached => return reached.map(|()| Vec::new()),
+            checked => return checked.map(|()| Vec::new()),
         }
         let lock = Lock::take(redis, random).await?;
         let migrated = self.run_missing(redis, &lock).await;
-        // It would go by itself, but others may wait.
+        // The lock would expire by itself, but others may be waiting for it.
         let unlocked = lock.release().await;
         let migrated = migrated?;
         unlocked.map(|()| migrated)
@@ -223,20 +223,20 @@ impl Layout {
             for shard in redis.keys().shards() {
                 let call = script.on(&[key(&shard)]).arg(migration.number - 1);
                 redis.call::<u32>(&call.arg(migration.number).arg(shard.start())).await?;
-                lock.keep().await?;
+                lock.renew().await?;
             }
         }
         Ok(missing.to_vec())
     }
 }
 
-/// Where a shard's layout stands: scripts that rely on it get this key.
+/// The key that holds a shard's layout. Scripts that depend on the layout check it.
 pub(crate) fn key(shard: &Shard) -> String {
     shard.single("layout")
 }
 
-/// So that only one migrates at a time. It expires if its holder dies; two
-/// holders would do no harm either, since each step is taken once a shard.
+/// A lock for one migrating instance at a time. It expires if its holder dies. Two
+/// holders would do no harm, because each migration runs once per shard.
 struct Lock<'a> {
     redis: &'a Redis,
     key: String,
@@ -248,17 +248,17 @@ impl<'a> Lock<'a> {
         let (key, token) = (redis.keys().single("migrating"), random.id());
         loop {
             let mut set = cmd("SET");
-            set.arg(&key).arg(&token).arg("NX").arg("PX").arg(millis(LOCK));
+            set.arg(&key).arg(&token).arg("NX").arg("PX").arg(millis(LOCK_TTL));
             if redis.query::<Option<String>>(&set).await?.is_some() {
                 return Ok(Self { redis, key, token });
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn keep(&self) -> Result<(), RedisError> {
-        let keep = Script::new(KEEP_LOCK);
-        self.redis.call(&keep.on(&[&self.key]).arg(&self.token).arg(millis(LOCK))).await
+    async fn renew(&self) -> Result<(), RedisError> {
+        let renew = Script::new(RENEW_LOCK);
+        self.redis.call(&renew.on(&[&self.key]).arg(&self.token).arg(millis(LOCK_TTL))).await
     }
 
     async fn release(self) -> Result<(), RedisError> {

@@ -1,10 +1,10 @@
-//! Redis, as everything above uses it: one connection for commands, which
-//! comes back by itself and never makes a caller wait longer than
-//! [`RedisSettings::timeout`]; one for subscriptions; the names of keys;
-//! scripts; and the layout of what is stored. Knows nothing of what that is.
+//! The connection to Redis: one shared connection for commands, one for
+//! pub/sub, key names, scripts, and the layout of the stored data. Knows nothing
+//! of what is stored.
 //!
-//! The connection for commands is shared by everyone in the process, so no
-//! command that blocks may be sent over it.
+//! The command connection reconnects by itself, and no caller waits longer than
+//! [`RedisSettings::timeout`]. The whole process shares it, so never send a
+//! blocking command over it.
 
 mod connection;
 mod error;
@@ -33,59 +33,60 @@ pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
 pub(crate) use subscriptions::{Heard, Listener};
 
-use self::{connection::Commands, settings::Place, subscriptions::Subscriptions};
+use self::{connection::CommandConnection, settings::Address, subscriptions::PubSub};
 
-/// How long to wait before listening is tried again, while Redis is away.
+/// The delay between two attempts to subscribe while Redis is unreachable.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// A Redis server, one that Sentinels look after, or a cluster. Cheap to clone; all clones share its connections.
+/// A Redis server, a primary behind Sentinels, or a cluster. Cheap to clone; all
+/// clones share its connections.
 #[derive(Clone)]
 pub struct Redis(Arc<Inner>);
 
 struct Inner {
-    commands: Commands,
-    subscriptions: Subscriptions,
+    commands: CommandConnection,
+    pubsub: PubSub,
     keys: Keys,
-    place: Place,
+    address: Address,
 }
 
 impl Redis {
-    /// Connects, and sees that it is answered. Needs a Tokio runtime.
+    /// Connects and waits for the reply to a PING. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// [`RedisError::Setting`] for a URL or prefix that cannot be used; any
-    /// other when there is no Redis there that would serve us.
+    /// [`RedisError::Setting`] for an invalid URL or prefix; any other error
+    /// when Redis cannot be reached or refuses the connection.
     pub async fn open(settings: &RedisSettings) -> Result<Self, RedisError> {
         let keys = Keys::new(&settings.prefix)?;
-        let place = Place::parse(&settings.url)?;
+        let address = Address::parse(&settings.url)?;
         let demoted = Arc::new(Notify::new());
-        let commands = Commands::new(&place, settings.timeout, Arc::clone(&demoted))?;
+        let commands = CommandConnection::new(&address, settings.timeout, Arc::clone(&demoted))?;
         commands.query::<()>(&cmd("PING")).await?;
-        warn_of_eviction(&commands, &place).await;
-        let subscriptions = Subscriptions::new(&place, settings.timeout, demoted)?;
-        Ok(Self(Arc::new(Inner { commands, subscriptions, keys, place })))
+        warn_of_eviction(&commands, &address).await;
+        let pubsub = PubSub::new(&address, settings.timeout, demoted)?;
+        Ok(Self(Arc::new(Inner { commands, pubsub, keys, address })))
     }
 
-    /// Which Redis, and which installation on it: the same words for whoever
-    /// has the same URL and prefix. Passwords are not in them.
+    /// Identifies the installation: address and prefix, without passwords. Equal
+    /// for all instances with the same URL and prefix.
     pub fn name(&self) -> String {
-        format!("{}#{}", self.0.place, self.0.keys.prefix())
+        format!("{}#{}", self.0.address, self.0.keys.prefix())
     }
 
-    /// How keys are named here.
+    /// The names of this installation's keys.
     pub fn keys(&self) -> &Keys {
         &self.0.keys
     }
 
-    /// Whether it answers.
+    /// Sends a PING.
     ///
     /// # Errors
-    /// Why it does not.
+    /// When Redis does not reply.
     pub async fn ping(&self) -> Result<(), RedisError> {
         self.query(&cmd("PING")).await
     }
 
-    /// Sends a command that does not block, and reads the answer.
+    /// Sends a non-blocking command and reads the reply.
     pub(crate) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
         self.0.commands.query(cmd).await
     }
@@ -104,8 +105,8 @@ impl Redis {
         self.0.commands.call(call).await
     }
 
-    /// Does what the pipeline says and then runs the script, both as one step
-    /// and in one round trip. The pipeline's own answers are to be ignored.
+    /// Runs the pipeline and then the script, atomically and in one round trip.
+    /// The pipeline's own replies must be ignored.
     pub(crate) async fn call_after<T: FromRedisValue>(
         &self,
         first: Pipeline,
@@ -114,47 +115,47 @@ impl Redis {
         self.0.commands.call_after(first, call).await
     }
 
-    /// Hears what is published on a channel, from when this returns. All
-    /// listeners share one connection.
+    /// Subscribes to a channel; delivers what is published after this returns.
+    /// All subscriptions share one connection.
     pub(crate) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
-        self.0.subscriptions.listen(channel).await
+        self.0.pubsub.listen(channel).await
     }
 
-    /// The same, tried until it succeeds.
+    /// Subscribes to a channel, and retries until that succeeds.
     pub(crate) async fn listen_patiently(&self, channel: &str) -> Listener {
         loop {
             match self.listen(channel).await {
                 Ok(listener) => return listener,
-                Err(error) => tracing::warn!(%error, "other replicas cannot be heard yet"),
+                Err(error) => tracing::warn!(%error, "cannot subscribe to other instances yet"),
             }
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
-/// Larder refuses what does not fit; a Redis that makes room by itself would
-/// lose what somebody was told is there.
-async fn warn_of_eviction(commands: &Commands, place: &Place) {
-    // Where asking is not allowed, or the answer is another, there is nothing to say.
+/// Larder refuses content that does not fit. A Redis that evicts keys would lose
+/// stored results.
+async fn warn_of_eviction(commands: &CommandConnection, address: &Address) {
+    // INFO may be forbidden or may lack these fields; then nothing is reported.
     let memory = commands.query::<String>(cmd("INFO").arg("memory")).await.unwrap_or_default();
     let value = |name: &str| memory.lines().find_map(|line| line.strip_prefix(name));
     if let (Some(limit), Some(policy)) = (value("maxmemory:"), value("maxmemory_policy:"))
         && limit != "0"
         && policy != "noeviction"
     {
-        tracing::warn!(%place, policy, "this Redis drops what it holds when it is full; set its maxmemory-policy to noeviction");
+        tracing::warn!(%address, policy, "this Redis evicts keys when its memory is full; set maxmemory-policy to noeviction");
     }
 }
 
-/// A span as scripts and commands take it. At most a hundred thousand years:
-/// Lua counts whole numbers up to 2^53.
+/// A duration in milliseconds, for scripts and commands. At most 2^52, because
+/// Lua represents integers exactly up to 2^53.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }
 
-/// Where it is, without what opens it.
+/// Shows the address without passwords.
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.0.place.to_string()).finish()
+        f.debug_tuple("Redis").field(&self.0.address.to_string()).finish()
     }
 }

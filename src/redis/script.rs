@@ -1,8 +1,8 @@
-//! Lua scripts, which Redis runs as one step.
+//! Lua scripts, which Redis runs atomically.
 
 use ::redis::{Cmd, ToRedisArgs, cmd};
 
-/// A script and its digest, under which Redis remembers it.
+/// A script and its SHA-1 digest, by which EVALSHA calls it.
 #[derive(Debug)]
 pub(crate) struct Script {
     code: String,
@@ -15,38 +15,37 @@ impl Script {
         Self { code: code.to_owned(), digest }
     }
 
-    /// One of several parts, with the `time` and the `digits` of `time.lua`
-    /// before them.
+    /// Joins the parts to one script, after the functions of `time.lua`.
     pub(crate) fn timed(parts: &[&str]) -> Self {
         Self::new(&[&[include_str!("time.lua")], parts].concat().concat())
     }
 
-    /// Runs it on keys, all of one shard.
+    /// A call with these keys, all of one shard.
     pub(crate) fn on<K: ToRedisArgs>(&self, keys: &[K]) -> Call<'_> {
-        let mut known = cmd("EVALSHA");
-        known.arg(&self.digest).arg(keys.len()).arg(keys);
-        Call { script: self, known }
+        let mut evalsha = cmd("EVALSHA");
+        evalsha.arg(&self.digest).arg(keys.len()).arg(keys);
+        Call { script: self, evalsha }
     }
 }
 
-/// A script with what it is to work on.
+/// A script with its keys and arguments.
 pub(crate) struct Call<'a> {
     script: &'a Script,
-    known: Cmd,
+    evalsha: Cmd,
 }
 
 impl Call<'_> {
     pub(crate) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
-        self.known.arg(arg);
+        self.evalsha.arg(arg);
         self
     }
 
-    /// To a server that remembers the script.
-    pub(super) fn known(&self) -> &Cmd {
-        &self.known
+    /// The command for a server that has the script loaded.
+    pub(super) fn evalsha(&self) -> &Cmd {
+        &self.evalsha
     }
 
-    /// Makes servers remember it; in a cluster all of them.
+    /// The command that loads the script; in a cluster, on all nodes.
     pub(super) fn load(&self) -> Cmd {
         let mut load = cmd("SCRIPT");
         load.arg("LOAD").arg(&self.script.code);

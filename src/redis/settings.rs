@@ -1,4 +1,4 @@
-//! Where Redis is and how long to wait for it.
+//! The address of Redis and the timeout for it.
 
 use std::{fmt, time::Duration};
 
@@ -8,30 +8,33 @@ use ::redis::{
 
 use super::RedisError;
 
-/// How to reach Redis. Its `Debug` text does not hold the password.
+/// How to reach Redis. The `Debug` output contains no password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisSettings {
-    /// `redis://user:password@host:6379/0`; with TLS `rediss://`; a cluster
-    /// by one or more of its hosts, `redis+cluster://host:7000,host:7001` or
-    /// `rediss+cluster://`; the primary that Sentinels know under a name,
-    /// `redis+sentinel://user:password@host:26379,host:26379/name/0` or
-    /// `rediss+sentinel://`, where `?sentinel_username=…&sentinel_password=…`
-    /// is for the Sentinels themselves. Users and passwords are percent-encoded.
+    /// The URL, with user and password percent-encoded:
+    ///
+    /// - a server: `redis://user:password@host:6379/0`, with TLS `rediss://`;
+    /// - a cluster, by one or more of its hosts:
+    ///   `redis+cluster://host:7000,host:7001` or `rediss+cluster://`;
+    /// - the primary that Sentinels monitor under a name:
+    ///   `redis+sentinel://user:password@host:26379,host:26379/name/0` or
+    ///   `rediss+sentinel://`. The credentials of the Sentinels themselves are
+    ///   `?sentinel_username=…&sentinel_password=…`.
     pub url: String,
-    /// How long connecting and the answer to one command may take together.
+    /// The limit for one command, including a reconnect.
     pub timeout: Duration,
-    /// What all keys and channels begin with. Installations with different
-    /// prefixes can share one Redis.
+    /// The prefix of all keys and channels. Installations with different prefixes
+    /// can share one Redis.
     pub prefix: String,
 }
 
 impl RedisSettings {
-    /// That URL, two seconds, and the prefix `larder`.
+    /// The URL, with a timeout of two seconds and the prefix `larder`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), timeout: Duration::from_secs(2), prefix: "larder".into() }
     }
 
-    /// Whether a URL is one of Redis.
+    /// Whether the URL has one of the schemes for Redis.
     pub fn is_for(url: &str) -> bool {
         SCHEMES.iter().any(|scheme| url.starts_with(scheme))
     }
@@ -46,64 +49,63 @@ const SCHEMES: [&str; 6] = [
     "rediss+sentinel://",
 ];
 
-/// Where Sentinels listen if nothing else is said.
+/// The default port of Sentinels.
 const SENTINEL_PORT: u16 = 26379;
 
 impl fmt::Debug for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = Place::parse(&self.url).map_or("(not usable)".into(), |p| p.to_string());
+        let address = Address::parse(&self.url).map_or("(invalid)".into(), |a| a.to_string());
         f.debug_struct("RedisSettings")
-            .field("url", &place)
+            .field("url", &address)
             .field("timeout", &self.timeout)
             .field("prefix", &self.prefix)
             .finish()
     }
 }
 
-/// A URL, read.
-pub(super) struct Place {
-    /// One of a single server, one or more of a cluster, or the Sentinels.
+/// A parsed URL.
+pub(super) struct Address {
+    /// The single server, one or more nodes of a cluster, or the Sentinels.
     pub(super) nodes: Vec<ConnectionInfo>,
     pub(super) kind: Kind,
 }
 
-/// What stands at the hosts of a URL.
+/// What the hosts of a URL are.
 pub(super) enum Kind {
     Server,
     Cluster,
-    /// Those who know which server is the primary of that name, and how to
-    /// log in there.
+    /// Sentinels, the name of the primary that they monitor, and its credentials.
     Sentinels {
         primary: String,
         login: RedisConnectionInfo,
     },
 }
 
-impl Place {
+impl Address {
     pub(super) fn parse(url: &str) -> Result<Self, RedisError> {
-        // The URL holds a password and therefore stands in no message.
-        let wrong = |problem: &str| {
+        // The URL may contain a password, so no message quotes it.
+        let invalid = |problem: &str| {
             RedisError::Setting(format!(
-                "store.url: the URL of Redis cannot be used: {problem}. Write it like redis://user:password@host:6379/0, with rediss:// for TLS, redis+cluster://host:7000,host:7001, or redis+sentinel://host:26379,host:26379/name"
+                "store.url: invalid Redis URL: {problem}. Examples: redis://user:password@host:6379/0, rediss:// for TLS, redis+cluster://host:7000,host:7001, redis+sentinel://host:26379,host:26379/name"
             ))
         };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("no scheme"))?;
         if !SCHEMES.iter().any(|known| known.strip_suffix("://") == Some(scheme)) {
-            return Err(wrong("its scheme is another"));
+            return Err(invalid("unknown scheme"));
         }
         let (scheme, kind) = scheme.split_once('+').unwrap_or((scheme, ""));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (login, hosts) =
-            authority.rfind('@').map_or(("", authority), |at| authority.split_at(at + 1));
-        let at = |login: &str, host: &str, path: &str| {
+            authority.rfind('@').map_or(("", authority), |end| authority.split_at(end + 1));
+        let node = |login: &str, host: &str, path: &str| {
             let url = format!("{scheme}://{login}{host}{path}");
-            let node = url.into_connection_info().map_err(|error| wrong(&error.to_string()))?;
-            let settings = node.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-            Ok::<_, RedisError>(node.set_redis_settings(settings))
+            let info = url.into_connection_info().map_err(|error| invalid(&error.to_string()))?;
+            let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+            Ok::<_, RedisError>(info.set_redis_settings(settings))
         };
         let all = |login: &str, path: &str| {
-            hosts.split(',').map(|host| at(login, host, path)).collect::<Result<Vec<_>, _>>()
+            hosts.split(',').map(|host| node(login, host, path)).collect::<Result<Vec<_>, _>>()
         };
         let (nodes, kind) = match kind {
             "cluster" => (all(login, path)?, Kind::Cluster),
@@ -114,14 +116,14 @@ impl Place {
                     .split_once('/')
                     .unwrap_or((path.trim_start_matches('/'), ""));
                 if primary.is_empty() {
-                    return Err(wrong(
-                        "the name by which the Sentinels know the primary is missing",
+                    return Err(invalid(
+                        "the name of the primary that the Sentinels monitor is missing",
                     ));
                 }
-                let own = sentinel_login(query).map_err(|problem| wrong(&problem))?;
-                let sentinel = |host: &str| at(&own, &with_port(host, SENTINEL_PORT), "");
+                let own = sentinel_login(query).map_err(|problem| invalid(&problem))?;
+                let sentinel = |host: &str| node(&own, &with_port(host, SENTINEL_PORT), "");
                 let nodes = hosts.split(',').map(sentinel).collect::<Result<Vec<_>, _>>()?;
-                let server = at(login, "primary", &format!("/{db}"))?;
+                let server = node(login, "primary", &format!("/{db}"))?;
                 let kind = Kind::Sentinels {
                     primary: primary.to_owned(),
                     login: server.redis_settings().clone(),
@@ -129,7 +131,7 @@ impl Place {
                 (nodes, kind)
             }
             _ if hosts.contains(',') => {
-                return Err(wrong("only a cluster and Sentinels have several hosts"));
+                return Err(invalid("only cluster and Sentinel URLs have several hosts"));
             }
             _ => (all(login, path)?, Kind::Server),
         };
@@ -142,7 +144,7 @@ impl Place {
     }
 }
 
-/// What opens the Sentinels, as a URL spells it before a host.
+/// The credentials of the Sentinels, as they stand before a host in a URL.
 fn sentinel_login(query: &str) -> Result<String, String> {
     let (mut user, mut password) = ("", None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -150,30 +152,32 @@ fn sentinel_login(query: &str) -> Result<String, String> {
             Some(("sentinel_username", value)) => user = value,
             Some(("sentinel_password", value)) => password = Some(value),
             _ => {
-                return Err("after the ? only sentinel_username= and sentinel_password= are known"
-                    .to_owned());
+                return Err(
+                    "the only query parameters are sentinel_username and sentinel_password"
+                        .to_owned(),
+                );
             }
         }
     }
     Ok(match password {
         Some(password) => format!("{user}:{password}@"),
         None if user.is_empty() => String::new(),
-        None => return Err("sentinel_username needs a sentinel_password".to_owned()),
+        None => return Err("sentinel_username requires sentinel_password".to_owned()),
     })
 }
 
-/// A host that says its port, also if that is the usual one.
-fn with_port(host: &str, usual: u16) -> String {
-    // The colons of an IPv6 address stand in brackets.
+/// The host with a port, the default if it has none.
+fn with_port(host: &str, default: u16) -> String {
+    // The colons of an IPv6 address are in brackets.
     match host.rfind(':') {
         Some(colon) if !host[colon..].contains(']') => host.to_owned(),
         _ if host.is_empty() => String::new(),
-        _ => format!("{host}:{usual}"),
+        _ => format!("{host}:{default}"),
     }
 }
 
-/// The hosts and what is there, without what opens it.
-impl fmt::Display for Place {
+/// The URL without credentials.
+impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = if self.is_tls() { "s" } else { "" };
         let kind = match &self.kind {
@@ -182,8 +186,8 @@ impl fmt::Display for Place {
             Kind::Sentinels { .. } => "+sentinel",
         };
         write!(f, "redis{tls}{kind}://")?;
-        for (at, node) in self.nodes.iter().enumerate() {
-            let separator = if at > 0 { "," } else { "" };
+        for (index, node) in self.nodes.iter().enumerate() {
+            let separator = if index > 0 { "," } else { "" };
             match node.addr() {
                 ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }
                     if host.contains(':') =>
@@ -200,7 +204,7 @@ impl fmt::Display for Place {
             }
             _ => self.nodes[0].redis_settings(),
         };
-        // The number of the database; most have only the first.
+        // The database number, unless it is the default.
         if login.db() == 0 { Ok(()) } else { write!(f, "/{}", login.db()) }
     }
 }
@@ -218,10 +222,10 @@ mod tests {
             ("redis+cluster://a:1,b:2", "redis+cluster://a:1,b:2", None),
             ("rediss+cluster://me:secret@a:1,b:2", "rediss+cluster://a:1,b:2", Some("me")),
         ] {
-            let place = Place::parse(url).expect("it is a URL of Redis");
-            assert_eq!(place.to_string(), shown);
-            assert_eq!(place.is_tls(), url.starts_with("rediss"));
-            for node in &place.nodes {
+            let address = Address::parse(url).expect("the URL is valid");
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(address.is_tls(), url.starts_with("rediss"));
+            for node in &address.nodes {
                 assert_eq!(node.redis_settings().username(), user);
             }
             assert!(RedisSettings::is_for(url));
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_redis_is_refused_without_its_password() {
+    fn an_invalid_url_is_refused_without_quoting_its_password() {
         for url in [
             "memory:",
             "http://a:secret@b",
@@ -248,35 +252,35 @@ mod tests {
             "redis+sentinel://a/name?password=secret",
             "redis+other://me:secret@a",
         ] {
-            let error = Place::parse(url).map(|place| place.to_string()).expect_err(url);
+            let error = Address::parse(url).map(|address| address.to_string()).expect_err(url);
             assert!(error.to_string().contains("store.url"), "{error}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
 
     #[test]
-    fn sentinels_are_asked_for_a_primary_and_each_has_a_login_of_its_own() {
+    fn sentinels_and_their_primary_have_separate_credentials() {
         let url = "redis+sentinel://me:s%40cret@a,[::1],b:7/main/3?sentinel_username=watch&sentinel_password=s%2Fcret";
         for (url, tls) in [(url.to_owned(), false), (url.replace("redis+", "rediss+"), true)] {
-            let place = Place::parse(&url).expect("it is a URL of Redis");
+            let address = Address::parse(&url).expect("the URL is valid");
             let shown = "+sentinel://a:26379,[::1]:26379,b:7/main/3";
-            assert_eq!(place.to_string(), format!("redis{}{shown}", if tls { "s" } else { "" }));
-            assert_eq!(place.is_tls(), tls);
+            assert_eq!(address.to_string(), format!("redis{}{shown}", if tls { "s" } else { "" }));
+            assert_eq!(address.is_tls(), tls);
             assert!(RedisSettings::is_for(&url));
             assert!(!format!("{:?}", RedisSettings::new(&url)).contains("cret"));
-            for node in &place.nodes {
+            for node in &address.nodes {
                 let login = node.redis_settings();
                 assert_eq!((login.username(), login.password()), (Some("watch"), Some("s/cret")));
             }
-            let Kind::Sentinels { primary, login } = &place.kind else {
-                panic!("it is one of Sentinels")
+            let Kind::Sentinels { primary, login } = &address.kind else {
+                panic!("the URL names Sentinels")
             };
             assert_eq!(primary, "main");
             assert_eq!((login.username(), login.password()), (Some("me"), Some("s@cret")));
             assert_eq!(login.db(), 3);
         }
-        let place = Place::parse("redis+sentinel://a/main").expect("that is enough");
-        assert_eq!(place.to_string(), "redis+sentinel://a:26379/main");
-        assert_eq!(place.nodes[0].redis_settings().password(), None);
+        let address = Address::parse("redis+sentinel://a/main").expect("the URL is valid");
+        assert_eq!(address.to_string(), "redis+sentinel://a:26379/main");
+        assert_eq!(address.nodes[0].redis_settings().password(), None);
     }
 }

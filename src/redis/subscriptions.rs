@@ -1,4 +1,4 @@
-//! One connection a process for everything that is published.
+//! The pub/sub connection, one for the whole process.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,50 +11,50 @@ use std::{
 
 use ::redis::{FromRedisValue, PushInfo, PushKind, RedisResult, aio::MultiplexedConnection, cmd};
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{RedisError, connection::dedicated, finder::Finder, settings::Place};
+use super::{RedisError, connection::dedicated, finder::Finder, settings::Address};
 
-/// How far a listener may fall behind before it is told that it missed some.
+/// The number of undelivered messages after which a subscriber misses messages.
 pub(super) const BACKLOG: usize = 256;
 
-/// How often a connection on which nothing is heard is asked whether it lives.
+/// The interval of the PINGs that detect a dead connection.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// How long to wait before connecting again, at first and at most.
-const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// The backoff between connection attempts: the first delay and the maximum.
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// What a listener hears.
+/// What a subscription delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// What somebody published.
+    /// A published message.
     Message(Bytes),
-    /// Something may have been missed: the connection was lost for a while,
-    /// or this listener was too slow. It may stand before messages that are
-    /// older than it.
+    /// Messages may be missing, because the connection was lost or this subscriber
+    /// was too slow. May precede messages that are older than the gap.
     Gap,
 }
 
-/// Hears one channel until it is dropped.
+/// Receives the messages of one channel. Unsubscribes on drop.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    heard: mpsc::Receiver<Heard>,
-    slow: Arc<AtomicBool>,
+    events: mpsc::Receiver<Heard>,
+    overflowed: Arc<AtomicBool>,
     channel: Arc<str>,
     id: u64,
-    hub: Arc<Hub>,
+    registry: Arc<Registry>,
 }
 
 impl Listener {
-    /// What comes next; it never ends.
+    /// Waits for the next message or gap. Never ends.
     pub(crate) async fn next(&mut self) -> Heard {
-        if self.slow.swap(false, Ordering::Relaxed) {
+        if self.overflowed.swap(false, Ordering::Relaxed) {
             return Heard::Gap;
         }
-        match self.heard.recv().await {
-            Some(heard) => heard,
+        match self.events.recv().await {
+            Some(event) => event,
             // The connection's task ends only with the process.
             None => std::future::pending().await,
         }
@@ -63,160 +63,162 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut channels = self.hub.channels();
-        if let Some(ears) = channels.get_mut(&self.channel) {
-            ears.retain(|ear| ear.id != self.id);
-            if ears.is_empty() {
+        let mut channels = self.registry.channels.lock();
+        if let Some(subscribers) = channels.get_mut(&self.channel) {
+            subscribers.retain(|subscriber| subscriber.id != self.id);
+            if subscribers.is_empty() {
                 channels.remove(&self.channel);
-                // Nobody there to be asked: nothing to take back.
-                let _ = self.hub.requests.send(Request::Leave(Arc::clone(&self.channel)));
+                // Fails only if the connection's task has ended.
+                let _ = self.registry.requests.send(Request::Leave(Arc::clone(&self.channel)));
             }
         }
     }
 }
 
+/// The subscribers by channel.
 #[derive(Debug)]
-struct Hub {
+struct Registry {
     channels: Mutex<HashMap<Arc<str>, Vec<Subscriber>>>,
     requests: mpsc::UnboundedSender<Request>,
     ids: AtomicU64,
 }
 
-/// The other end of a [`Listener`].
+/// The sending end of a [`Listener`].
 #[derive(Debug)]
 struct Subscriber {
     id: u64,
-    heard: mpsc::Sender<Heard>,
-    slow: Arc<AtomicBool>,
+    events: mpsc::Sender<Heard>,
+    overflowed: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 enum Request {
-    /// Subscribe, and say when that is done.
+    /// Subscribe, and confirm through the sender.
     Join(Arc<str>, oneshot::Sender<()>),
-    /// Unsubscribe, if nobody listens any more.
+    /// Unsubscribe if the channel has no subscribers left.
     Leave(Arc<str>),
 }
 
-pub(super) struct Subscriptions {
-    hub: Arc<Hub>,
+pub(super) struct PubSub {
+    registry: Arc<Registry>,
     timeout: Duration,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Subscriptions {
-    /// Connects anew when a server was `demoted`: its connections stay open, and
-    /// until it follows the new one, nothing is heard on them.
+impl PubSub {
+    /// Reconnects when `demoted` is notified. The connections of a demoted server
+    /// stay open, but deliver nothing until it follows the new primary.
     pub(super) fn new(
-        place: &Place,
+        address: &Address,
         timeout: Duration,
         demoted: Arc<Notify>,
     ) -> Result<Self, RedisError> {
-        let finder = Finder::new(place).map_err(|error| RedisError::of(error, timeout))?;
-        let (requests, asked) = mpsc::unbounded_channel();
+        let finder = Finder::new(address).map_err(|error| RedisError::classify(error, timeout))?;
+        let (sender, requests) = mpsc::unbounded_channel();
         let ids = AtomicU64::new(0);
-        let hub = Arc::new(Hub { channels: Mutex::default(), requests, ids });
-        let joined = HashSet::new();
-        let line =
-            PubSubConnection { hub: Arc::clone(&hub), finder, timeout, asked, joined, demoted };
-        let task = AbortOnDropHandle::new(tokio::spawn(line.keep()));
-        Ok(Self { hub, timeout, _task: task })
+        let registry = Arc::new(Registry { channels: Mutex::default(), requests: sender, ids });
+        let connection = PubSubConnection {
+            registry: Arc::clone(&registry),
+            finder,
+            timeout,
+            requests,
+            joined: HashSet::new(),
+            demoted,
+        };
+        let task = AbortOnDropHandle::new(tokio::spawn(connection.run()));
+        Ok(Self { registry, timeout, _task: task })
     }
 
     pub(super) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
         let channel: Arc<str> = channel.into();
-        let id = self.hub.ids.fetch_add(1, Ordering::Relaxed);
-        let slow = Arc::new(AtomicBool::new(false));
-        let (sender, heard) = mpsc::channel(BACKLOG);
-        let ear = Subscriber { id, heard: sender, slow: Arc::clone(&slow) };
-        self.hub.channels().entry(Arc::clone(&channel)).or_default().push(ear);
-        let hub = Arc::clone(&self.hub);
-        // From here on, dropping it takes everything back.
-        let listener = Listener { heard, slow, channel: Arc::clone(&channel), id, hub };
-        let (done, joined) = oneshot::channel();
-        // Where nobody takes the request, nobody answers it.
-        let _ = self.hub.requests.send(Request::Join(channel, done));
-        match tokio::time::timeout(self.timeout, joined).await {
+        let id = self.registry.ids.fetch_add(1, Ordering::Relaxed);
+        let overflowed = Arc::new(AtomicBool::new(false));
+        let (sender, events) = mpsc::channel(BACKLOG);
+        let subscriber = Subscriber { id, events: sender, overflowed: Arc::clone(&overflowed) };
+        self.registry.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
+        let registry = Arc::clone(&self.registry);
+        // Created before the wait, so that dropping it also undoes an unfinished request.
+        let listener = Listener { events, overflowed, channel: Arc::clone(&channel), id, registry };
+        let (confirm, confirmed) = oneshot::channel();
+        // If the task has ended, the confirmation fails below.
+        let _ = self.registry.requests.send(Request::Join(channel, confirm));
+        match tokio::time::timeout(self.timeout, confirmed).await {
             Ok(Ok(())) => Ok(listener),
             Ok(Err(_)) => {
                 let lost = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-                Err(RedisError::of(lost.into(), self.timeout))
+                Err(RedisError::classify(lost.into(), self.timeout))
             }
-            Err(_) => Err(RedisError::Slow(self.timeout)),
+            Err(_) => Err(RedisError::Timeout(self.timeout)),
         }
     }
 }
 
-impl Hub {
-    fn channels(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Subscriber>>> {
-        self.channels.lock()
-    }
-
-    fn tell(&self, channel: &str, heard: &Heard) {
-        for ear in self.channels().get(channel).into_iter().flatten() {
-            ear.tell(heard.clone());
+impl Registry {
+    fn send(&self, channel: &str, event: &Heard) {
+        for subscriber in self.channels.lock().get(channel).into_iter().flatten() {
+            subscriber.send(event.clone());
         }
     }
 
-    fn tell_all(&self, heard: &Heard) {
-        for ear in self.channels().values().flatten() {
-            ear.tell(heard.clone());
+    fn send_to_all(&self, event: &Heard) {
+        for subscriber in self.channels.lock().values().flatten() {
+            subscriber.send(event.clone());
         }
     }
 }
 
 impl Subscriber {
-    /// Never waits.
-    fn tell(&self, heard: Heard) {
-        if let Err(mpsc::error::TrySendError::Full(_)) = self.heard.try_send(heard) {
-            self.slow.store(true, Ordering::Relaxed);
+    /// Never waits: a full queue becomes a gap.
+    fn send(&self, event: Heard) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(event) {
+            self.overflowed.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// The connection, through all its lives.
+/// The task that owns the connection and reconnects it.
 struct PubSubConnection {
-    hub: Arc<Hub>,
+    registry: Arc<Registry>,
     finder: Finder,
     timeout: Duration,
-    asked: mpsc::UnboundedReceiver<Request>,
-    /// What the present connection is subscribed to.
+    requests: mpsc::UnboundedReceiver<Request>,
+    /// The channels to which the present connection is subscribed.
     joined: HashSet<Arc<str>>,
     demoted: Arc<Notify>,
 }
 
 impl PubSubConnection {
-    async fn keep(mut self) {
-        let mut wait = RETRY.0;
+    async fn run(mut self) {
+        let mut backoff = MIN_BACKOFF;
         let mut first = true;
         loop {
-            let (pushed, mut pushes) = mpsc::unbounded_channel();
-            match self.connect(pushed).await {
+            let (sender, mut pushes) = mpsc::unbounded_channel();
+            match self.connect(sender).await {
                 Ok(mut connection) => {
                     if !first {
-                        self.hub.tell_all(&Heard::Gap);
+                        self.registry.send_to_all(&Heard::Gap);
                     }
-                    (first, wait) = (false, RETRY.0);
-                    let lost = self.serve(&mut connection, &mut pushes).await;
-                    tracing::warn!(%lost, "the subscription connection to Redis was lost");
-                    tokio::time::sleep(wait).await;
+                    (first, backoff) = (false, MIN_BACKOFF);
+                    let reason = self.serve(&mut connection, &mut pushes).await;
+                    tracing::warn!(%reason, "lost the pub/sub connection to Redis");
+                    tokio::time::sleep(backoff).await;
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "Redis cannot be subscribed to");
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(RETRY.1);
+                    tracing::debug!(%error, "cannot open the pub/sub connection to Redis");
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         }
     }
 
-    /// Connects and subscribes to all that somebody listens to.
+    /// Connects and subscribes to all channels that have subscribers.
     async fn connect(
         &mut self,
-        pushed: mpsc::UnboundedSender<PushInfo>,
+        pushes: mpsc::UnboundedSender<PushInfo>,
     ) -> RedisResult<MultiplexedConnection> {
-        let mut connection = dedicated(&self.finder, self.timeout, pushed).await?;
-        self.joined = self.hub.channels().keys().cloned().collect();
+        let mut connection = dedicated(&self.finder, self.timeout, pushes).await?;
+        self.joined = self.registry.channels.lock().keys().cloned().collect();
         if !self.joined.is_empty() {
             let channels: Vec<&str> = self.joined.iter().map(AsRef::as_ref).collect();
             connection.subscribe(channels).await?;
@@ -224,7 +226,7 @@ impl PubSubConnection {
         Ok(connection)
     }
 
-    /// Hands on what is heard until the connection is lost; says why it is.
+    /// Delivers messages until the connection is lost. Returns the reason.
     async fn serve(
         &mut self,
         connection: &mut MultiplexedConnection,
@@ -234,18 +236,18 @@ impl PubSubConnection {
         loop {
             tokio::select! {
                 push = pushes.recv() => match push {
-                    Some(PushInfo { kind: PushKind::Message, data }) => self.hand_on(data),
+                    Some(PushInfo { kind: PushKind::Message, data }) => self.deliver(data),
                     Some(PushInfo { kind: PushKind::Disconnection, .. }) | None => {
-                        return "it was closed".into();
+                        return "the connection was closed".into();
                     }
                     Some(_) => {}
                 },
-                Some(request) = self.asked.recv() => {
-                    if let Err(error) = self.grant(connection, request).await {
+                Some(request) = self.requests.recv() => {
+                    if let Err(error) = self.apply(connection, request).await {
                         return error.to_string();
                     }
                 }
-                () = self.demoted.notified() => return "another server has taken over".into(),
+                () = self.demoted.notified() => return "another server is the primary now".into(),
                 _ = heartbeat.tick() => {
                     if let Err(error) = cmd("PING").exec_async(connection).await {
                         return error.to_string();
@@ -255,23 +257,23 @@ impl PubSubConnection {
         }
     }
 
-    async fn grant(
+    async fn apply(
         &mut self,
         connection: &mut MultiplexedConnection,
         request: Request,
     ) -> RedisResult<()> {
         match request {
-            Request::Join(channel, done) => {
+            Request::Join(channel, confirm) => {
                 if !self.joined.contains(&channel) {
                     connection.subscribe(&*channel).await?;
                     self.joined.insert(channel);
                 }
-                // Who no longer waits has dropped the listener.
-                let _ = done.send(());
+                // Fails if the caller has given up; dropping its listener unsubscribes.
+                let _ = confirm.send(());
             }
             Request::Leave(channel) => {
-                let deserted = !self.hub.channels().contains_key(&channel);
-                if deserted && self.joined.remove(&channel) {
+                let unused = !self.registry.channels.lock().contains_key(&channel);
+                if unused && self.joined.remove(&channel) {
                     connection.unsubscribe(&*channel).await?;
                 }
             }
@@ -279,12 +281,12 @@ impl PubSubConnection {
         Ok(())
     }
 
-    fn hand_on(&self, data: Vec<::redis::Value>) {
+    fn deliver(&self, data: Vec<::redis::Value>) {
         let mut data = data.into_iter();
         let channel = data.next().and_then(|channel| String::from_redis_value(channel).ok());
         let message = data.next().and_then(|message| Vec::<u8>::from_redis_value(message).ok());
         if let (Some(channel), Some(message)) = (channel, message) {
-            self.hub.tell(&channel, &Heard::Message(message.into()));
+            self.registry.send(&channel, &Heard::Message(message.into()));
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::{random::Random, testing::RedisServer};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Exceeds the duration of every step in these tests.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn try_open(server: &RedisServer) -> Result<Redis, RedisError> {
     let settings = RedisSettings { timeout: TIMEOUT, ..RedisSettings::new(server.url()) };
@@ -17,7 +17,7 @@ async fn try_open(server: &RedisServer) -> Result<Redis, RedisError> {
 }
 
 async fn open(server: &RedisServer) -> Redis {
-    try_open(server).await.expect("it is there")
+    try_open(server).await.expect("Redis is reachable")
 }
 
 async fn set(redis: &Redis, key: &str, value: &str) -> Result<(), RedisError> {
@@ -33,21 +33,21 @@ async fn publish(redis: &Redis, channel: &str, message: &'static str) {
     redis.query::<()>(publish.arg(channel).arg(message)).await.expect("it can be published");
 }
 
-async fn heard(listener: &mut Listener) -> Heard {
-    timeout(PATIENCE, listener.next()).await.expect("something is heard")
+async fn next_event(listener: &mut Listener) -> Heard {
+    timeout(TEST_TIMEOUT, listener.next()).await.expect("an event arrives")
 }
 
-/// What comes of it, which must not take much longer than the time-out.
-async fn soon<T>(work: impl Future<Output = T>) -> T {
+/// The output of `work`, which must not take much longer than the timeout.
+async fn promptly<T>(work: impl Future<Output = T>) -> T {
     let begin = Instant::now();
     let result = work.await;
     assert!(begin.elapsed() < TIMEOUT * 8, "it took {:?}", begin.elapsed());
     result
 }
 
-/// Tries until it succeeds.
-async fn at_last<T, E>(attempt: impl AsyncFn() -> Result<T, E>) -> T {
-    let trying = async {
+/// Repeats the attempt until it succeeds.
+async fn eventually<T, E>(attempt: impl AsyncFn() -> Result<T, E>) -> T {
+    let attempts = async {
         loop {
             if let Ok(done) = attempt().await {
                 return done;
@@ -55,7 +55,7 @@ async fn at_last<T, E>(attempt: impl AsyncFn() -> Result<T, E>) -> T {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, trying).await.expect("it succeeds at last")
+    timeout(TEST_TIMEOUT, attempts).await.expect("it succeeds eventually")
 }
 
 #[tokio::test]
@@ -63,10 +63,11 @@ async fn commands_pipelines_and_scripts_are_answered() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     set(&redis, "a", "1").await.expect("it can be set");
-    let mut both = pipe();
-    both.get("a").incr("b", 41).incr("b", 1);
-    let answers: (String, i64, i64) = redis.pipeline(&both).await.expect("all are answered");
-    assert_eq!(answers, ("1".into(), 41, 42));
+    let mut commands = pipe();
+    commands.get("a").incr("b", 41).incr("b", 1);
+    let replies: (String, i64, i64) =
+        redis.pipeline(&commands).await.expect("all commands succeed");
+    assert_eq!(replies, ("1".into(), 41, 42));
     let script = Script::new("return redis.call('GET', KEYS[1]) .. ARGV[1]");
     for _ in 0..2 {
         let answer: String = redis.call(&script.on(&["a"]).arg("x")).await.expect("it runs");
@@ -77,15 +78,15 @@ async fn commands_pipelines_and_scripts_are_answered() {
 }
 
 #[tokio::test]
-async fn where_no_redis_is_opening_fails_soon_and_says_why() {
+async fn opening_fails_promptly_where_no_redis_runs() {
     let mut server = RedisServer::start().await;
     server.kill();
-    let refused = soon(try_open(&server)).await.expect_err("nobody is there");
+    let refused = promptly(try_open(&server)).await.expect_err("no server is running");
     assert!(matches!(refused, RedisError::Unreachable(_)), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_killed_redis_fails_commands_soon_and_is_found_again() {
+async fn a_killed_redis_fails_commands_promptly_and_is_found_again() {
     let mut server = RedisServer::durable().await;
     let redis = open(&server).await;
     let script = Script::new("return redis.call('GET', KEYS[1])");
@@ -93,17 +94,17 @@ async fn a_killed_redis_fails_commands_soon_and_is_found_again() {
     redis.call::<String>(&script.on(&["a"])).await.expect("it runs");
     server.kill();
     for _ in 0..5 {
-        let down = soon(get(&redis, "a")).await;
+        let down = promptly(get(&redis, "a")).await;
         assert!(matches!(down, Err(RedisError::Unreachable(_))), "{down:?}");
     }
     server.restart().await;
-    assert_eq!(at_last(async || get(&redis, "a").await).await.as_deref(), Some("1"));
+    assert_eq!(eventually(async || get(&redis, "a").await).await.as_deref(), Some("1"));
     let again: String = redis.call(&script.on(&["a"])).await.expect("it is loaded again");
     assert_eq!(again, "1");
 }
 
 #[tokio::test]
-async fn a_restart_that_nobody_notices_fails_nobody() {
+async fn a_restart_between_two_commands_fails_neither() {
     let mut server = RedisServer::durable().await;
     let redis = open(&server).await;
     set(&redis, "a", "1").await.expect("it can be set");
@@ -112,33 +113,33 @@ async fn a_restart_that_nobody_notices_fails_nobody() {
 }
 
 #[tokio::test]
-async fn a_paused_redis_keeps_nobody_waiting() {
+async fn commands_to_a_paused_redis_time_out() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     set(&redis, "a", "1").await.expect("it can be set");
     server.pause();
-    let attempts = (0..50).map(|_| soon(get(&redis, "a")));
+    let attempts = (0..50).map(|_| promptly(get(&redis, "a")));
     for slow in join_all(attempts).await {
-        assert!(matches!(slow, Err(RedisError::Slow(_))), "{slow:?}");
+        assert!(matches!(slow, Err(RedisError::Timeout(_))), "{slow:?}");
     }
-    let slow = soon(get(&redis, "a")).await;
-    assert!(matches!(slow, Err(RedisError::Slow(_))), "{slow:?}");
+    let slow = promptly(get(&redis, "a")).await;
+    assert!(matches!(slow, Err(RedisError::Timeout(_))), "{slow:?}");
     server.resume();
-    assert_eq!(at_last(async || get(&redis, "a").await).await.as_deref(), Some("1"));
+    assert_eq!(eventually(async || get(&redis, "a").await).await.as_deref(), Some("1"));
 }
 
 #[tokio::test]
-async fn listeners_share_a_connection_and_hear_their_channel() {
+async fn subscriptions_share_a_connection_and_receive_their_channel() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut one = redis.listen("one").await.expect("it can be listened to");
-    let mut again = redis.listen("one").await.expect("it can be listened to");
-    let mut two = redis.listen("two").await.expect("it can be listened to");
+    let mut one = redis.listen("one").await.expect("the subscription succeeds");
+    let mut again = redis.listen("one").await.expect("the subscription succeeds");
+    let mut two = redis.listen("two").await.expect("the subscription succeeds");
     for channel in ["one", "none", "two"] {
         publish(&redis, channel, "a message").await;
     }
     for listener in [&mut one, &mut again, &mut two] {
-        assert_eq!(heard(listener).await, Heard::Message("a message".into()));
+        assert_eq!(next_event(listener).await, Heard::Message("a message".into()));
     }
     let clients: String = redis.query(cmd("CLIENT").arg("LIST")).await.expect("it lists them");
     assert_eq!(clients.lines().count(), 2, "{clients}");
@@ -150,45 +151,45 @@ async fn listeners_share_a_connection_and_hear_their_channel() {
         let channels: Vec<String> = redis.query(channels).await.expect("it lists them");
         (channels == ["one"]).then_some(()).ok_or(())
     };
-    at_last(listened).await;
+    eventually(listened).await;
     publish(&redis, "one", "another").await;
-    assert_eq!(heard(&mut again).await, Heard::Message("another".into()));
+    assert_eq!(next_event(&mut again).await, Heard::Message("another".into()));
 }
 
 #[tokio::test]
-async fn a_listener_hears_of_a_gap_and_then_goes_on() {
+async fn a_lost_connection_is_reported_as_a_gap() {
     let mut server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut listener = redis.listen("channel").await.expect("it can be listened to");
+    let mut listener = redis.listen("channel").await.expect("the subscription succeeds");
     server.kill();
-    let refused = soon(redis.listen("other")).await;
-    assert!(refused.is_err(), "nobody is there");
+    let refused = promptly(redis.listen("other")).await;
+    assert!(refused.is_err(), "no server is running");
     server.restart().await;
-    assert_eq!(heard(&mut listener).await, Heard::Gap);
+    assert_eq!(next_event(&mut listener).await, Heard::Gap);
     publish(&redis, "channel", "after it").await;
-    assert_eq!(heard(&mut listener).await, Heard::Message("after it".into()));
+    assert_eq!(next_event(&mut listener).await, Heard::Message("after it".into()));
 }
 
 #[tokio::test]
-async fn a_slow_listener_hears_of_what_it_missed() {
+async fn a_slow_subscriber_receives_a_gap() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut slow = redis.listen("channel").await.expect("it can be listened to");
-    let mut quick = redis.listen("channel").await.expect("it can be listened to");
+    let mut slow = redis.listen("channel").await.expect("the subscription succeeds");
+    let mut quick = redis.listen("channel").await.expect("the subscription succeeds");
     for _ in 0..1000 {
         publish(&redis, "channel", "a message").await;
-        assert_eq!(heard(&mut quick).await, Heard::Message("a message".into()));
+        assert_eq!(next_event(&mut quick).await, Heard::Message("a message".into()));
     }
-    assert_eq!(heard(&mut slow).await, Heard::Gap);
+    assert_eq!(next_event(&mut slow).await, Heard::Gap);
     for _ in 0..super::subscriptions::BACKLOG {
-        assert_eq!(heard(&mut slow).await, Heard::Message("a message".into()));
+        assert_eq!(next_event(&mut slow).await, Heard::Message("a message".into()));
     }
     publish(&redis, "channel", "the last").await;
-    assert_eq!(heard(&mut slow).await, Heard::Message("the last".into()));
+    assert_eq!(next_event(&mut slow).await, Heard::Message("the last".into()));
 }
 
 #[tokio::test]
-async fn ten_who_migrate_at_once_do_it_once() {
+async fn of_ten_concurrent_migrations_one_runs() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     let layout = Layout::current();
@@ -209,22 +210,22 @@ async fn ten_who_migrate_at_once_do_it_once() {
     assert_eq!(names, ["0001_resources", "0002_compressed_blocks", "0003_usage"]);
     layout.check(&redis).await.expect("it is there now");
     let lock: bool = redis.query(cmd("EXISTS").arg("larder:migrating")).await.expect("it answers");
-    assert!(!lock, "the lock is left behind");
+    assert!(!lock, "the lock remains");
 }
 
 #[tokio::test]
-async fn a_lock_whose_holder_died_goes_away() {
+async fn a_lock_whose_holder_died_expires() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     let mut held = cmd("SET");
-    held.arg("larder:migrating").arg("whoever died").arg("PX").arg(300);
+    held.arg("larder:migrating").arg("a dead holder").arg("PX").arg(300);
     redis.query::<()>(&held).await.expect("it is held");
     let done = Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
     assert_eq!(done.len(), Layout::current().version() as usize);
 }
 
 #[tokio::test]
-async fn a_later_migration_runs_once_a_shard_and_locks_the_older_version_out() {
+async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused() {
     const LATER: &str = "redis.call('RENAME', shard .. 'thing', shard .. 'renamed')\nredis.call('APPEND', shard .. 'renamed', ' twice')";
     let server = RedisServer::start().await;
     let redis = open(&server).await;
@@ -234,7 +235,7 @@ async fn a_later_migration_runs_once_a_shard_and_locks_the_older_version_out() {
     let folder = tempfile::tempdir().expect("there is room");
     let present = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
     for file in std::fs::read_dir(present).expect("there are some") {
-        let file = file.expect("it is there");
+        let file = file.expect("Redis is reachable");
         std::fs::copy(file.path(), folder.path().join(file.file_name())).expect("it is copied");
     }
     let later = format!("{number:04}_rename");
@@ -250,7 +251,7 @@ async fn a_later_migration_runs_once_a_shard_and_locks_the_older_version_out() {
     let (found, needed) = (format!("layout {}", older.version()), format!("needs {number}"));
     assert!(old.contains(&found) && old.contains(&needed), "{old}");
 
-    // As after an interruption: some shards have it behind them.
+    // As after an interruption: some shards are already migrated.
     let ahead = redis.keys().shards().next().expect("there are shards");
     redis
         .query::<()>(cmd("RENAME").arg(ahead.single("thing")).arg(ahead.single("renamed")))

@@ -1,15 +1,14 @@
-//! Items in the order of their registration, found by name.
+//! Items in the order of registration, with an index by key.
 
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    PageOf,
     item::{Item, Listed},
-    paging,
+    paging::{self, ListPage},
 };
 use crate::protocol::Fault;
 
-/// All items of a kind. Cloned when it changes, so items are shared.
+/// All items of one kind. Items are shared, because an edit clones the collection.
 pub(super) struct Collection<T> {
     items: Vec<Arc<T>>,
     index: HashMap<String, usize>,
@@ -33,29 +32,29 @@ impl<L: Listed, B> Collection<Item<L, B>> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Arc<Item<L, B>>> {
-        self.index.get(key).map(|at| &self.items[*at])
+        self.index.get(key).map(|position| &self.items[*position])
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Item<L, B>>> {
         self.items.iter()
     }
 
-    /// Adds an item; a name that is taken is a fault.
-    pub(super) fn add(&mut self, item: Item<L, B>, faults: &mut Vec<String>) {
+    /// Adds an item. Reports a duplicate key.
+    pub(super) fn add(&mut self, item: Item<L, B>, problems: &mut Vec<String>) {
         let key = item.key().to_owned();
         if self.index.contains_key(&key) {
-            faults.push(format!("{} {key:?} is registered twice", L::WHAT));
+            problems.push(format!("{} {key:?} is registered twice", L::KIND));
             return;
         }
         self.index.insert(key, self.items.len());
         self.items.push(Arc::new(item));
     }
 
-    /// Removes an item; says whether there was one.
+    /// Removes an item. Returns whether it existed.
     pub(super) fn remove(&mut self, key: &str) -> bool {
-        let Some(at) = self.index.remove(key) else { return false };
-        self.items.remove(at);
-        for position in self.index.values_mut().filter(|position| **position > at) {
+        let Some(removed) = self.index.remove(key) else { return false };
+        self.items.remove(removed);
+        for position in self.index.values_mut().filter(|position| **position > removed) {
             *position -= 1;
         }
         true
@@ -65,9 +64,9 @@ impl<L: Listed, B> Collection<Item<L, B>> {
         &self,
         cursor: Option<&str>,
         size: usize,
-        shows: impl Fn(&Item<L, B>) -> bool,
-    ) -> Result<PageOf<L>, Fault> {
-        let show = |item: &Arc<Item<L, B>>| shows(item).then(|| item.listed.clone());
+        is_shown: impl Fn(&Item<L, B>) -> bool,
+    ) -> Result<ListPage<L>, Fault> {
+        let show = |item: &Arc<Item<L, B>>| is_shown(item).then(|| item.listed.clone());
         paging::page(&self.items, show, L::LIST, cursor, size)
     }
 }

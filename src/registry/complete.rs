@@ -1,5 +1,4 @@
-//! Completion of arguments while somebody types them
-//! (2026-07-28, utilities: Completion).
+//! Completion of arguments (2026-07-28, utilities: Completion).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +8,7 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::CompletionInfo;
 
-use super::item::guarded;
+use super::item::catch_panic;
 use crate::{
     handler::{Context, Scope},
     protocol::Fault,
@@ -17,24 +16,24 @@ use crate::{
     uri_template::UriTemplate,
 };
 
-/// How many values a response may have.
-const MOST: usize = 100;
-/// How many of the caller's own resources are looked at for values.
-const LOOKED_AT: usize = 1_000;
+/// The most values in a response (2026-07-28, utilities: Completion).
+const MAX_VALUES: usize = 100;
+/// How many of the caller's resources are scanned for values.
+const MAX_SCANNED: usize = 1_000;
 
-/// What has been typed so far.
+/// The argument that the user types, and the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completing {
-    /// The beginning of the value.
+    /// The text typed so far.
     pub value: String,
-    /// The other arguments, as far as they are known.
+    /// The other arguments that the client knows, by name.
     pub arguments: BTreeMap<String, String>,
 }
 
 type Suggest<S> =
     Box<dyn Fn(Context<S>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
-/// Who suggests values, by argument.
+/// Completers, by argument.
 pub(super) struct Completers<S> {
     by_argument: BTreeMap<String, Suggest<S>>,
 }
@@ -51,8 +50,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
         F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
-        let suggest: Suggest<S> =
-            Box::new(move |context, completing| suggest(context, completing).boxed());
+        let suggest: Suggest<S> = Box::new(move |context, input| suggest(context, input).boxed());
         self.by_argument.insert(argument.into(), suggest);
     }
 
@@ -60,13 +58,13 @@ impl<S: Send + Sync + 'static> Completers<S> {
         &self,
         item: &str,
         mut arguments: impl Iterator<Item = &'a String> + Clone,
-        faults: &mut Vec<String>,
+        problems: &mut Vec<String>,
     ) {
         for argument in self.by_argument.keys() {
             if !arguments.clone().any(|a| a == argument) {
                 let known: Vec<_> = arguments.by_ref().map(String::as_str).collect();
-                faults.push(format!(
-                    "{item}: it completes {argument:?}, which is none of its arguments ({})",
+                problems.push(format!(
+                    "{item}: its completer {argument:?} has no such argument; the arguments are: {}",
                     known.join(", ")
                 ));
             }
@@ -76,8 +74,8 @@ impl<S: Send + Sync + 'static> Completers<S> {
     pub(super) fn register(self, state: &Arc<S>) -> Registered {
         let by_argument = self.by_argument.into_iter().map(|(argument, suggest)| {
             let state = Arc::clone(state);
-            let suggest: RegisteredSuggest = Box::new(move |scope, completing| {
-                suggest(Context::new(scope, Arc::clone(&state)), completing)
+            let suggest: RegisteredSuggest = Box::new(move |scope, input| {
+                suggest(Context::new(scope, Arc::clone(&state)), input)
             });
             (argument, suggest)
         });
@@ -88,7 +86,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
 type RegisteredSuggest =
     Box<dyn Fn(Arc<Scope>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
-/// Completers with their state.
+/// Completers with the server's state.
 pub(super) struct Registered {
     by_argument: BTreeMap<String, RegisteredSuggest>,
 }
@@ -98,28 +96,28 @@ impl Registered {
         self.by_argument.is_empty()
     }
 
-    /// What the argument's own completer suggests, if it has one.
+    /// The values of the argument's completer. `None` if it has no completer.
     ///
     /// # Errors
-    /// [`Fault::Internal`] when it panics.
+    /// [`Fault::Internal`] if the completer panics.
     pub(super) async fn suggest(
         &self,
         argument: &str,
-        completing: Completing,
+        input: Completing,
         scope: Arc<Scope>,
     ) -> Result<Option<Vec<String>>, Fault> {
         let Some(suggest) = self.by_argument.get(argument) else { return Ok(None) };
         let request_id = Arc::clone(&scope.request_id);
-        let run = || suggest(scope, completing);
-        guarded("completer", argument, &request_id, run).await.map(Some).map_err(|_| {
+        let run = || suggest(scope, input);
+        catch_panic("completer", argument, &request_id, run).await.map(Some).map_err(|_| {
             Fault::Internal(format!(
-                "Completing {argument:?} failed with an internal error (request {request_id})."
+                "Completion of {argument:?} failed with an internal error (request {request_id})."
             ))
         })
     }
 }
 
-/// The values of a template's variable among the caller's own resources.
+/// The values of a template's variable in the URIs of the caller's resources.
 pub(super) async fn from_resources(
     template: &UriTemplate,
     variable: &str,
@@ -128,12 +126,12 @@ pub(super) async fn from_resources(
 ) -> Result<Vec<String>, StoreError> {
     let owner = scope.identity.owner();
     if template.whole_uri() == Some(variable) {
-        let page = scope.store.list(owner, typed, None, MOST + 1).await?;
+        let page = scope.store.list(owner, typed, None, MAX_VALUES + 1).await?;
         return Ok(page.entries.iter().map(|entry| entry.uri.to_string()).collect());
     }
     let prefix = template.literal_prefix();
-    let page = scope.store.list(owner, prefix, None, LOOKED_AT).await?;
-    // In the order of their URIs, equal values need not stand together.
+    let page = scope.store.list(owner, prefix, None, MAX_SCANNED).await?;
+    // Equal values need not be adjacent in the order of URIs.
     let values: BTreeSet<_> = page
         .entries
         .iter()
@@ -143,13 +141,13 @@ pub(super) async fn from_resources(
     Ok(values.into_iter().collect())
 }
 
-/// As many as a response may have, and how many there are.
-pub(super) fn bounded(mut values: Vec<String>) -> CompletionInfo {
+/// The response: at most [`MAX_VALUES`] values, and the total.
+pub(super) fn completion_info(mut values: Vec<String>) -> CompletionInfo {
     let total = values.len();
-    values.truncate(MOST);
+    values.truncate(MAX_VALUES);
     let mut info = CompletionInfo::default();
     info.values = values;
     info.total = u32::try_from(total).ok();
-    info.has_more = Some(total > MOST);
+    info.has_more = Some(total > MAX_VALUES);
     info
 }

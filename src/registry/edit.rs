@@ -1,99 +1,102 @@
-//! Changing what a server offers while it runs. Clients that listen are told.
+//! Adding and removing items while the server runs. Subscribed clients get a
+//! list change notification.
 
-use super::{BuildError, Prompt, Resource, Template, Tool};
+use super::{
+    build_error::BuildError, prompt::Prompt, resource::Resource, template::Template, tool::Tool,
+};
 use crate::{handler::Context, protocol::Announcement};
 
 impl<S: Send + Sync + 'static> Context<S> {
-    /// Offers one more tool from now on.
+    /// Adds a tool.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changes then.
+    /// The problems of its definition. Nothing changes then.
     pub fn add_tool(&self, tool: Tool<S>) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ToolListChanged, |catalog, faults| {
-            let tool = tool.register(self.shared_state(), faults);
-            catalog.tools.add(tool, faults);
+        self.registry().edit(Announcement::ToolListChanged, |catalog, problems| {
+            let tool = tool.register(self.shared_state(), problems);
+            catalog.tools.add(tool, problems);
         })
     }
 
-    /// Offers that tool no longer. Calls of it that run go on.
+    /// Removes a tool. Running calls continue.
     ///
     /// # Errors
-    /// When there is no such tool.
+    /// If the tool does not exist.
     pub fn remove_tool(&self, name: &str) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ToolListChanged, |catalog, faults| {
+        self.registry().edit(Announcement::ToolListChanged, |catalog, problems| {
             if !catalog.tools.remove(name) {
-                faults.push(format!("There is no tool {name:?}"));
+                problems.push(format!("There is no tool {name:?}"));
             }
         })
     }
 
-    /// Offers one more prompt from now on.
+    /// Adds a prompt.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changes then.
+    /// The problems of its definition. Nothing changes then.
     pub fn add_prompt(&self, prompt: Prompt<S>) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::PromptListChanged, |catalog, faults| {
-            let prompt = prompt.register(self.shared_state(), faults);
-            catalog.prompts.add(prompt, faults);
+        self.registry().edit(Announcement::PromptListChanged, |catalog, problems| {
+            let prompt = prompt.register(self.shared_state(), problems);
+            catalog.prompts.add(prompt, problems);
         })
     }
 
-    /// Offers that prompt no longer.
+    /// Removes a prompt.
     ///
     /// # Errors
-    /// When there is no such prompt.
+    /// If the prompt does not exist.
     pub fn remove_prompt(&self, name: &str) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::PromptListChanged, |catalog, faults| {
+        self.registry().edit(Announcement::PromptListChanged, |catalog, problems| {
             if !catalog.prompts.remove(name) {
-                faults.push(format!("There is no prompt {name:?}"));
+                problems.push(format!("There is no prompt {name:?}"));
             }
         })
     }
 
-    /// Offers one more resource of the server's own from now on, to everybody.
+    /// Adds a static resource, for all callers.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changes then.
+    /// The problems of its definition. Nothing changes then.
     pub fn add_resource(&self, resource: Resource<S>) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
-            let resource = resource.register(self.shared_state(), faults);
-            catalog.resources.add(resource, faults);
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, problems| {
+            let resource = resource.register(self.shared_state(), problems);
+            catalog.resources.add(resource, problems);
         })
     }
 
-    /// Offers that resource no longer.
+    /// Removes a static resource.
     ///
     /// # Errors
-    /// When there is no such resource.
+    /// If the resource does not exist.
     pub fn remove_resource(&self, uri: &str) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, problems| {
             if !catalog.resources.remove(uri) {
-                faults.push(format!("There is no resource {uri:?}"));
+                problems.push(format!("There is no resource {uri:?}"));
             }
         })
     }
 
-    /// Offers whatever resources match one more URI template from now on, to
-    /// everybody. Who listens for changes of resources is told.
+    /// Adds a resource template, for all callers. Announced as a change of the
+    /// resources.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changes then.
+    /// The problems of its definition. Nothing changes then.
     pub fn add_template(&self, template: Template<S>) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
-            if let Some(template) = template.register(self.shared_state(), faults) {
-                catalog.templates.add(template, faults);
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, problems| {
+            if let Some(template) = template.register(self.shared_state(), problems) {
+                catalog.templates.add(template, problems);
             }
         })
     }
 
-    /// Offers that template no longer.
+    /// Removes a resource template.
     ///
     /// # Errors
-    /// When there is no such template.
+    /// If the template does not exist.
     pub fn remove_template(&self, uri_template: &str) -> Result<(), BuildError> {
-        self.registry().edit(Announcement::ResourceListChanged, |catalog, faults| {
+        self.registry().edit(Announcement::ResourceListChanged, |catalog, problems| {
             if !catalog.templates.remove(uri_template) {
-                faults.push(format!("There is no resource template {uri_template:?}"));
+                problems.push(format!("There is no resource template {uri_template:?}"));
             }
         })
     }

@@ -6,16 +6,16 @@ use serde_json::Value;
 
 const KEY: &str = "x-mcp-header";
 
-/// One argument with a header of its own.
+/// An argument that clients mirror into a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderParameter {
-    /// The whole name of the header, in lower case.
+    /// The header's full name, in lower case.
     pub header: String,
     path: Vec<String>,
 }
 
 impl HeaderParameter {
-    /// The argument's value in a call, if it has one that is not null.
+    /// The argument's value in a call. `None` if it is missing or null.
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         let value = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;
         (!value.is_null()).then_some(value)
@@ -25,24 +25,25 @@ impl HeaderParameter {
 /// The header parameters of an input schema.
 ///
 /// # Errors
-/// The rule that one of them breaks.
-pub(super) fn of(schema: &JsonObject) -> Result<Vec<HeaderParameter>, String> {
+/// Why a parameter is invalid.
+pub(super) fn from_schema(schema: &JsonObject) -> Result<Vec<HeaderParameter>, String> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
     let reachable = found.len();
     if count(&Value::Object(schema.clone())) != reachable {
         return Err(format!(
-            "{KEY} may stand only on properties that are reached by properties alone"
+            "{KEY} is allowed only on properties that are reached through `properties` alone"
         ));
     }
-    for (at, parameter) in found.iter().enumerate() {
-        if found[..at].iter().any(|earlier| earlier.header == parameter.header) {
-            return Err(format!("the header {} stands for two arguments", parameter.header));
+    for (index, parameter) in found.iter().enumerate() {
+        if found[..index].iter().any(|earlier| earlier.header == parameter.header) {
+            return Err(format!("two arguments have the header {}", parameter.header));
         }
     }
     Ok(found)
 }
 
+/// Finds the parameters that are reached through `properties` alone.
 fn collect(
     schema: &JsonObject,
     path: &mut Vec<String>,
@@ -55,13 +56,12 @@ fn collect(
         let Some(property) = property.as_object() else { continue };
         path.push(name.clone());
         if let Some(header) = property.get(KEY) {
-            let header = header
-                .as_str()
-                .filter(|h| is_token(h))
-                .ok_or_else(|| format!("the {KEY} of {} is not a header's name", path.join(".")))?;
+            let header = header.as_str().filter(|h| is_token(h)).ok_or_else(|| {
+                format!("the {KEY} of {} is not a valid header name", path.join("."))
+            })?;
             if !is_primitive(property.get("type")) {
                 return Err(format!(
-                    "{} has an {KEY}, so it must be a string, an integer or a boolean",
+                    "{} has {KEY}, so its type must be string, integer or boolean",
                     path.join(".")
                 ));
             }
@@ -74,10 +74,11 @@ fn collect(
     Ok(())
 }
 
+/// How often the keyword occurs anywhere in the schema.
 fn count(schema: &Value) -> usize {
     match schema {
         Value::Object(members) => {
-            // What stands under `properties` are names, not keywords.
+            // The keys under `properties` are names, not keywords.
             members
                 .iter()
                 .map(|(key, value)| match (key.as_str(), value) {
@@ -106,7 +107,7 @@ fn is_primitive(types: Option<&Value>) -> bool {
     };
     match types {
         Some(Value::Array(types)) => types.iter().all(allowed),
-        Some(one) => allowed(one) && one != "null",
+        Some(single) => allowed(single) && single != "null",
         None => false,
     }
 }
@@ -121,7 +122,7 @@ mod tests {
 
     fn of_value(schema: Value) -> Result<Vec<HeaderParameter>, String> {
         let Value::Object(schema) = schema else { panic!("an object") };
-        of(&schema)
+        from_schema(&schema)
     }
 
     #[test]

@@ -1,38 +1,46 @@
-//! What a server offers: tools, prompts, resources and templates, checked as a
-//! whole when the server is built.
+//! What a server offers: tools, prompts, resources and templates, validated
+//! together when the server is built.
 //!
-//! The registry does not know how a call arrived.
+//! The registry does not know about transports.
 
-mod access;
+mod annotations;
+mod build_error;
 mod builder;
+mod calls;
 mod catalog;
-mod checked;
 mod collection;
 mod complete;
 mod custom;
+mod definition;
 mod edit;
 mod headers;
 mod item;
-mod marks;
+mod listing;
+mod output;
 mod output_rules;
 mod paging;
+mod permissions;
 mod prompt;
 mod resource;
+mod scope_rules;
 mod server;
 mod spilled_schema;
+mod structured_output;
 mod template;
 mod tool;
 
-pub use access::Access;
-pub use builder::{BuildError, Builder};
-pub use catalog::{Catalog, Registry};
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use catalog::Catalog;
 pub use complete::Completing;
+pub use definition::Registry;
 pub use headers::HeaderParameter;
 pub(crate) use output_rules::READING_TOOL;
 pub use output_rules::{OutputRules, Spill};
-pub use paging::{Cursor, PageOf};
+pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub(crate) use resource::Facts;
 pub use resource::Resource;
+pub(crate) use resource::ResourceStat;
+pub use scope_rules::Access;
 pub use template::Template;
 pub use tool::Tool;

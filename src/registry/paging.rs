@@ -1,4 +1,4 @@
-//! Cursors: opaque to clients, checked when they come back
+//! Pages of lists, and their cursors: opaque to clients, validated on return
 //! (2026-07-28, utilities: Pagination).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -6,76 +6,77 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::Fault;
 
-/// A position in a listing.
+/// A position in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Which listing; a cursor of another one is refused.
+    /// The list's name. A cursor of another list is refused.
     #[serde(rename = "l")]
     list: String,
-    /// How many items that the server's definition lists are done.
+    /// How many items of the server's definition come before the position.
     #[serde(rename = "n")]
     pub done: usize,
-    /// The last dynamic item that is done, if that far.
+    /// Exclusive lower bound for the dynamic items; `None` before the first one.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 impl Cursor {
-    /// A position in that listing.
+    /// A position in that list.
     pub fn new(list: &str, done: usize, after: Option<String>) -> Self {
         Self { list: list.to_owned(), done, after }
     }
 
-    /// What the client is given.
+    /// The text that the client gets.
     pub fn encode(&self) -> String {
         // A struct of strings and numbers always serializes.
         BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// The position that the client gave back; the beginning when it gave none.
+    /// Parses the client's cursor. No cursor means the start of the list.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] for what is no cursor of this listing.
+    /// [`Fault::InvalidParams`] if it is not a cursor of this list.
     pub fn decode(list: &str, cursor: Option<&str>) -> Result<Self, Fault> {
         let Some(text) = cursor else { return Ok(Self::new(list, 0, None)) };
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let cursor: Option<Self> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
         cursor.filter(|c| c.list == list).ok_or_else(|| {
             Fault::invalid_params(
-                "Invalid cursor: pass nextCursor of an earlier page as it was, or none to begin anew.",
+                "Invalid cursor: pass the nextCursor of the last page unchanged, or none to start again.",
             )
         })
     }
 }
 
-/// Some items of a listing.
+/// A page of a list.
 #[derive(Debug)]
-pub struct PageOf<T> {
+pub struct ListPage<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }
 
+/// The page at a cursor. `show` gives an item's list entry, or `None` to hide it.
 pub(super) fn page<T, U>(
     all: &[T],
     show: impl Fn(&T) -> Option<U>,
     list: &str,
     cursor: Option<&str>,
     size: usize,
-) -> Result<PageOf<U>, Fault> {
-    // Positions count what is hidden, too: they hold for a caller whose scopes
-    // change between two pages.
+) -> Result<ListPage<U>, Fault> {
+    // Positions count hidden items, so that they stay valid if the caller's
+    // scopes change between two pages.
     let start = Cursor::decode(list, cursor)?.done;
     let mut items = Vec::new();
-    for (at, item) in all.iter().enumerate().skip(start) {
+    for (position, item) in all.iter().enumerate().skip(start) {
         let Some(shown) = show(item) else { continue };
         if items.len() == size {
-            return Ok(PageOf { items, next: Some(Cursor::new(list, at, None).encode()) });
+            return Ok(ListPage { items, next: Some(Cursor::new(list, position, None).encode()) });
         }
         items.push(shown);
     }
-    Ok(PageOf { items, next: None })
+    Ok(ListPage { items, next: None })
 }
 
 #[cfg(test)]
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_of_this_list_is_refused() {
+    fn a_cursor_of_another_list_is_refused() {
         let other = Cursor::new("tools", 3, None).encode();
         for bad in ["", "x", "!!", &other] {
             let refused = Cursor::decode("numbers", Some(bad));

@@ -1,4 +1,4 @@
-//! Prompts: typed arguments in, messages out.
+//! [`Prompt`]: a typed handler that returns messages.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    access,
-    complete::Completers,
-    item::{Item, check_name, common_setters, guarded},
-    marks,
+    annotations::check_icons,
+    complete::{self, Completers, Completing},
+    item::{Item, catch_panic, check_name, common_setters},
+    scope_rules,
 };
 use crate::{
     handler::{Context, IntoPromptResult, Scope, ToolError},
@@ -21,24 +21,24 @@ use crate::{
 };
 
 type Outcome = Result<GetPromptResult, ToolError>;
-/// A prompt being written, or why its arguments cannot be read.
-type Begun = Result<BoxFuture<'static, Outcome>, Fault>;
-type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Begun + Send + Sync>;
+/// The handler's future, or why its arguments are invalid.
+type Started = Result<BoxFuture<'static, Outcome>, Fault>;
+type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Started + Send + Sync>;
 
-/// A prompt: a handler, and what people are told of it.
+/// A prompt: a handler and its definition.
 ///
 /// As with [`Tool`](super::Tool), the argument struct's name, doc comment and
-/// fields give the prompt's name, description and arguments. Clients send
-/// arguments as strings; fields may be strings, numbers or booleans, and what
-/// does not fit is refused before the handler runs.
+/// fields are the prompt's name, description and arguments. Clients send
+/// arguments as strings; fields can be strings, numbers or booleans. Arguments
+/// that do not match never reach the handler.
 ///
 /// ```
 /// use larder::{Context, Prompt, Registry};
 ///
-/// /// Greets somebody by name.
+/// /// Greets the user by name.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Greeting {
-///     /// Whom to greet.
+///     /// The user's name.
 ///     username: String,
 /// }
 ///
@@ -58,7 +58,7 @@ pub struct Prompt<S = ()> {
 }
 
 impl<S: Send + Sync + 'static> Prompt<S> {
-    /// A prompt that this handler writes.
+    /// A prompt with this handler.
     pub fn new<A, F, Fut, R>(handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -67,10 +67,11 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         R: IntoPromptResult + 'static,
     {
         let described = schema::describe::<A>();
-        let unit = described.is_unit;
+        let is_unit = described.is_unit;
         let handler: Handler<S> = Box::new(move |context, arguments| {
-            let arguments = if unit { Value::Null } else { arguments };
-            // What the schema lets through, such as a number that is too large.
+            let arguments = if is_unit { Value::Null } else { arguments };
+            // The schema allows some values that do not deserialize, such as a
+            // number that is too large.
             let arguments = serde_json::from_value::<A>(arguments)
                 .map_err(|error| Fault::invalid_params(format!("Invalid arguments: {error}")))?;
             Ok(handler(context, arguments).map(R::into_prompt_result).boxed())
@@ -85,34 +86,34 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         }
     }
 
-    /// Another name than the struct's.
+    /// The name. Default: the struct's name in snake case.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.listed.name = name.into();
         self
     }
 
-    /// Another description than the struct's doc comment.
+    /// The description. Default: the struct's doc comment.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
         self
     }
 
-    /// Other arguments than the struct's: the properties of an object schema
-    /// (JSON Schema 2020-12).
+    /// The arguments: the properties of an object schema (JSON Schema 2020-12).
+    /// Default: derived from the struct.
     #[must_use]
     pub fn input_schema(mut self, schema: JsonObject) -> Self {
         self.schema = schema;
         self
     }
 
-    /// Suggests values of an argument while somebody types it; see
-    /// [`Template::complete`](super::Template::complete).
+    /// Completes an argument: the handler suggests values for what the user has
+    /// typed.
     #[must_use]
     pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
     where
-        F: Fn(Context<S>, super::Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.add(argument, suggest);
@@ -121,11 +122,11 @@ impl<S: Send + Sync + 'static> Prompt<S> {
 
     common_setters!();
 
-    pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let item = format!("Prompt {:?}", listed.name);
-        check_name(&item, &listed.name, faults);
-        marks::check_icons(&item, listed.icons.as_deref().unwrap_or_default(), faults);
+        check_name(&item, &listed.name, problems);
+        check_icons(&item, listed.icons.as_deref().unwrap_or_default(), problems);
         let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
         let properties = properties.unwrap_or_default();
         let required: Vec<_> =
@@ -140,12 +141,12 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 listed
             })
             .collect();
-        self.completers.check(&item, properties.keys(), faults);
+        self.completers.check(&item, properties.keys(), problems);
         listed.arguments = (!arguments.is_empty()).then_some(arguments);
         let validator = Validator::new(self.schema)
-            .map_err(|fault| faults.push(format!("{item}: {fault}")))
+            .map_err(|problem| problems.push(format!("{item}: {problem}")))
             .ok();
-        let scopes = access::read(&item, &self.scopes, faults);
+        let scopes = scope_rules::parse(&item, &self.scopes, problems);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
@@ -154,13 +155,18 @@ impl<S: Send + Sync + 'static> Prompt<S> {
     }
 }
 
+/// The error for a prompt that does not exist.
+pub(super) fn unknown(name: &str) -> Fault {
+    Fault::invalid_params(format!("Unknown prompt: {name}"))
+}
+
 pub(super) type Registered = Item<model::Prompt, Body>;
 
 pub(super) struct Body {
-    pub(super) completers: super::complete::Registered,
-    /// Missing only in a definition that does not build.
+    pub(super) completers: complete::Registered,
+    /// `None` only in a definition that does not build.
     validator: Option<Validator>,
-    run: Box<dyn Fn(Arc<Scope>, Value) -> Begun + Send + Sync>,
+    run: Box<dyn Fn(Arc<Scope>, Value) -> Started + Send + Sync>,
 }
 
 impl Registered {
@@ -177,7 +183,7 @@ impl Registered {
         }
         let request_id = Arc::clone(&scope.request_id);
         let run = || async { Ok((body.run)(scope, arguments)?.await) };
-        match guarded("prompt", name, &request_id, run).await {
+        match catch_panic("prompt", name, &request_id, run).await {
             Ok(Err(refused)) => Err(refused),
             Ok(Ok(Ok(mut result))) => {
                 if result.description.is_none() {

@@ -1,4 +1,4 @@
-//! Resources of the server's own definition.
+//! [`Resource`]: a static resource of the server's definition.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
 use super::{
-    access,
-    item::{self, Item, annotation_setters, common_setters},
-    marks,
+    annotations::{check_annotations, check_icons},
+    item::{Item, annotation_setters, catch_panic, common_setters},
+    scope_rules,
 };
 use crate::{
     handler::{Context, IntoContent, ResourceError, Scope},
@@ -20,7 +20,7 @@ use crate::{
 type ReadResult = Result<Content, ResourceError>;
 type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Send + Sync>;
 
-/// A resource that is always there, read anew each time.
+/// A static resource. Its handler runs for each read.
 ///
 /// ```
 /// use larder::{Context, Registry, Resource};
@@ -36,21 +36,21 @@ pub struct Resource<S = ()> {
     listed: model::Resource,
     scopes: Vec<String>,
     handler: Handler<S>,
-    stat: Option<Stat>,
+    stat: Option<StatFn>,
 }
 
-/// What is known of a resource without reading it.
+/// What is known about a resource without reading it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ResourceStat {
     pub(crate) size: Option<u64>,
     pub(crate) last_modified: Option<String>,
 }
 
-/// Looks, each time the resource is listed.
-pub(crate) type Stat = Box<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>;
+/// Called each time the resource is listed.
+pub(crate) type StatFn = Box<dyn Fn() -> BoxFuture<'static, ResourceStat> + Send + Sync>;
 
 impl<S: Send + Sync + 'static> Resource<S> {
-    /// A resource that this handler reads.
+    /// A resource with this handler.
     pub fn new<F, Fut, R>(uri: impl Into<String>, read: F) -> Self
     where
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         }
     }
 
-    /// Text that does not change.
+    /// Constant text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         let text = Bytes::from(text.into());
         let size = text.len() as u64;
@@ -79,7 +79,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         resource
     }
 
-    /// Bytes that do not change.
+    /// Constant bytes.
     pub fn binary(uri: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let size = bytes.len() as u64;
@@ -89,14 +89,14 @@ impl<S: Send + Sync + 'static> Resource<S> {
         resource
     }
 
-    /// Short name; the last part of the URI by default.
+    /// The short name. Default: the last segment of the URI.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.listed.name = name.into();
         self
     }
 
-    /// What is in it.
+    /// What the content is.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
@@ -110,7 +110,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.listed.size = Some(bytes);
@@ -120,20 +120,20 @@ impl<S: Send + Sync + 'static> Resource<S> {
     common_setters!();
     annotation_setters!();
 
-    /// Asks for size and last change whenever the resource is listed.
-    pub(crate) fn stat(mut self, stat: Stat) -> Self {
+    /// Gets size and last change each time the resource is listed.
+    pub(crate) fn stat(mut self, stat: StatFn) -> Self {
         self.stat = Some(stat);
         self
     }
 
-    pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
         if let Err(invalid) = ResourceUri::parse(&self.listed.uri) {
-            faults.push(format!("Resource: {invalid}"));
+            problems.push(format!("Resource: {invalid}"));
         }
         let item = format!("Resource {:?}", self.listed.uri);
-        let scopes = access::read(&item, &self.scopes, faults);
-        marks::check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), faults);
-        marks::check_annotations(&item, self.listed.annotations.as_ref(), faults);
+        let scopes = scope_rules::parse(&item, &self.scopes, problems);
+        check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), problems);
+        check_annotations(&item, self.listed.annotations.as_ref(), problems);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
         Item { listed: self.listed, scopes, body: Body { read: Box::new(read), stat: self.stat } }
@@ -144,28 +144,30 @@ pub(super) type Registered = Item<model::Resource, Body>;
 
 pub(super) struct Body {
     read: Box<dyn Fn(Arc<Scope>) -> BoxFuture<'static, ReadResult> + Send + Sync>,
-    stat: Option<Stat>,
+    stat: Option<StatFn>,
 }
 
 impl Registered {
-    /// The content and its media type, if the definition gives one.
+    /// The content and its media type. The content's own media type wins over the
+    /// definition's.
     pub(super) async fn read(
         &self,
         uri: &str,
         scope: Arc<Scope>,
     ) -> Result<(Content, Option<String>), Fault> {
-        let content = guarded(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
+        let content =
+            run_handler(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
         let given = content.given_mime_type().map(str::to_owned);
         Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
 
-    /// As it is listed, with what can be known now without reading it.
-    pub(super) async fn listed_now(&self) -> model::Resource {
+    /// The list entry with the current size and time of change.
+    pub(super) async fn current_entry(&self) -> model::Resource {
         let mut listed = self.listed.clone();
         if let Some(stat) = &self.body.stat {
-            let facts = stat().await;
-            listed.size = facts.size;
-            if let Some(time) = facts.last_modified {
+            let stat = stat().await;
+            listed.size = stat.size;
+            if let Some(time) = stat.last_modified {
                 listed.annotations.get_or_insert_default().last_modified = Some(time);
             }
         }
@@ -173,13 +175,13 @@ impl Registered {
     }
 }
 
-/// Runs a resource handler; a panic in it is this read's failure alone.
-pub(super) async fn guarded(
+/// Runs a resource handler. A panic fails only this read.
+pub(super) async fn run_handler(
     uri: &str,
     request_id: &str,
     read: impl FnOnce() -> BoxFuture<'static, ReadResult>,
 ) -> Result<Content, Fault> {
-    match item::guarded("resource", uri, request_id, read).await {
+    match catch_panic("resource", uri, request_id, read).await {
         Ok(result) => result.map_err(|error| error.into_fault(uri)),
         Err(_) => Err(Fault::Internal(format!(
             "Reading {uri} failed with an internal error (request {request_id})."

@@ -1,12 +1,12 @@
-//! The registry as the handlers of its own items reach it.
+//! The registry as handlers reach it.
 
 use std::{any::Any, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
-use rmcp::model::CallToolResult;
+use rmcp::model::{self, CallToolResult};
 use serde_json::Value;
 
-use super::Registry;
+use super::definition::Registry;
 use crate::{
     handler::{Context, Scope, Server, StaticContent},
     protocol::{ClientFacts, Fault},
@@ -40,16 +40,28 @@ impl Server for Registry {
 }
 
 impl Registry {
-    /// The registry that a call runs in.
-    pub(crate) fn of(scope: &Scope) -> &Self {
+    /// The registry of a call.
+    pub(crate) fn from_scope(scope: &Scope) -> &Self {
         let server: &dyn Any = &*scope.server;
         server.downcast_ref().expect("the dispatcher gives each call its registry as the server")
     }
 }
 
 impl<S> Context<S> {
-    /// The definition of the server that this call runs in.
+    /// The definition of the server that runs this call.
     pub fn registry(&self) -> &Registry {
-        Registry::of(self.scope())
+        Registry::from_scope(self.scope())
+    }
+
+    /// The resources and templates that custom handlers list for this caller.
+    ///
+    /// # Errors
+    /// The handlers' errors.
+    pub async fn listed_by_hand(
+        &self,
+    ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
+        let (registry, scope) = (self.registry(), self.scope());
+        let resources = registry.custom_resources(scope.clone()).await?;
+        Ok((resources, registry.custom_templates(scope.clone()).await?))
     }
 }

@@ -1,18 +1,18 @@
-//! The output schema of a tool whose result may be put by: its own, or the
-//! form that stands for what was put by (2025-06-18 and later, tools: Output
-//! Schema).
+//! The output schema of a tool whose result can be stored: the tool's own schema,
+//! or that of the preview (2025-06-18 and later, tools: Output Schema).
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// A schema that admits the spilled form beside what the tool's own does.
-pub(super) fn admit(own: &JsonObject) -> JsonObject {
+/// A schema that allows a preview in addition to the tool's own values.
+pub(super) fn allow_spilled(own: &JsonObject) -> JsonObject {
     let mut own = Value::Object(own.clone());
-    // What refers to its own root has moved; with an `$id`, the root is named.
+    // References to the schema's root change, because it is nested now. With an
+    // `$id` they are relative to that and stay.
     if own.get("$id").is_none() {
         redirect(&mut own);
     }
-    let schema = json!({ "type": "object", "anyOf": [own, form()] });
+    let schema = json!({ "type": "object", "anyOf": [own, preview_schema()] });
     let Value::Object(schema) = schema else { return JsonObject::new() };
     schema
 }
@@ -35,17 +35,17 @@ fn redirect(schema: &mut Value) {
     }
 }
 
-/// What stands for a result that was put by.
-fn form() -> Value {
+/// The structured content that replaces a stored result.
+fn preview_schema() -> Value {
     json!({
         "type": "object",
-        "description": "Instead of a result too large for an answer: a preview, and where all of it is stored.",
+        "description": "A preview of a result that is too large, and the resources that store all of it.",
         "properties": {
             "spilled": {
                 "type": "object",
                 "properties": {
                     "note": { "type": "string" },
-                    "complete": { "type": "boolean", "description": "Whether all of the result stands here." },
+                    "complete": { "type": "boolean", "description": "Whether the whole result is included here." },
                     "resources": {
                         "type": "array",
                         "items": {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_that_refers_to_itself_still_does() {
+    fn references_to_the_root_still_work() {
         let tree = json!({
             "type": "object",
             "properties": {
@@ -85,7 +85,7 @@ mod tests {
             "$defs": { "leaf": { "type": "integer" } },
         });
         let Value::Object(tree) = tree else { panic!() };
-        let admitted = Value::Object(admit(&tree));
+        let admitted = Value::Object(allow_spilled(&tree));
         let validator = jsonschema::draft202012::new(&admitted).expect("a valid schema");
         assert!(validator.is_valid(&json!({ "leaf": 1, "below": [{ "leaf": 2 }] })));
         assert!(!validator.is_valid(&json!({ "leaf": 1, "below": [{ "leaf": "x" }] })));

@@ -1,4 +1,4 @@
-//! Resource templates: many resources by one rule.
+//! [`Template`]: the resources whose URIs match a URI template.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Completing, access,
-    complete::Completers,
+    annotations::{check_annotations, check_icons},
+    complete::{self, Completers, Completing},
     item::{Item, annotation_setters, common_setters},
-    marks, resource,
+    resource, scope_rules,
 };
 use crate::{
     handler::{Context, IntoContent, ResourceError, Scope},
@@ -26,14 +26,13 @@ type ReadResult = Result<Content, ResourceError>;
 type Handler<S> =
     Box<dyn Fn(Context<S>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>;
 
-/// Resources whose URIs follow a template such as `logs://{service}/{date}`.
+/// The resources whose URIs match a template such as `logs://{service}/{date}`.
 ///
-/// A variable stands for one path segment: anything but `/`, `?` and `#`,
-/// given to the handler percent-decoded. A value that decodes to a path of
-/// its own (`..`, or anything with `/`, `\` or NUL in it) matches nothing, so
-/// that a handler that uses it as a file name cannot be led elsewhere. A
-/// variable written `{+path}` stands for one segment or more, each of which
-/// keeps the same rules.
+/// A variable matches one path segment: any characters but `/`, `?` and `#`.
+/// The handler gets it percent-decoded. A value that decodes to `.`, `..` or
+/// text with `/`, `\` or NUL does not match, to prevent path traversal in
+/// handlers that use the value as a file name. A variable written `{+path}`
+/// matches one or more segments, each with the same rules.
 ///
 /// ```
 /// use larder::{Context, Registry, Template};
@@ -44,22 +43,22 @@ type Handler<S> =
 ///     page: u32,
 /// }
 ///
-/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, at: Page| async move {
-///     format!("Page {} of {}", at.page, at.book)
+/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, page: Page| async move {
+///     format!("Page {} of {}", page.page, page.book)
 /// });
 /// assert!(Registry::builder("library").template(pages).build().is_ok());
 /// ```
 pub struct Template<S = ()> {
     listed: model::ResourceTemplate,
     scopes: Vec<String>,
-    /// What the variables are read as, if typed.
+    /// The schema of the variables' struct, if typed.
     typed: Option<model::JsonObject>,
     handler: Handler<S>,
     completers: Completers<S>,
 }
 
 impl<S: Send + Sync + 'static> Template<S> {
-    /// Resources that this handler reads.
+    /// A template with this handler.
     pub fn new<F, Fut, R>(uri_template: impl Into<String>, name: impl Into<String>, read: F) -> Self
     where
         F: Fn(Context<S>, Variables) -> Fut + Send + Sync + 'static,
@@ -77,8 +76,9 @@ impl<S: Send + Sync + 'static> Template<S> {
         }
     }
 
-    /// Resources whose variables are read into a struct: numbers and booleans
-    /// as such, and a URI whose variables do not fit names nothing.
+    /// A template whose variables are deserialized into a struct, whose fields
+    /// can be strings, numbers or booleans. A URI whose variables do not match
+    /// is not found.
     pub fn typed<V, F, Fut, R>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
@@ -91,7 +91,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         R: IntoContent + 'static,
     {
         let described = schema::describe::<V>();
-        // A schema that cannot be used is a fault when the template is registered.
+        // An invalid schema is reported when the template is registered.
         let validator = Validator::new(described.schema.clone()).ok();
         Self {
             listed: model::ResourceTemplate::new(uri_template, name),
@@ -114,22 +114,23 @@ impl<S: Send + Sync + 'static> Template<S> {
         }
     }
 
-    /// What these resources are.
+    /// What the resources are.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
         self
     }
 
-    /// The media type that all of them have.
+    /// The media type of all these resources.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.listed.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Suggests values of a variable while somebody types it. Without this,
-    /// the values that occur among the caller's own resources are suggested.
+    /// Completes a variable: the handler suggests values for what the user has
+    /// typed. By default, the values in the URIs of the caller's resources are
+    /// suggested.
     #[must_use]
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, suggest: F) -> Self
     where
@@ -143,22 +144,23 @@ impl<S: Send + Sync + 'static> Template<S> {
     common_setters!();
     annotation_setters!();
 
-    pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Option<Registered> {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Option<Registered> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
             Ok(template) => template,
-            Err(fault) => {
-                faults.push(format!("Resource template {:?}: {fault}", self.listed.uri_template));
+            Err(problem) => {
+                let template = &self.listed.uri_template;
+                problems.push(format!("Resource template {template:?}: {problem}"));
                 return None;
             }
         };
         let item = format!("Resource template {:?}", self.listed.uri_template);
-        marks::check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), faults);
-        marks::check_annotations(&item, self.listed.annotations.as_ref(), faults);
+        check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), problems);
+        check_annotations(&item, self.listed.annotations.as_ref(), problems);
         if let Some(schema) = self.typed {
-            check_fields(&item, schema, &template, faults);
+            check_fields(&item, schema, &template, problems);
         }
-        self.completers.check(&item, template.variables(), faults);
-        let scopes = access::read(&item, &self.scopes, faults);
+        self.completers.check(&item, template.variables(), problems);
+        let scopes = scope_rules::parse(&item, &self.scopes, problems);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
@@ -172,7 +174,7 @@ pub(super) type Registered = Item<model::ResourceTemplate, Body>;
 
 pub(super) struct Body {
     pub(super) template: UriTemplate,
-    pub(super) completers: super::complete::Registered,
+    pub(super) completers: complete::Registered,
     read: Box<dyn Fn(Arc<Scope>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
 }
 
@@ -183,7 +185,7 @@ impl Registered {
         variables: Variables,
         scope: Arc<Scope>,
     ) -> Result<(Content, Option<String>), Fault> {
-        let content = resource::guarded(uri, &scope.request_id.clone(), || {
+        let content = resource::run_handler(uri, &scope.request_id.clone(), || {
             (self.body.read)(scope, variables)
         })
         .await?;
@@ -192,24 +194,24 @@ impl Registered {
     }
 }
 
-/// Each variable has a field, and each field that must be there a variable.
+/// Reports variables without a field, and required fields without a variable.
 fn check_fields(
     item: &str,
     schema: model::JsonObject,
     template: &UriTemplate,
-    faults: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) {
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     for variable in template.variables().filter(|variable| !fields.contains_key(*variable)) {
-        faults.push(format!("{item}: its struct has no field for the variable {variable}"));
+        problems.push(format!("{item}: its struct has no field for the variable {variable}"));
     }
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     for field in required.iter().filter_map(Value::as_str) {
         if !template.variables().any(|variable| variable == field) {
-            faults.push(format!("{item}: it has no variable for the field {field}"));
+            problems.push(format!("{item}: it has no variable for the field {field}"));
         }
     }
-    if let Err(fault) = Validator::new(schema) {
-        faults.push(format!("{item}: {fault}"));
+    if let Err(problem) = Validator::new(schema) {
+        problems.push(format!("{item}: {problem}"));
     }
 }

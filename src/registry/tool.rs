@@ -1,4 +1,4 @@
-//! Tools: a typed handler is one registration.
+//! [`Tool`]: a typed handler with its definition.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,38 +9,40 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    HeaderParameter, Spill, access,
-    checked::{Output, RegisteredOutput},
-    headers,
-    item::{Item, check_name, common_setters, guarded},
-    marks, spilled_schema,
+    annotations::check_icons,
+    headers::{self, HeaderParameter},
+    item::{Item, catch_panic, check_name, common_setters},
+    output_rules::Spill,
+    scope_rules,
+    spilled_schema::allow_spilled,
+    structured_output::{OutputDefinition, RegisteredOutput},
 };
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
     schema::{self, Validator},
 };
 
-/// Is told whether structured content is wanted.
+/// The last argument says whether to return structured content.
 type Handler<S> =
     Box<dyn Fn(Context<S>, Value, bool) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
 
-/// A tool: a handler, and what the model is told of it.
+/// A tool: a handler and its definition.
 ///
-/// The handler takes a [`Context`] and one struct of arguments. The struct's
-/// name gives the tool's name (`SearchLogs`: `search_logs`), its doc comment
-/// the description, its fields and their doc comments the input schema.
-/// Arguments that do not fit never reach the handler.
+/// The handler takes a [`Context`] and a struct of arguments. The struct's name
+/// is the tool's name in snake case (`SearchLogs`: `search_logs`), its doc
+/// comment is the description, and its fields are the input schema. Arguments
+/// that do not match the schema never reach the handler.
 pub struct Tool<S = ()> {
     listed: model::Tool,
     scopes: Vec<String>,
     schema: JsonObject,
-    output: Output,
+    output: OutputDefinition,
     spill: Spill,
     handler: Handler<S>,
 }
 
 impl<S: Send + Sync + 'static> Tool<S> {
-    /// A tool that this handler runs.
+    /// A tool with this handler.
     pub fn new<A, F, Fut, R>(handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -49,16 +51,16 @@ impl<S: Send + Sync + 'static> Tool<S> {
         R: IntoToolResult + 'static,
     {
         let described = schema::describe::<A>();
-        let unit = described.is_unit;
+        let is_unit = described.is_unit;
         let handler: Handler<S> = Box::new(move |context, arguments, structured| {
-            // A unit struct, for a tool without arguments, reads from null.
-            let arguments = if unit { Value::Null } else { arguments };
-            let dress = if structured { R::into_structured_result } else { R::into_tool_result };
+            // A unit struct (a tool without arguments) deserializes from null.
+            let arguments = if is_unit { Value::Null } else { arguments };
+            let convert = if structured { R::into_structured_result } else { R::into_tool_result };
             match serde_json::from_value::<A>(arguments) {
-                Ok(arguments) => handler(context, arguments).map(dress).boxed(),
+                Ok(arguments) => handler(context, arguments).map(convert).boxed(),
                 Err(error) => {
-                    let refused = ToolError::new(format!("Invalid arguments: {error}"));
-                    std::future::ready(refused.into_tool_result()).boxed()
+                    let error = ToolError::new(format!("Invalid arguments: {error}"));
+                    std::future::ready(error.into_tool_result()).boxed()
                 }
             }
         });
@@ -69,52 +71,52 @@ impl<S: Send + Sync + 'static> Tool<S> {
             listed,
             scopes: Vec::new(),
             schema: described.schema,
-            output: Output { structure: R::structure(), ..Output::default() },
+            output: OutputDefinition { structure: R::structure(), ..OutputDefinition::default() },
             spill: Spill::default(),
             handler,
         }
     }
 
-    /// Another name than the struct's.
+    /// The name. Default: the struct's name in snake case.
     #[must_use]
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.listed.name = name.into();
         self
     }
 
-    /// Another description than the struct's doc comment.
+    /// The description. Default: the struct's doc comment.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(Cow::Owned(description.into()));
         self
     }
 
-    /// Another input schema than the struct's (JSON Schema 2020-12).
+    /// The input schema (JSON Schema 2020-12). Default: derived from the struct.
     #[must_use]
     pub fn input_schema(mut self, schema: JsonObject) -> Self {
         self.schema = schema;
         self
     }
 
-    /// What the structured content looks like (JSON Schema 2020-12, of an
-    /// object), instead of what the return type says. Results are held against
-    /// it: one that does not fit is sent as a failure of the tool's.
+    /// The output schema (JSON Schema 2020-12, of an object). Default: derived
+    /// from the return type. A result that does not match it is sent as an error
+    /// of the tool.
     #[must_use]
     pub fn output_schema(mut self, schema: JsonObject) -> Self {
         self.output.schema = Some(schema);
         self
     }
 
-    /// Whether there is structured content at all: always (then the return
-    /// type must offer some), or never. By default
-    /// [`Structured`](super::Structured) gives it and other types do not.
+    /// Whether the tool returns structured content. `true` needs a return type
+    /// that can give it. By default, [`Structured`](crate::Structured) does and
+    /// other types do not.
     #[must_use]
-    pub fn structured_output(mut self, wanted: bool) -> Self {
-        self.output.wanted = Some(wanted);
+    pub fn structured_output(mut self, is_enabled: bool) -> Self {
+        self.output.is_enabled = Some(is_enabled);
         self
     }
 
-    /// Hints on what the tool does to its surroundings.
+    /// Hints about the tool's behaviour, such as `readOnlyHint`.
     #[must_use]
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.listed.annotations = Some(annotations);
@@ -123,35 +125,34 @@ impl<S: Send + Sync + 'static> Tool<S> {
 
     common_setters!();
 
-    /// When its results are put by as resources and replaced by a preview:
-    /// when they are larger than an answer may be, by default. The
-    /// configuration has the last word (`tools.spill`).
+    /// When results are stored as resources and replaced by a preview. Default:
+    /// [`Spill::Auto`]. The configuration (`tools.spill`) overrides it.
     #[must_use]
     pub fn spill(mut self, spill: Spill) -> Self {
         self.spill = spill;
         self
     }
 
-    pub(super) fn register(self, state: &Arc<S>, faults: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let item = format!("Tool {:?}", listed.name);
-        check_name(&item, &listed.name, faults);
+        check_name(&item, &listed.name, problems);
         if listed.description.as_deref().is_none_or(|d| d.trim().is_empty()) {
-            faults.push(format!(
-                "{item}: it needs a description: a doc comment on its argument struct"
+            problems.push(format!(
+                "{item}: it needs a description: add a doc comment to its argument struct"
             ));
         }
-        let headers = headers::of(&self.schema).unwrap_or_else(|fault| {
-            faults.push(format!("{item}: {fault}"));
+        let headers = headers::from_schema(&self.schema).unwrap_or_else(|problem| {
+            problems.push(format!("{item}: {problem}"));
             Vec::new()
         });
         let validator = Validator::new(self.schema)
-            .map_err(|fault| faults.push(format!("{item}: {fault}")))
+            .map_err(|problem| problems.push(format!("{item}: {problem}")))
             .ok();
-        let scopes = access::read(&item, &self.scopes, faults);
-        marks::check_icons(&item, listed.icons.as_deref().unwrap_or_default(), faults);
-        let output = self.output.register().unwrap_or_else(|fault| {
-            faults.push(format!("{item}: {fault}"));
+        let scopes = scope_rules::parse(&item, &self.scopes, problems);
+        check_icons(&item, listed.icons.as_deref().unwrap_or_default(), problems);
+        let output = self.output.register().unwrap_or_else(|problem| {
+            problems.push(format!("{item}: {problem}"));
             None
         });
         let structured = output.is_some();
@@ -161,10 +162,10 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let run = move |scope, arguments| {
             handler(Context::new(scope, Arc::clone(&state)), arguments, structured)
         };
-        let admits_spilled =
-            listed.output_schema.as_deref().map(|own| Arc::new(spilled_schema::admit(own)));
+        let spillable_schema =
+            listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
         let (spill, run) = (self.spill, Box::new(run));
-        let body = Body { headers, validator, output, spill, admits_spilled, run };
+        let body = Body { headers, validator, output, spill, spillable_schema, run };
         Item { listed, scopes, body }
     }
 }
@@ -173,12 +174,12 @@ pub(super) type Registered = Item<model::Tool, Body>;
 
 pub(super) struct Body {
     pub(super) headers: Vec<HeaderParameter>,
-    /// Missing only in a definition that does not build.
+    /// `None` only in a definition that does not build.
     validator: Option<Validator>,
     output: Option<RegisteredOutput>,
     pub(super) spill: Spill,
-    /// The output schema, for where results may be put by.
-    pub(super) admits_spilled: Option<Arc<JsonObject>>,
+    /// The output schema that also allows a preview.
+    pub(super) spillable_schema: Option<Arc<JsonObject>>,
     run: Box<dyn Fn(Arc<Scope>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
 }
 
@@ -193,8 +194,8 @@ impl Registered {
         }
         let request_id = Arc::clone(&scope.request_id);
         let run = || (body.run)(scope, arguments);
-        match (guarded("tool", name, &request_id, run).await, &body.output) {
-            (Ok(result), Some(output)) => output.checked(name, result),
+        match (catch_panic("tool", name, &request_id, run).await, &body.output) {
+            (Ok(result), Some(output)) => output.finish(name, result),
             (Ok(result), None) => result,
             (Err(_), _) => {
                 let message = format!(

@@ -1,45 +1,45 @@
-//! What sessions refuse.
+//! Errors of sessions.
 
-/// Each text is fit for the caller's eyes.
+/// The texts may be shown to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// No such session for this principal.
+    /// The principal has no such session.
     #[error("Session not found")]
     NotFound,
-    /// No such stream in this session.
+    /// The session has no such stream.
     #[error(
-        "Last-Event-ID {0:?} names no stream of this session: it is wrong, another session's, or no longer kept. Send the request again."
+        "Last-Event-ID {0:?} is no event of this session, or its stream is no longer kept. Send the request again."
     )]
     NoStream(String),
     /// Events after the cursor are no longer kept.
     #[error("Events after {0:?} are no longer kept. Send the request again.")]
     Trimmed(String),
-    /// A bound was reached.
+    /// A limit was reached.
     #[error("{0}")]
     TooMany(String),
-    /// Where sessions are kept cannot be reached, or does not answer in time.
-    #[error("Sessions cannot be reached just now. Try again shortly.")]
+    /// The session storage cannot be reached or does not reply in time.
+    #[error("The session storage cannot be reached. Try again shortly.")]
     Unavailable,
 }
 
-/// Said in one way wherever sessions are kept.
+/// The limit errors, with the same text for all implementations.
 impl SessionError {
-    pub(super) fn too_many_sessions(most: usize) -> Self {
+    pub(super) fn too_many_sessions(max: usize) -> Self {
         Self::TooMany(format!(
-            "There are {most} sessions already (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
+            "You have {max} sessions, the maximum (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
         ))
     }
 
-    pub(super) fn too_many_streams(most: usize) -> Self {
+    pub(super) fn too_many_streams(max: usize) -> Self {
         Self::TooMany(format!(
-            "This session has {most} calls under way, the most there may be. Wait for some to end."
+            "This session has {max} running calls, the maximum. Wait until some end."
         ))
     }
 
-    pub(super) fn too_many_subscriptions(most: usize) -> Self {
+    pub(super) fn too_many_subscriptions(max: usize) -> Self {
         Self::TooMany(format!(
-            "This session has {most} subscriptions, the most there may be. Unsubscribe from some."
+            "This session has {max} subscriptions, the maximum. Unsubscribe from some."
         ))
     }
 }

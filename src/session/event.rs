@@ -7,24 +7,23 @@ use bytes::Bytes;
 /// One message on a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Names it, for `Last-Event-ID`.
+    /// The event's id, for `Last-Event-ID`.
     pub id: EventId,
     /// A JSON-RPC message on one line.
     pub data: Bytes,
 }
 
-/// A stream and a position in it: enough to resume, and found only under the
-/// session that the stream belongs to.
+/// A stream and a position in it. Valid only in the session of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EventId {
-    /// The stream's own name, unique among all.
+    /// The stream's globally unique name.
     pub stream: Arc<str>,
-    /// The position; 0 stands before the first message.
+    /// The position of the message, from 1; 0 precedes the first message.
     pub position: u64,
 }
 
 impl EventId {
-    /// Reads what [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let (stream, position) = text.rsplit_once('-')?;
         let digits = !position.is_empty() && position.bytes().all(|b| b.is_ascii_digit());

@@ -1,25 +1,25 @@
-//! How much is kept, and for how long.
+//! Limits on the number, size and lifetime of sessions and streams.
 
 use std::time::Duration;
 
-/// Bounds on sessions and their streams.
+/// Limits on sessions and their streams.
 #[derive(Debug, Clone)]
 pub struct SessionLimits {
-    /// How long a session lives without a request or an open stream.
+    /// How long a session exists without a request or an open stream.
     pub idle: Duration,
-    /// How long a finished stream can still be resumed.
+    /// How long a finished stream can be resumed.
     pub replay: Duration,
-    /// Sessions of one principal.
+    /// Sessions per principal.
     pub sessions_per_principal: usize,
-    /// Streams of one session, finished ones that can be resumed included.
+    /// Streams per session, including finished ones that can be resumed.
     pub streams_per_session: usize,
-    /// Subscribed resources of one session.
+    /// Subscribed resources per session.
     pub subscriptions_per_session: usize,
-    /// Messages kept of one stream.
+    /// Messages kept per stream.
     pub events_per_stream: usize,
-    /// Bytes kept of one stream; the newest message is kept whatever its size.
+    /// Bytes kept per stream. The newest message is kept regardless of its size.
     pub bytes_per_stream: usize,
-    /// How long a message is kept while others come after it.
+    /// How long a message is kept after newer ones arrive.
     pub message_age: Duration,
 }
 

@@ -1,10 +1,10 @@
-//! Sessions and stream logs: what the legacy era (2025-03-26 to 2025-11-25)
-//! keeps between requests.
+//! Sessions and stream logs: the state that the legacy protocol revisions
+//! (2025-03-26 to 2025-11-25) keep between requests.
 //!
-//! A session is a small record with a sliding expiry, bound to its principal;
-//! no task and no buffer stands for an idle one. A stream is an append-only
-//! log of messages with one writer and a closing mark; whoever follows it can
-//! lose the connection and go on after the last event it saw.
+//! A session is a small record with a sliding expiry, bound to its principal. An
+//! idle session has no task and no buffer. A stream is an append-only log of
+//! messages with one writer and a closing mark. A follower that loses its
+//! connection resumes after the last event it received.
 
 mod error;
 mod event;
@@ -24,59 +24,58 @@ pub use event::{Event, EventId};
 pub use limits::SessionLimits;
 pub use memory::MemorySessions;
 pub use redis::RedisSessions;
-pub use signal::{Signal, Signalled, Signals};
+pub use signal::{SessionSignal, Signal, Signals};
 
 use crate::{
     auth::{Owner, Principal},
     protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
 };
 
-/// What is agreed on, as of one look-up. All but the log level stands while
-/// the session lives.
+/// A session as of one lookup. Only the log level can change later.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// 128 random bits in hexadecimal.
+    /// The session's id: 128 random bits in hexadecimal.
     pub id: Arc<str>,
-    /// Whose it is; nobody else can use it, even with the id.
+    /// The owner. No other principal can use the session, even with its id.
     pub principal: Principal,
-    /// The protocol revision agreed on.
+    /// The negotiated protocol revision.
     pub version: ProtocolVersion,
-    /// What the client said of itself.
+    /// The client's implementation info and capabilities.
     pub client: Arc<ClientFacts>,
-    /// Which log messages it wants.
+    /// The minimum level of log messages for the client.
     pub log_level: LogLevel,
 }
 
-/// What a follower is given, until the stream is closed or somebody else follows it.
+/// What a follower receives. Ends when the stream is closed or another follower takes over.
 pub type Deliveries = Pin<Box<dyn Stream<Item = Result<Delivery, SessionError>> + Send>>;
 
-/// One thing that a follower is given.
+/// One item for a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// A message.
     Event(Event),
-    /// The writer asks for the connection to be closed; the stream goes on
-    /// and can be followed again. Nothing comes after this.
+    /// The writer asks the client to reconnect. The last item; the stream itself
+    /// continues and can be followed again.
     Disconnect {
-        /// When the client should come back.
+        /// How long the client should wait before it reconnects.
         retry: Duration,
     },
 }
 
-/// Who watches a resource of somebody else's, and under which name.
+/// A subscriber of a shared resource, and the link by which it knows the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Watch {
-    /// Whose sessions subscribe to it.
+    /// The owner of the subscribed sessions.
     pub reader: Owner,
-    /// The name by which they know it.
+    /// The URI of the link that the sessions subscribed to.
     pub link: String,
 }
 
-/// Where sessions and their streams are kept. Any error may be
-/// [`SessionError::Unavailable`] where that is another process.
+/// Storage of sessions and their streams. Where it is another process, any method
+/// may fail with [`SessionError::Unavailable`].
 #[async_trait]
 pub trait Sessions: fmt::Debug + Send + Sync + 'static {
-    /// Begins a session.
+    /// Creates a session.
     ///
     /// # Errors
     /// [`SessionError::TooMany`].
@@ -87,104 +86,103 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
         client: ClientFacts,
     ) -> Result<Arc<Session>, SessionError>;
 
-    /// The session of that id if it lives and is this principal's; puts its expiry off.
+    /// Looks up a session of this principal and extends its expiry.
     ///
     /// # Errors
-    /// [`SessionError::NotFound`], also for another principal's.
+    /// [`SessionError::NotFound`], also for another principal's session.
     async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError>;
 
-    /// Ends a session and its streams; says whether there was one.
+    /// Ends a session and its streams. Returns whether it existed.
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError>;
 
-    /// Says which log messages the client wants (`logging/setLevel`).
+    /// Sets the log level (`logging/setLevel`).
     async fn set_log_level(&self, session: &Session, level: LogLevel) -> Result<(), SessionError>;
 
-    /// Asks for updates of a resource (`resources/subscribe`).
+    /// Subscribes to updates of a resource (`resources/subscribe`).
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Accepts that back.
+    /// Removes a subscription (`resources/unsubscribe`).
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Notes for so long that somebody else's sessions subscribe to a resource
-    /// of that owner's, under a name of its own.
+    /// Records that sessions of another owner subscribe to a resource of `owner`
+    /// through a link. The record expires after `ttl`.
     async fn watch(
         &self,
         owner: &Owner,
         uri: &str,
         watch: Watch,
-        lasting: Duration,
+        ttl: Duration,
     ) -> Result<(), SessionError>;
 
-    /// Who does, in any order; they may have unsubscribed or gone since.
+    /// The recorded watches of a resource, in any order. The sessions may have
+    /// unsubscribed or ended since.
     async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError>;
 
-    /// Opens a stream for the messages of the call of that id. If the process
-    /// that writes it dies, whoever follows it is told by an error of that id.
+    /// Opens a stream for the messages of a call. If the writing process dies,
+    /// followers receive an error response with the call's id.
     ///
     /// # Errors
-    /// [`SessionError::TooMany`] when too many are open in this session.
+    /// [`SessionError::TooMany`] if the session has too many open streams.
     async fn open(
         &self,
         session: &Session,
         call: &RequestId,
     ) -> Result<Box<dyn StreamWriter>, SessionError>;
 
-    /// Follows a stream of this session from after that event. Whoever
-    /// followed it before is cut off: a message goes to one connection only
+    /// Follows a stream of this session from after an event. Disconnects the
+    /// previous follower, because a message goes to one connection only
     /// (2025-11-25, transports: Multiple Connections).
     ///
     /// # Errors
-    /// [`SessionError::NoStream`] for an id that is not this session's;
-    /// [`SessionError::Trimmed`] when what came after it is no longer kept.
+    /// [`SessionError::NoStream`] for an id of another session;
+    /// [`SessionError::Trimmed`] if later events are no longer kept.
     async fn follow(&self, session: &Session, after: &EventId) -> Result<Deliveries, SessionError>;
 
-    /// Follows the session's own stream, which carries what belongs to no
-    /// call, from the first message that no connection has been given yet;
-    /// with the id that stands before it.
+    /// Follows the session's standalone stream, which carries messages that belong to
+    /// no call, from the first message not yet delivered to any connection. Also
+    /// returns the event id that precedes that message.
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
-    /// Appends an announcement to the own streams of all sessions of that
-    /// owner that want it. Where several processes hear of the same change and
-    /// give it the same name, each session is told once.
+    /// Appends an announcement to the standalone streams of the owner's sessions; an updated
+    /// resource only where the session subscribes to it. If several processes
+    /// announce the same `change`, each session receives it once.
     async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>);
 
-    /// The same for everybody's sessions.
+    /// Appends an announcement to the standalone streams of all sessions.
     async fn announce_to_all(&self, announcement: &Announcement);
 
-    /// Tells the other processes that serve this session. [`Sessions::delete`]
-    /// does so by itself.
+    /// Sends a signal to the other processes that serve this session.
+    /// [`Sessions::delete`] sends [`Signal::Ended`] itself.
     async fn signal(&self, session: &Session, signal: Signal) -> Result<(), SessionError>;
 
-    /// What other processes say from now on.
+    /// The signals that other processes send from now on.
     fn signals(&self) -> Signals;
 
-    /// Where they are kept, if other processes may keep theirs there, too: the
-    /// same words in all of those, without what opens it. Nothing where they
-    /// are this process's own.
-    fn shared(&self) -> Option<String>;
+    /// Identifies the storage if processes share it: equal in all of them, without
+    /// credentials. `None` if the sessions belong to this process alone.
+    fn shared_location(&self) -> Option<String>;
 
-    /// How many there are. Metrics ask every few seconds, so it must cost next
-    /// to nothing; one that has expired a moment ago may still count.
+    /// The number of sessions, which may include recently expired ones. Must be
+    /// cheap, because metrics call it every few seconds.
     async fn count(&self) -> Result<u64, SessionError>;
 
-    /// Removes what has expired, until dropped.
+    /// Removes expired sessions and streams, until dropped.
     async fn maintain(&self);
 }
 
 /// The one writer of a stream. Dropping it closes the stream.
 #[async_trait]
 pub trait StreamWriter: Send {
-    /// The id that stands before the first message.
+    /// The event id that precedes the first message.
     fn start(&self) -> EventId;
 
     /// Appends one JSON-RPC message.
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError>;
 
-    /// Appends the last message and closes the stream in one step, so that the
-    /// stream of a call that has ended never looks as if it had not.
+    /// Appends the last message and closes the stream atomically, so that a finished
+    /// call is never mistaken for one whose process died.
     async fn finish(&mut self, message: Bytes) -> Result<(), SessionError>;
 
-    /// Asks whoever follows to disconnect, once everything appended so far
-    /// has been delivered.
+    /// Asks the follower to reconnect once everything appended so far is delivered.
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError>;
 }

@@ -1,4 +1,4 @@
-//! What processes that serve the same sessions tell each other.
+//! Signals between processes that serve the same sessions.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -8,25 +8,25 @@ use serde_json::Value;
 
 use crate::protocol::RequestId;
 
-/// Concerns whatever runs in a session, wherever it runs.
+/// A message for the process that runs a session's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
-    /// The client takes that request back (`notifications/cancelled`).
+    /// The client cancelled this request (`notifications/cancelled`).
     Cancelled(RequestId),
-    /// The client answers a question that a call asked.
+    /// The client answered a call's question.
     Answered {
-        /// Which.
+        /// The id of the question's request.
         question: RequestId,
-        /// The result, or the message of the error.
+        /// The result, or the error message.
         outcome: Result<Value, String>,
     },
     /// The session has ended.
     Ended,
 }
 
-/// A signal, and the id of the session that it concerns.
-pub type Signalled = (Arc<str>, Signal);
+/// A session id and a signal for that session.
+pub type SessionSignal = (Arc<str>, Signal);
 
-/// Signals as they come. It may end where no process can signal any more.
-pub type Signals = Pin<Box<dyn Stream<Item = Signalled> + Send>>;
+/// The received signals. May end when no process can send any.
+pub type Signals = Pin<Box<dyn Stream<Item = SessionSignal> + Send>>;

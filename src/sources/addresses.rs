@@ -1,10 +1,9 @@
-//! Which addresses are anybody's to visit: what a server fetches for others
-//! must not be its own surroundings (CWE-918).
+//! Public IP addresses, to prevent server-side request forgery (CWE-918).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to the public internet, by the registries of
-/// special-purpose addresses (RFC 6890 and its updates).
+/// Whether an address is public: not in the registries of special-purpose
+/// addresses (RFC 6890 and its updates).
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -24,13 +23,13 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 100 && (64..128).contains(&b))
         || (a == 198 && (b == 18 || b == 19))
         || (a, b, c) == (192, 0, 0)
-        // Relays to IPv6, which would lead on to any address.
+        // 6to4 relays, which forward to any address.
         || (a, b, c) == (192, 88, 99);
     !special
 }
 
-/// Only what is assigned as global unicast, without what stands for an IPv4
-/// address or for documents.
+/// Only global unicast, without addresses that embed an IPv4 address and those
+/// for documentation.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let global = (a & 0xe000) == 0x2000;
@@ -44,8 +43,8 @@ mod tests {
     use super::is_public;
 
     #[test]
-    fn surroundings_are_not_public() {
-        for inside in [
+    fn special_purpose_addresses_are_not_public() {
+        for special in [
             "0.0.0.0",
             "10.1.2.3",
             "100.64.0.1",
@@ -78,10 +77,10 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(inside.parse().is_ok_and(|a| !is_public(a)), "{inside}");
+            assert!(special.parse().is_ok_and(|a| !is_public(a)), "{special}");
         }
-        for outside in ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00::1"] {
-            assert!(outside.parse().is_ok_and(is_public), "{outside}");
+        for public in ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00::1"] {
+            assert!(public.parse().is_ok_and(is_public), "{public}");
         }
     }
 }

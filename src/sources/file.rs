@@ -1,5 +1,4 @@
-//! Files and directories as resources: read from disk when they are read, and
-//! streamed.
+//! Files and directories as resources. Each read streams from disk.
 
 use std::{
     fs::Metadata,
@@ -15,14 +14,15 @@ use tokio_util::io::ReaderStream;
 use super::sniff::{is_text, sniff};
 use crate::{
     handler::{Context, IntoContent, ResourceError},
-    registry::{Facts, Resource},
+    registry::{Resource, ResourceStat},
     store::Content,
 };
 
-/// How much is read from disk at a time, in bytes.
-const PIECE: usize = 64 << 10;
+/// The size of one read from disk, in bytes.
+const READ_BYTES: usize = 64 << 10;
 
-/// A file, read anew each time. Its media type goes by the name's extension.
+/// A file that is read for each request. Its media type depends on the file
+/// extension.
 ///
 /// It can be registered as a resource, or returned by the handler of a
 /// resource or a template:
@@ -31,7 +31,7 @@ const PIECE: usize = 64 << 10;
 /// use larder::{Context, FileResource, Registry, Template, Variables};
 ///
 /// let files = Template::new("file:///{name}", "file", |_: Context, variables: Variables| async move {
-///     // Whatever the name, nothing outside of the folder is read.
+///     // Never reads a file outside of the directory.
 ///     FileResource::within("/srv/files", &variables["name"])
 /// });
 /// let registry = Registry::builder("files")
@@ -43,53 +43,54 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileResource {
     path: PathBuf,
-    /// The folder that it has to lie in.
+    /// The directory that must contain the file.
     within: Option<PathBuf>,
     is_binary: Option<bool>,
     mime_type: Option<String>,
 }
 
 impl FileResource {
-    /// The file at that path, which the server's author chose.
+    /// The file at a trusted path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), within: None, is_binary: None, mime_type: None }
     }
 
-    /// The file of that name in a folder, wherever the name comes from: names
-    /// and links that lead out of the folder lead to nothing.
-    pub fn within(folder: impl Into<PathBuf>, name: impl AsRef<Path>) -> Self {
-        let folder = folder.into();
-        Self { within: Some(folder.clone()), ..Self::new(folder.join(name)) }
+    /// The file of that name in a directory. The name can come from a client: a
+    /// name or symbolic link that leads out of the directory is not found.
+    pub fn within(directory: impl Into<PathBuf>, name: impl AsRef<Path>) -> Self {
+        let directory = directory.into();
+        Self { within: Some(directory.clone()), ..Self::new(directory.join(name)) }
     }
 
-    /// Whether it becomes `blob` or `text`, instead of what it looks like.
+    /// Whether the content is sent as `blob` or as `text`. Default: detected from
+    /// media type and content.
     #[must_use]
     pub fn is_binary(mut self, is_binary: bool) -> Self {
         self.is_binary = Some(is_binary);
         self
     }
 
-    /// Another media type than that of the extension.
+    /// The media type. Default: that of the file extension.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// The file as a resource of that URI, listed with its size and last change.
+    /// Makes the file a resource of that URI. Lists show its size and last change.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
-        let (looked_at, name, mime_type) = (self.clone(), file_name(&self.path), self.media_type());
+        let (file, name, mime_type) = (self.clone(), file_name(&self.path), self.media_type());
         let resource = Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()));
         let resource = match mime_type {
             Some(mime_type) => resource.mime_type(mime_type),
             None => resource,
         };
         resource.name(name).stat(Box::new(move || {
-            let file = looked_at.clone();
+            let file = file.clone();
             async move {
                 match file.find().await {
-                    Ok((_, metadata)) => facts(&metadata, true),
-                    Err(_) => Facts::default(),
+                    Ok((_, metadata)) => stat(&metadata, true),
+                    Err(_) => ResourceStat::default(),
                 }
             }
             .boxed()
@@ -100,22 +101,23 @@ impl FileResource {
         self.mime_type.clone().or_else(|| by_extension(&self.path))
     }
 
-    /// Where the file really is, if there is one.
+    /// The file's canonical path and metadata.
     async fn find(&self) -> Result<(PathBuf, Metadata), ResourceError> {
         let mut path = self.path.clone();
-        if let Some(folder) = &self.within {
-            let name = path.strip_prefix(folder).map_err(|_| ResourceError::NotFound)?;
+        if let Some(directory) = &self.within {
+            let name = path.strip_prefix(directory).map_err(|_| ResourceError::NotFound)?;
             if !name.components().all(|part| matches!(part, Component::Normal(_))) {
                 return Err(ResourceError::NotFound);
             }
-            let folder = fs::canonicalize(folder).await.map_err(|error| unreadable(&error))?;
+            let directory =
+                fs::canonicalize(directory).await.map_err(|error| unreadable(&error))?;
             path = fs::canonicalize(&path).await.map_err(|error| unreadable(&error))?;
-            if !path.starts_with(folder) {
+            if !path.starts_with(directory) {
                 return Err(ResourceError::NotFound);
             }
         }
         let metadata = fs::metadata(&path).await.map_err(|error| unreadable(&error))?;
-        // A pipe would be waited for when it is opened.
+        // Opening a named pipe would block.
         if !metadata.is_file() {
             return Err(ResourceError::NotFound);
         }
@@ -127,7 +129,7 @@ impl IntoContent for FileResource {
     async fn into_content(self) -> Result<Content, ResourceError> {
         let (path, _) = self.find().await?;
         let file = fs::File::open(path).await.map_err(|error| unreadable(&error))?;
-        let pieces = ReaderStream::with_capacity(file, PIECE);
+        let pieces = ReaderStream::with_capacity(file, READ_BYTES);
         let mime_type = self.media_type();
         let content = match self.is_binary {
             Some(true) => Content::byte_stream(pieces),
@@ -141,10 +143,10 @@ impl IntoContent for FileResource {
     }
 }
 
-/// What lies in a directory, as JSON: `[{"name", "size", "mimeType",
-/// "lastModified"}]`, sorted by name; a directory in it has `"directory": true`.
+/// The listing of a directory as JSON: `[{"name", "size", "mimeType",
+/// "lastModified"}]`, sorted by name; a subdirectory has `"directory": true`.
 ///
-/// Links are left out, since they may lead elsewhere.
+/// Symbolic links are left out, because they can lead out of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryResource {
     path: PathBuf,
@@ -156,7 +158,7 @@ impl DirectoryResource {
         Self { path: path.into() }
     }
 
-    /// The directory as a resource of that URI.
+    /// Makes the directory a resource of that URI.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
         let (name, path) = (file_name(&self.path), self.path.clone());
         Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()))
@@ -166,8 +168,8 @@ impl DirectoryResource {
                 let path = path.clone();
                 async move {
                     match fs::metadata(path).await {
-                        Ok(metadata) => facts(&metadata, false),
-                        Err(_) => Facts::default(),
+                        Ok(metadata) => stat(&metadata, false),
+                        Err(_) => ResourceStat::default(),
                     }
                 }
                 .boxed()
@@ -181,10 +183,10 @@ impl IntoContent for DirectoryResource {
         let mut directory = fs::read_dir(&self.path).await.map_err(|error| unreadable(&error))?;
         while let Some(entry) = directory.next_entry().await.map_err(|error| unreadable(&error))? {
             let name = entry.file_name().to_string_lossy().into_owned();
-            // What has gone since then is left out.
+            // A file deleted in the meantime is left out.
             let Ok(metadata) = entry.metadata().await else { continue };
-            let last_modified = facts(&metadata, false).last_modified;
-            let shown = if metadata.is_dir() {
+            let last_modified = stat(&metadata, false).last_modified;
+            let json = if metadata.is_dir() {
                 json!({ "name": name, "directory": true, "lastModified": last_modified })
             } else if metadata.is_file() {
                 json!({
@@ -196,17 +198,17 @@ impl IntoContent for DirectoryResource {
             } else {
                 continue;
             };
-            entries.push((name, shown));
+            entries.push((name, json));
         }
-        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let shown: Vec<Value> = entries.into_iter().map(|(_, shown)| shown).collect();
-        Ok(Value::from(shown).into())
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let entries: Vec<Value> = entries.into_iter().map(|(_, json)| json).collect();
+        Ok(Value::from(entries).into())
     }
 }
 
-fn facts(metadata: &Metadata, with_size: bool) -> Facts {
+fn stat(metadata: &Metadata, with_size: bool) -> ResourceStat {
     let modified = metadata.modified().ok().map(DateTime::<Utc>::from);
-    Facts {
+    ResourceStat {
         size: with_size.then_some(metadata.len()),
         last_modified: modified.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)),
     }
@@ -220,7 +222,7 @@ fn by_extension(path: &Path) -> Option<String> {
     mime_guess::from_path(path).first_raw().map(str::to_owned)
 }
 
-/// Paths and the system's words stay in the log.
+/// Logs the error. Callers do not get paths or system messages.
 fn unreadable(error: &io::Error) -> ResourceError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ResourceError::NotFound,

@@ -1,5 +1,4 @@
-//! Content that comes from elsewhere each time it is read: files, directories
-//! and pages of the web.
+//! Content that is fetched for each read: files, directories and web pages.
 
 mod addresses;
 mod file;

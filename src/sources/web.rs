@@ -1,4 +1,4 @@
-//! Pages of the web as resources, fetched when they are read.
+//! Web pages as resources. Each read fetches the page.
 
 use std::{
     io,
@@ -24,19 +24,19 @@ use crate::{
     store::Content,
 };
 
-/// How long a connection may take to come about.
+/// The timeout for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many redirects are followed.
-const MOST_REDIRECTS: usize = 3;
+/// The most redirects that are followed.
+const MAX_REDIRECTS: usize = 3;
 
-/// What stands at an `http` or `https` URL, fetched anew each time and bounded
-/// in size (16 MiB by default) and time (30 seconds).
+/// The content of an `http` or `https` URL, fetched for each read. Size (16 MiB by
+/// default) and time (30 seconds by default) are limited.
 ///
-/// A URL that comes from outside, or whose name somebody else holds, might lead
-/// to the server's own surroundings: databases, metadata services, this server.
-/// So only public addresses are visited: each name is resolved once and
-/// connected to at just the addresses that were checked, and redirects are held
-/// to the same. No proxy is used, since it would resolve names by itself.
+/// A URL from a client, or a host name that someone else controls, can lead to
+/// the server's own network: databases, metadata services, this server. So only
+/// public addresses are allowed. Each host name is resolved once, and the
+/// connection uses only the checked addresses. The same holds for redirects. No
+/// proxy is used, because a proxy resolves names itself.
 ///
 /// ```
 /// use larder::{HttpResource, Registry};
@@ -55,7 +55,7 @@ pub struct HttpResource {
 }
 
 impl HttpResource {
-    /// What stands at that URL.
+    /// The content of that URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -66,36 +66,36 @@ impl HttpResource {
         }
     }
 
-    /// Another media type than the one that comes with it.
+    /// The media type. Default: that of the response.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Visits addresses of this machine and of private networks as well. Only
-    /// for URLs of the server author's own choice.
+    /// Allows addresses of this machine and of private networks. Only for trusted
+    /// URLs.
     #[must_use]
     pub fn allow_private(mut self) -> Self {
         self.allow_private = true;
         self
     }
 
-    /// The most that may come, in bytes; a reading that meets more fails.
+    /// The most bytes to fetch. Reading a larger page fails. Default: 16 MiB.
     #[must_use]
     pub fn most_bytes(mut self, bytes: u64) -> Self {
         self.most_bytes = bytes;
         self
     }
 
-    /// How long all of it may take.
+    /// The timeout of the whole fetch. Default: 30 seconds.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The page as a resource of that URI.
+    /// Makes the page a resource of that URI.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
         let mime_type = self.mime_type.clone();
         let resource = Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()));
@@ -105,20 +105,20 @@ impl HttpResource {
         }
     }
 
-    async fn fetch(&self) -> Result<Response, Refusal> {
-        let url = Url::parse(&self.url).map_err(|_| Refusal::Address)?;
-        if !may_visit(&url, self.allow_private) {
-            return Err(Refusal::Address);
+    async fn fetch(&self) -> Result<Response, FetchError> {
+        let url = Url::parse(&self.url).map_err(|_| FetchError::Address)?;
+        if !is_allowed(&url, self.allow_private) {
+            return Err(FetchError::Address);
         }
         let client = client(self.allow_private)?;
         let response = client.get(url).timeout(self.timeout).send().await?;
         match response.status() {
             status if status.is_success() => {}
-            StatusCode::NOT_FOUND | StatusCode::GONE => return Err(Refusal::NotFound),
-            status => return Err(Refusal::Status(status.as_u16())),
+            StatusCode::NOT_FOUND | StatusCode::GONE => return Err(FetchError::NotFound),
+            status => return Err(FetchError::Status(status.as_u16())),
         }
         if response.content_length().is_some_and(|length| length > self.most_bytes) {
-            return Err(Refusal::TooLong(self.most_bytes));
+            return Err(FetchError::TooLong(self.most_bytes));
         }
         Ok(response)
     }
@@ -127,17 +127,17 @@ impl HttpResource {
 impl IntoContent for HttpResource {
     async fn into_content(self) -> Result<Content, ResourceError> {
         let response = self.fetch().await.map_err(ResourceError::from)?;
-        let sent = response.headers().get("content-type").and_then(|v| v.to_str().ok());
-        let mime_type = self.mime_type.clone().or_else(|| sent.map(str::to_owned));
-        let (most, mut seen) = (self.most_bytes, 0_u64);
+        let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok());
+        let mime_type = self.mime_type.clone().or_else(|| content_type.map(str::to_owned));
+        let (limit, mut received) = (self.most_bytes, 0_u64);
         let pieces = response.bytes_stream().map_err(io::Error::other).and_then(move |piece| {
-            seen += piece.len() as u64;
-            let within = if seen > most {
-                Err(io::Error::other(format!("more than {most} bytes came")))
+            received += piece.len() as u64;
+            let piece = if received > limit {
+                Err(io::Error::other(format!("the response has more than {limit} bytes")))
             } else {
                 Ok(piece)
             };
-            std::future::ready(within)
+            std::future::ready(piece)
         });
         let content = sniff(pieces.boxed(), mime_type.as_deref().is_none_or(is_text)).await;
         Ok(match mime_type {
@@ -147,14 +147,14 @@ impl IntoContent for HttpResource {
     }
 }
 
-/// Why there is no page.
+/// Why the page cannot be fetched.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("the page is not there")]
+enum FetchError {
+    #[error("the page does not exist")]
     NotFound,
-    #[error("its address is none that this server visits")]
+    #[error("its address is not allowed")]
     Address,
-    #[error("its server answered with status {0}")]
+    #[error("its server responded with status {0}")]
     Status(u16),
     #[error("it has more than {0} bytes")]
     TooLong(u64),
@@ -162,44 +162,45 @@ enum Refusal {
     Request(#[from] reqwest::Error),
 }
 
-impl From<Refusal> for ResourceError {
-    fn from(refusal: Refusal) -> Self {
-        if let Refusal::NotFound = refusal {
+impl From<FetchError> for ResourceError {
+    fn from(error: FetchError) -> Self {
+        if let FetchError::NotFound = error {
             return Self::NotFound;
         }
-        // A name that leads inside and one that leads nowhere look the same from outside.
-        let source = std::error::Error::source(&refusal);
-        tracing::warn!(%refusal, ?source, "a page could not be fetched");
-        Self::Failed(format!("The page behind this resource cannot be given: {refusal}."))
+        // A host name of a private address and an unknown one give the same message, so
+        // that callers cannot probe the network.
+        let source = std::error::Error::source(&error);
+        tracing::warn!(%error, ?source, "a page could not be fetched");
+        Self::Failed(format!("The web page of this resource cannot be fetched: {error}."))
     }
 }
 
-/// Whether a URL may be visited as far as it can be told before its name is resolved.
-fn may_visit(url: &Url, allow_private: bool) -> bool {
-    let plain = matches!(url.scheme(), "http" | "https")
+/// Whether a URL is allowed, as far as that is known before its host is resolved.
+fn is_allowed(url: &Url, allow_private: bool) -> bool {
+    let is_valid = matches!(url.scheme(), "http" | "https")
         && url.username().is_empty()
         && url.password().is_none();
-    // As written in URLs: brackets around IPv6. Names are looked at by the resolver.
+    // IPv6 addresses have brackets in URLs. The resolver checks host names.
     let host = url.host_str().unwrap_or_default();
     let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    plain && !host.is_empty() && (allow_private || literal.map_or(true, is_public))
+    is_valid && !host.is_empty() && (allow_private || literal.map_or(true, is_public))
 }
 
-/// One client for all, since it keeps connections and certificates.
+/// The shared client, which pools connections and loads the root certificates once.
 fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
     static PUBLIC: OnceLock<Client> = OnceLock::new();
     static ANY: OnceLock<Client> = OnceLock::new();
-    let place = if allow_private { &ANY } else { &PUBLIC };
-    if let Some(client) = place.get() {
+    let cell = if allow_private { &ANY } else { &PUBLIC };
+    if let Some(client) = cell.get() {
         return Ok(client);
     }
     let policy = redirect::Policy::custom(move |attempt| {
-        if attempt.previous().len() > MOST_REDIRECTS {
+        if attempt.previous().len() > MAX_REDIRECTS {
             attempt.error("too many redirects")
-        } else if may_visit(attempt.url(), allow_private) {
+        } else if is_allowed(attempt.url(), allow_private) {
             attempt.follow()
         } else {
-            attempt.error("a redirect to where this server does not go")
+            attempt.error("a redirect to an address that is not allowed")
         }
     });
     let mut builder = Client::builder()
@@ -212,23 +213,23 @@ fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
         builder = builder.dns_resolver(PublicNames);
     }
     let client = builder.build()?;
-    Ok(place.get_or_init(|| client))
+    Ok(cell.get_or_init(|| client))
 }
 
-/// Resolves names to public addresses only. A name with any other address is
-/// refused as a whole: who mixes them is up to something.
+/// Resolves host names to public addresses only. Refuses a name that has both
+/// public and other addresses, which is a sign of an attack.
 #[derive(Debug, Clone, Copy)]
 struct PublicNames;
 
 impl Resolve for PublicNames {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            let found: Vec<SocketAddr> =
+            let resolved: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if found.iter().any(|address| !is_public(address.ip())) {
-                return Err("the name does not lead to a public address".into());
+            if resolved.iter().any(|address| !is_public(address.ip())) {
+                return Err("the host name does not resolve to public addresses".into());
             }
-            let addresses: Addrs = Box::new(found.into_iter());
+            let addresses: Addrs = Box::new(resolved.into_iter());
             Ok(addresses)
         })
     }

@@ -1,24 +1,26 @@
-//! Stores results that are over the budget of an answer as resources of the
+//! Stores results that are larger than the output budget as resources of the
 //! caller, and replaces them by a preview.
 //!
-//! Hosts differ: some show a model the structured content only, some show
-//! neither links nor resources. So the URI, the size, whether the preview is
-//! complete, and the next call are in the text and in the structured content
-//! of a tool that has it; the resource link is an addition. What is sent
-//! always matches the listed output schema.
+//! Hosts differ: some show a model only the structured content, some show
+//! neither links nor resources. So the text, and the structured content of a
+//! tool that has it, both contain the URI, the size, whether the preview is
+//! complete, and the next calls. A resource link is added. The result always
+//! matches the listed output schema.
 
-mod answer;
-mod keep;
-mod lines;
-mod look;
+mod copies;
+mod json_lines;
 mod parts;
+mod preview_result;
+mod store_parts;
+mod stored_preview;
 
 use std::sync::Arc;
 
 use rmcp::model::CallToolResult;
 
-use keep::Kept;
 use parts::Parts;
+use preview_result::PreviewResult;
+use store_parts::{Storing, store_parts};
 
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
@@ -32,88 +34,89 @@ pub struct Spiller {
     output_bytes: usize,
     /// The most bytes of images and audio in one result, in base64.
     media_bytes: usize,
-    /// Whether it stores a result although the caller has no tool to read it.
-    even_unread: bool,
+    /// Whether it stores results even if the caller has no tool to read them.
+    without_reader: bool,
 }
 
 impl Spiller {
-    /// For a call of that scope.
+    /// A spiller for the results of that call.
     pub fn new(scope: &Arc<Scope>) -> Self {
-        let registry = Registry::of(scope);
+        let registry = Registry::from_scope(scope);
         Self {
             output_bytes: registry.output_bytes(&scope.client),
             media_bytes: registry.media_bytes(),
             scope: Arc::clone(scope),
-            even_unread: false,
+            without_reader: false,
         }
     }
 
-    /// Stores results even if the caller has no tool to read them, because the
-    /// result becomes part of another one that is bounded itself.
+    /// Stores results even if the caller has no tool to read them. For results
+    /// that become part of another result, which is bounded itself.
     #[must_use]
-    pub fn even_unread(self) -> Self {
-        Self { even_unread: true, ..self }
+    pub fn without_reader(self) -> Self {
+        Self { without_reader: true, ..self }
     }
 
-    /// The tool's result as it may be sent: unchanged, or a preview of it.
+    /// The tool's result, or a preview of it if the result must be stored.
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
-        let unregistered = if self.even_unread { Spill::Auto } else { Spill::Never };
-        let policy = Registry::of(&self.scope).spill_of(tool).unwrap_or(unregistered);
+        let unregistered = if self.without_reader { Spill::Auto } else { Spill::Never };
+        let policy = Registry::from_scope(&self.scope).spill_of(tool).unwrap_or(unregistered);
         let spills = match policy {
             Spill::Never => false,
             Spill::Auto => {
                 parts::is_over(&result, self.output_bytes, self.media_bytes)
-                    && (self.even_unread || self.offers(READING_TOOL))
+                    && (self.without_reader || self.offers(READING_TOOL))
             }
             Spill::Always => true,
         };
         if !spills {
             return result;
         }
-        // On the heap, so that calls which spill nothing need no room for it.
+        // Boxed, so that the future of other calls stays small.
         Box::pin(self.spill(tool, result, policy == Spill::Always)).await
     }
 
-    /// Stores the parts that are too large, or all of them.
+    /// Stores the parts that are too large, or all parts.
     async fn spill(&self, tool: &str, result: CallToolResult, all: bool) -> CallToolResult {
         let fits = !parts::is_over(&result, self.output_bytes, self.media_bytes);
-        let whole = fits.then(|| result.clone());
-        let with_links = !Registry::of(&self.scope).has_ui(tool);
+        let original = fits.then(|| result.clone());
+        let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
         let meta = result.meta.clone();
-        let parts = Parts::of(result, self.output_bytes, self.media_bytes, all);
+        let parts = Parts::split(result, self.output_bytes, self.media_bytes, all);
         if parts.large.is_empty() {
-            return parts.back(is_error, meta);
+            return parts.into_result(is_error, meta);
         }
         let structured = parts.structured;
-        match keep::keep(tool, parts.large, self).await {
-            Ok(kept) => {
-                let said = answer::Answer {
+        let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
+        match store_parts(tool, parts.large, &storing).await {
+            Ok(stored) => {
+                let preview = PreviewResult {
                     tool,
-                    reads: self.offers(READING_TOOL),
-                    searches: self.offers("search_resource"),
-                    kept: &kept,
+                    can_read: self.offers(READING_TOOL),
+                    can_search: self.offers("search_resource"),
+                    stored: &stored,
                     is_error: is_error == Some(true),
                 };
-                said.compose(parts.small, parts.value, structured, with_links, meta)
+                preview.compose(parts.small, parts.value, structured, with_links, meta)
             }
-            // A result that the author wants stored, but that fits, is sent.
-            Err(refused) => whole.unwrap_or_else(|| {
-                ToolError::new(refused.message(tool, self.output_bytes)).into_tool_result()
+            // A result that fits is sent if it cannot be stored.
+            Err(error) => original.unwrap_or_else(|| {
+                ToolError::new(error.message(tool, self.output_bytes)).into_tool_result()
             }),
         }
     }
 
-    /// Whether the caller has that tool.
+    /// Whether the caller may use the tool.
     fn offers(&self, tool: &str) -> bool {
-        Registry::of(&self.scope).offers(self.scope.identity.grant(), tool)
+        Registry::from_scope(&self.scope).offers(self.scope.identity.grant(), tool)
     }
 }
 
 impl<S> Context<S> {
-    /// A tool's result as an answer can hold it: one that is larger than
-    /// [`Context::output_bytes`] is stored and replaced by a preview.
+    /// Stores a tool's result if it is larger than [`Context::output_bytes`], and
+    /// replaces it by a preview.
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
-        Spiller::new(self.scope()).even_unread().bounded(tool, result).await
+        Spiller::new(self.scope()).without_reader().bounded(tool, result).await
     }
 }

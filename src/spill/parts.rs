@@ -1,48 +1,49 @@
-//! A result taken apart: what stays in the answer, and what has to go.
-
-use std::io;
+//! Splits a result into parts that are stored and content that is sent.
 
 use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
+use super::copies::{CopyKind, find_copy};
 use crate::protocol::json_size;
 
-/// How many texts are put by each by itself; the others go together.
-const TEXTS: usize = 8;
-/// The least that is left of the budget for what stays beside the previews.
-const KEPT_FOR_PREVIEW: usize = 4_000;
+/// How many texts are stored separately. The others are joined.
+const SEPARATE_TEXTS: usize = 8;
+/// The least number of bytes of the budget that is reserved for previews.
+const PREVIEW_BYTES: usize = 4_000;
 
-/// Something that has to go.
+/// A part of a result to store.
 pub(super) struct Part {
-    /// What it is called, where it has a name.
+    /// Its own name, such as the URI of an embedded resource.
     pub(super) name: Option<String>,
     pub(super) mime_type: Option<String>,
     pub(super) body: Body,
 }
 
 pub(super) enum Body {
-    /// UTF-8, in pieces.
+    /// UTF-8 text, in pieces.
     Text(Vec<Bytes>),
-    /// A value, and its JSON.
+    /// A value and its JSON.
     Json(Value, Bytes),
-    /// Bytes in base64.
+    /// Base64-encoded bytes.
     Base64(String),
 }
 
-/// A result taken apart.
+/// A split result.
 pub(super) struct Parts {
+    /// The parts to store.
     pub(super) large: Vec<Part>,
-    /// In their order.
+    /// The content blocks to send, in their order.
     pub(super) small: Vec<ContentBlock>,
-    /// The structured content, where it is small.
+    /// The structured content, if it is small enough to send.
     pub(super) value: Option<Value>,
-    /// Whether there was structured content.
+    /// Whether the result has structured content.
     pub(super) structured: bool,
 }
 
-/// Whether a result is larger than an answer may be: text, or structured
-/// content (hosts show one or the other), or pictures and sounds.
+/// Whether a result is over budget. Text and structured content count
+/// separately, because hosts show one of them; images and audio have their own
+/// budget.
 pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: usize) -> bool {
     let (mut text, mut media) = (0usize, 0usize);
     for block in &result.content {
@@ -68,15 +69,15 @@ fn size(block: &ContentBlock) -> usize {
             ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
             _ => 0,
         },
-        // A link is small by nature.
+        // Links are small.
         _ => 0,
     }
 }
 
 impl Parts {
-    /// Accepts out the largest first, until the rest leaves room for the
-    /// previews; or everything.
-    pub(super) fn of(
+    /// Splits off the largest content first, until the rest leaves room for the
+    /// previews. With `all`, splits off everything.
+    pub(super) fn split(
         result: CallToolResult,
         text_bytes: usize,
         media_bytes: usize,
@@ -85,41 +86,45 @@ impl Parts {
         let mut value = result.structured_content;
         let structured = value.is_some();
         let mut blocks: Vec<Option<ContentBlock>> = result.content.into_iter().map(Some).collect();
-        let room =
-            if all { 0 } else { text_bytes.saturating_sub(KEPT_FOR_PREVIEW.max(text_bytes / 2)) };
+        let text_room =
+            if all { 0 } else { text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2)) };
         let media_room = if all { 0 } else { media_bytes };
         let mut large = Vec::new();
 
-        if let Some(some) = &value {
-            let copy = copy_of(some, &blocks);
-            let json = match &copy {
-                Some((at, Copy::Json)) => blocks[*at].as_ref().map_or(0, size),
-                _ => json_size(some),
+        if let Some(content) = &value {
+            let copy = find_copy(content, &blocks);
+            let json_bytes = match &copy {
+                Some((index, CopyKind::Json)) => blocks[*index].as_ref().map_or(0, size),
+                _ => json_size(content),
             };
-            if json > room {
-                // Stored once, in whichever form it can be read best.
-                let copy = copy.and_then(|(at, copy)| Some((text(blocks[at].take()?), copy)));
-                let taken = value.take().unwrap_or_default();
+            if json_bytes > text_room {
+                // A value and its copy are stored once, in the form that is easier to read.
+                let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
+                let value = value.take().unwrap_or_default();
                 let part = match copy {
-                    Some((text, Copy::Json)) => Part::json(taken, text.into()),
-                    Some((text, Copy::Text)) => Part::text(vec![text.into()]),
+                    Some((text, CopyKind::Json)) => Part::json(value, text.into()),
+                    Some((text, CopyKind::Text)) => Part::text(vec![text.into()]),
                     None => {
                         // A value always serializes.
-                        let json = serde_json::to_vec(&taken).unwrap_or_default();
-                        Part::json(taken, json.into())
+                        let json = serde_json::to_vec(&value).unwrap_or_default();
+                        Part::json(value, json.into())
                     }
                 };
                 large.push(part);
             }
         }
         take_media(&mut blocks, media_room, &mut large);
-        take_text(&mut blocks, room, all, &mut large);
+        take_text(&mut blocks, text_room, all, &mut large);
         let small = blocks.into_iter().flatten().collect();
         Self { large, small, value, structured }
     }
 
-    /// The result again, where nothing of it has to go.
-    pub(super) fn back(self, is_error: Option<bool>, meta: Option<MetaObject>) -> CallToolResult {
+    /// The original result, if nothing of it is stored.
+    pub(super) fn into_result(
+        self,
+        is_error: Option<bool>,
+        meta: Option<MetaObject>,
+    ) -> CallToolResult {
         let mut result = CallToolResult::success(self.small);
         result.structured_content = self.value;
         result.is_error = is_error;
@@ -154,58 +159,58 @@ fn text(block: ContentBlock) -> String {
     }
 }
 
-/// The positions of those blocks, the largest first, that have to go for the
-/// rest to fit.
+/// The indexes of the largest matching blocks, without which the other matching
+/// blocks fit into `room` bytes. Largest first.
 fn largest(
     blocks: &[Option<ContentBlock>],
-    is: impl Fn(&ContentBlock) -> bool,
+    matches: impl Fn(&ContentBlock) -> bool,
     room: usize,
 ) -> Vec<usize> {
-    let sizes = blocks.iter().enumerate().filter_map(|(at, block)| {
-        block.as_ref().filter(|block| is(block)).map(|block| (size(block), at))
+    let sizes = blocks.iter().enumerate().filter_map(|(index, block)| {
+        block.as_ref().filter(|block| matches(block)).map(|block| (size(block), index))
     });
     let mut sizes: Vec<_> = sizes.filter(|(size, _)| *size > 0).collect();
     let mut left: usize = sizes.iter().map(|(size, _)| size).sum();
-    sizes.sort_by_key(|(size, at)| (std::cmp::Reverse(*size), *at));
-    let mut go = Vec::new();
-    for (size, at) in sizes {
+    sizes.sort_by_key(|(size, index)| (std::cmp::Reverse(*size), *index));
+    let mut largest = Vec::new();
+    for (size, index) in sizes {
         if left <= room {
             break;
         }
         left -= size;
-        go.push(at);
+        largest.push(index);
     }
-    go
+    largest
 }
 
 fn take_media(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) {
-    let mut go = largest(blocks, is_media, room);
-    go.sort_unstable();
-    for at in go {
-        match blocks[at].take() {
+    let mut taken = largest(blocks, is_media, room);
+    taken.sort_unstable();
+    for index in taken {
+        match blocks[index].take() {
             Some(ContentBlock::Image(i)) => large.push(Part::base64(Some(i.mime_type), i.data)),
             Some(ContentBlock::Audio(a)) => large.push(Part::base64(Some(a.mime_type), a.data)),
-            other => blocks[at] = other,
+            other => blocks[index] = other,
         }
     }
 }
 
-/// Texts and what is embedded. The largest texts each by itself, since each may
-/// be a file; where there are many, the others as one.
+/// Takes texts and embedded resources. The largest texts become separate parts,
+/// because each may be a file; if there are many, the others are joined.
 fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large: &mut Vec<Part>) {
-    let mut go = largest(blocks, |block| !is_media(block), room);
-    let is_text = |at: &usize| matches!(blocks[*at], Some(ContentBlock::Text(_)));
-    let texts = go.iter().filter(|at| is_text(at)).count();
-    let alone = if all || texts > TEXTS { usize::from(!all) * TEXTS } else { texts };
-    let together: Vec<_> = go.iter().copied().filter(is_text).skip(alone).collect();
-    go.sort_unstable();
+    let mut taken = largest(blocks, |block| !is_media(block), room);
+    let is_text = |index: &usize| matches!(blocks[*index], Some(ContentBlock::Text(_)));
+    let texts = taken.iter().filter(|index| is_text(index)).count();
+    let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS) };
+    let joinable: Vec<_> = taken.iter().copied().filter(is_text).skip(separate).collect();
+    taken.sort_unstable();
     let mut joined = Vec::new();
-    let mut joined_at = None;
-    for at in go {
-        match blocks[at].take() {
-            Some(ContentBlock::Text(text)) if together.contains(&at) => {
-                if joined_at.is_none() {
-                    joined_at = Some(large.len());
+    let mut joined_position = None;
+    for index in taken {
+        match blocks[index].take() {
+            Some(ContentBlock::Text(text)) if joinable.contains(&index) => {
+                if joined_position.is_none() {
+                    joined_position = Some(large.len());
                 } else {
                     joined.push(Bytes::from_static(b"\n"));
                 }
@@ -213,11 +218,11 @@ fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large:
             }
             Some(ContentBlock::Text(text)) => large.push(Part::text(vec![text.text.into()])),
             Some(ContentBlock::Resource(embedded)) => large.push(embedded_part(embedded.resource)),
-            other => blocks[at] = other,
+            other => blocks[index] = other,
         }
     }
-    if let Some(at) = joined_at {
-        large.insert(at, Part::text(joined));
+    if let Some(position) = joined_position {
+        large.insert(position, Part::text(joined));
     }
 }
 
@@ -233,59 +238,9 @@ fn embedded_part(contents: ResourceContents) -> Part {
     }
 }
 
-/// How a text says the same as a value.
-#[derive(Clone, Copy)]
-enum Copy {
-    /// As its JSON.
-    Json,
-    /// As the text that is all the value holds.
-    Text,
-}
-
-/// The text block that says the same as the structured content, if one does.
-fn copy_of(value: &Value, blocks: &[Option<ContentBlock>]) -> Option<(usize, Copy)> {
-    let only_text = value.as_object().filter(|members| members.len() == 1);
-    let only_text = only_text.and_then(|members| members.values().next()?.as_str());
-    blocks.iter().enumerate().find_map(|(at, block)| {
-        let Some(ContentBlock::Text(text)) = block else { return None };
-        if only_text == Some(text.text.as_str()) {
-            return Some((at, Copy::Text));
-        }
-        says_the_same(&text.text, value).then_some((at, Copy::Json))
-    })
-}
-
-/// Whether a text is that value's JSON, however it is laid out.
-fn says_the_same(text: &str, value: &Value) -> bool {
-    struct Compare<'a>(&'a [u8]);
-    impl io::Write for Compare<'_> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            match self.0.strip_prefix(bytes) {
-                Some(rest) => self.0 = rest,
-                None => return Err(io::ErrorKind::InvalidData.into()),
-            }
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    if !text.trim_start().starts_with(['{', '[']) {
-        return false;
-    }
-    // As written by ourselves: nothing is allocated to see that.
-    let mut compare = Compare(text.as_bytes());
-    if serde_json::to_writer(&mut compare, value).is_ok() && compare.0.is_empty() {
-        return true;
-    }
-    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-
-    use serde_json::json;
 
     use super::*;
 
@@ -299,46 +254,31 @@ mod tests {
     }
 
     #[test]
-    fn small_things_stay_beside_a_large_one() {
+    fn small_blocks_are_sent_when_a_large_one_is_stored() {
         let (small, large) = ("Found three files.", "x".repeat(50_000));
         let result =
             CallToolResult::success(vec![ContentBlock::text(small), ContentBlock::text(&large)]);
-        let parts = Parts::of(result, 32_000, 1_000_000, false);
+        let parts = Parts::split(result, 32_000, 1_000_000, false);
         assert_eq!(texts(&parts), [large]);
         assert_eq!(parts.small, [ContentBlock::text(small)]);
     }
 
     #[test]
-    fn many_texts_of_middling_size_go_together_in_their_order() {
+    fn many_medium_texts_are_joined_in_their_order() {
         let blocks: Vec<_> = (0..200).map(|n| ContentBlock::text(format!("{n:0>1000}"))).collect();
-        let parts = Parts::of(CallToolResult::success(blocks), 32_000, 1_000_000, false);
-        assert_eq!(parts.large.len(), TEXTS + 1);
+        let parts = Parts::split(CallToolResult::success(blocks), 32_000, 1_000_000, false);
+        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
         assert_eq!(parts.small.len(), 16);
         let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
         assert_eq!(lines + parts.small.len(), 200);
     }
 
     #[test]
-    fn a_copy_is_known_however_it_is_laid_out() {
-        let value = json!({ "b": [1, 2], "a": "x" });
-        for text in [
-            value.to_string(),
-            serde_json::to_string_pretty(&value).unwrap(),
-            "{\"a\": \"\\u0078\", \"b\":[1,2]}".into(),
-        ] {
-            assert!(says_the_same(&text, &value), "{text}");
-        }
-        for text in ["{\"b\":[1,2]}", "x", "{\"b\":[1,2],\"a\":\"x\"} and more"] {
-            assert!(!says_the_same(text, &value), "{text}");
-        }
-    }
-
-    #[test]
-    fn pictures_have_a_bound_of_their_own() {
+    fn images_have_their_own_budget() {
         let image = |bytes: usize| ContentBlock::image("A".repeat(bytes), "image/png");
         let result = CallToolResult::success(vec![image(100_000), image(950_000), image(40_000)]);
         assert!(is_over(&result, 32_000, 1_000_000));
-        let parts = Parts::of(result, 32_000, 1_000_000, false);
+        let parts = Parts::split(result, 32_000, 1_000_000, false);
         assert_eq!(texts(&parts)[0].len(), 950_000);
         assert_eq!(parts.small.len(), 2);
     }

@@ -1,45 +1,45 @@
-//! What a place to keep resources must do. Small on purpose: whatever can be
-//! built on top of it is built once, in [`Store`](super::Store).
+//! The interface of a storage backend. It is small: what can be built on top of
+//! it is built once, in [`Store`](super::Store).
 
 use std::{fmt, ops::Range, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, Packed, ResourceUri, StoreError};
+use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError, StoredBlock};
 use crate::{auth::Owner, clock::Timestamp};
 
-/// A place to keep resources. It removes what has expired, holds quotas, and
-/// says on its feed, once each, what changed.
+/// Stores resources. A backend removes expired resources, enforces quotas, and
+/// publishes each change once on its feed.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
-    /// As in `store.url` and in errors: `memory`, `redis`, `file`, `s3`, `gs`, `az`.
+    /// The backend's name in `store.url` and in errors: `memory`, `redis`,
+    /// `file`, `s3`, `gs` or `az`.
     fn name(&self) -> &'static str;
 
-    /// The place, where other processes may keep things in it, too: the same
-    /// words in all of those, without what opens it. Nothing where it is this
-    /// process's own.
-    fn shared(&self) -> Option<String>;
+    /// The location of the data, without credentials, where several processes
+    /// may share it; all of them return the same string. `None` where the data
+    /// belongs to this process alone.
+    fn shared_location(&self) -> Option<String>;
 
-    /// Where it says what changed.
+    /// The feed on which this backend publishes changes.
     fn feed(&self) -> &ChangeFeed;
 
-    /// Begins to take content in for a resource. Dropping the upload forgets it.
+    /// Begins an upload for a resource. Dropping the upload discards it.
     async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError>;
 
-    /// The resource of that name, if it lives.
+    /// Looks up the resource.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;
 
-    /// The revisions that are kept of a living resource, oldest first and the
-    /// present one last; none where there is no such resource.
+    /// The stored revisions of a live resource, oldest first and the current one
+    /// last; empty where there is no such resource.
     async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError>;
 
-    /// Removes the resource; says whether there was one.
+    /// Removes the resource. Returns whether it existed.
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError>;
 
-    /// Up to `limit` living resources of the owner whose URI starts with
-    /// `prefix`, in byte order of the URI, from the first one after `after`.
-    /// Of their content nothing is read.
+    /// Up to `limit` live resources of the owner whose URI starts with `prefix`
+    /// and sorts after `after`, in byte order of the URI. Reads no content.
     async fn page(
         &self,
         owner: &Owner,
@@ -48,165 +48,166 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Found>, StoreError>;
 
-    /// What all owners have there together. Metrics ask every few seconds, so
-    /// it must cost the same however much there is; what has expired a moment
-    /// ago may still count.
+    /// What all owners together have stored. Metrics call this every few seconds,
+    /// so its cost must not grow with the number of resources. Resources that
+    /// have just expired may still be counted.
     async fn usage(&self) -> Result<Usage, StoreError>;
 
-    /// Whatever must happen without a request, such as removing what nobody
-    /// asks for any more. Runs until it is dropped.
+    /// Runs background work, such as removing expired resources that nobody
+    /// requests, until the future is dropped.
     async fn maintain(&self);
 }
 
-/// How much is kept.
+/// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Living resources.
+    /// Number of live resources.
     pub resources: u64,
-    /// Bytes of their content, as it came.
+    /// Bytes of their content, before compression.
     pub bytes: u64,
 }
 
-/// Content on its way in.
+/// An upload of content.
 #[async_trait]
 pub trait Upload: Send {
-    /// Accepts the next block, which is kept as it comes. Quotas count its size
-    /// in the content, so that they mean the same everywhere.
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError>;
+    /// Stores the next block as it is. Quotas count its uncompressed size, so
+    /// that they mean the same in every backend.
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError>;
 
-    /// Makes the content readable under its name, all or nothing, in place of
-    /// what was there. The backend fills in what only it can know at that
-    /// moment, by [`Draft::over`].
+    /// Makes the content readable under its URI, all or nothing, and replaces
+    /// the previous resource. The backend completes the draft with
+    /// [`Draft::apply_to`], since only it knows the predecessor at that moment.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] or [`StoreError::Expired`] when the placement
-    /// needs a predecessor and there is none; [`StoreError::Full`].
+    /// [`StoreError::NotFound`] or [`StoreError::Expired`] where the draft is an
+    /// update and there is no predecessor; [`StoreError::Full`].
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError>;
 }
 
-/// Stored bytes that can be read in ranges, for as long as the handle lives
-/// where the backend can promise it (memory), or until the resource goes.
+/// Stored bytes, read by range. A memory blob stays readable as long as the
+/// handle lives; other blobs until the resource is removed.
 #[async_trait]
 pub trait Blob: Send + Sync {
-    /// The bytes that are kept in that range. It crosses the end of a block
-    /// only where all that it touches is wanted, in no more than
-    /// [`read_ahead`](Self::read_ahead) says.
+    /// The stored bytes of the range. A range spans several blocks only where
+    /// the reader needs all of them, and then has at most
+    /// [`read_ahead`](Self::read_ahead) bytes.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError>;
 
-    /// How many bytes are fetched at once where all are wanted, a block at
-    /// least: the more, the dearer the way there is. None by default.
+    /// How many bytes one request fetches when all content is read; at least one
+    /// block is fetched. The higher the latency of the backend, the larger this
+    /// should be. 0 by default.
     fn read_ahead(&self) -> u64 {
         0
     }
 }
 
-/// What a look-up finds.
+/// The result of looking up a resource.
 pub enum Lookup {
-    /// A living resource.
-    Found(Found),
-    /// Nothing, but it is known that there was something.
+    /// The resource is live.
+    Live(Found),
+    /// The resource expired at this time, as far as the backend remembers.
     Expired(Timestamp),
-    /// Nothing.
+    /// There is no such resource.
     Missing,
 }
 
-/// A living resource and its bytes, of one revision.
+/// One revision of a live resource: its entry and a handle to its bytes.
 #[derive(Clone)]
 pub struct Found {
-    /// What it is.
+    /// The metadata.
     pub entry: Arc<Entry>,
-    /// Its bytes.
+    /// The content.
     pub blob: Arc<dyn Blob>,
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone)]
 pub struct Committed {
-    /// What stands there now.
+    /// The entry as stored.
     pub entry: Arc<Entry>,
     /// [`ChangeKind::Created`] or [`ChangeKind::Updated`].
     pub change: ChangeKind,
 }
 
 impl Found {
-    /// An earlier revision, beside the present one: all expire together, with
-    /// the session that the present one is to end with.
-    pub(super) fn earlier_than(self, present: &Entry) -> Self {
+    /// Turns this into an earlier revision of `current`: all revisions of a
+    /// resource expire together, and end with the same session.
+    pub(super) fn earlier_than(self, current: &Entry) -> Self {
         let entry = Entry {
-            expires: present.expires,
-            session: present.session.clone(),
+            expires: current.expires,
+            session: current.session.clone(),
             ..Entry::clone(&self.entry)
         };
         Self { entry: Arc::new(entry), ..self }
     }
 }
 
-/// An entry that lacks what depends on its predecessor.
+/// An entry without the fields that depend on its predecessor.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// The name.
+    /// The resource's URI.
     pub uri: ResourceUri,
-    /// Whose.
+    /// The resource's owner.
     pub owner: Owner,
     /// Text or binary.
     pub kind: Kind,
-    /// In bytes.
+    /// Size of the content in bytes.
     pub size: u64,
-    /// How many lines.
+    /// Number of lines.
     pub lines: u64,
-    /// In hexadecimal.
+    /// SHA-256 of the content in hexadecimal.
     pub sha256: String,
-    /// Where each block begins.
+    /// The block table.
     pub blocks: Arc<[Block]>,
     /// The time of this write.
     pub now: Timestamp,
-    /// How many revisions are kept, this one included; at least one. Earlier ones
-    /// count for their owner, and give way where this one would not fit: the
-    /// oldest first.
+    /// How many revisions to store, this one included; at least 1. Earlier ones
+    /// count towards the owner's quota, and are dropped, oldest first, where this
+    /// one would not fit.
     pub revisions: usize,
-    /// How it relates to what is there.
-    pub placement: Placement,
+    /// How the content relates to an existing resource of the same URI.
+    pub mode: WriteMode,
 }
 
-/// How new content relates to what bears its name.
+/// How new content relates to an existing resource of the same URI.
 #[derive(Debug, Clone)]
-pub enum Placement {
-    /// It replaces whatever is there, with its own metadata: last write wins as a whole.
+pub enum WriteMode {
+    /// Creates the resource, or replaces its content and metadata: the last
+    /// write wins as a whole.
     Create {
         /// Short name.
         name: String,
-        /// For people.
+        /// Title for display.
         title: Option<String>,
-        /// What is in it.
+        /// Description of the content.
         description: Option<String>,
         /// The media type.
         mime_type: String,
-        /// How long it lives from now on.
+        /// Time to live, from now on.
         ttl: Duration,
-        /// The session that it is to end with, if with any.
+        /// The session that the resource ends with, if any.
         session: Option<Arc<str>>,
     },
-    /// It needs a predecessor, whose metadata and expiry it keeps.
+    /// Replaces the content of an existing resource and keeps its metadata.
     Update {
-        /// How long it lives from now on, instead of to the predecessor's expiry.
+        /// A new time to live, from now on; the expiry stays without one.
         ttl: Option<Duration>,
     },
 }
 
 impl Draft {
-    /// The entry that results over its living predecessor, or nothing where
-    /// it needs one. To be called while the predecessor cannot change.
-    pub fn over(self, previous: Option<&Entry>) -> Option<Entry> {
+    /// The complete entry over its live predecessor; `None` where this is an
+    /// update and there is none. Call it while the predecessor cannot change.
+    pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
-        let (name, title, description, mime_type, created, expires, session) = match self.placement
-        {
-            Placement::Create { name, title, description, mime_type, ttl, session } => {
+        let (name, title, description, mime_type, created, expires, session) = match self.mode {
+            WriteMode::Create { name, title, description, mime_type, ttl, session } => {
                 let expires = self.now.saturating_add(ttl);
                 (name, title, description, mime_type, self.now, expires, session)
             }
-            Placement::Update { ttl } => {
+            WriteMode::Update { ttl } => {
                 let previous = previous?;
-                // A type that was only the old kind's default says nothing of the new one.
+                // The default type of the old kind does not apply to the new kind.
                 let mime_type = if previous.kind != self.kind
                     && previous.mime_type == previous.kind.default_mime_type()
                 {

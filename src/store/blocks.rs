@@ -1,6 +1,6 @@
-//! Cuts content into blocks while it streams in. What a block needs by itself
-//! (UTF-8 is checked, lines are counted, it is compressed) is done for several at
-//! once; what goes over all of them, the hash, follows. So it holds a few blocks.
+//! Cuts content into blocks while it streams in. Several blocks at once are
+//! checked for UTF-8, searched for line feeds and compressed; the hash runs over
+//! them in order. Only these few blocks are held in memory.
 
 use std::{collections::VecDeque, str::Utf8Error};
 
@@ -10,84 +10,84 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Block, ContentStream, Kind, StoreError, Upload,
-    packing::{Packed, Packing},
+    compression::{Compression, StoredBlock},
 };
 use crate::compute::Compute;
 
-/// How much raw content a block holds at most. Small enough that a window
-/// reads little too much, large enough that a table of them stays small.
+/// The maximum size of a block before compression. Small enough that a window
+/// reads little more than it needs, large enough that the block table stays small.
 pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
 
-/// How many blocks are worked on at once: what one writer takes of the machine.
-const AT_WORK: usize = 3;
+/// How many blocks one upload processes at once, which bounds its share of the CPU.
+const MAX_IN_FLIGHT: usize = 3;
 
-/// The longest incomplete UTF-8 sequence.
+/// The length of the longest incomplete UTF-8 sequence.
 const MAX_PARTIAL_CHAR: usize = 3;
 
-/// What is known of content once all of it has passed.
-pub(super) struct Measured {
+/// What a writer stats about the content.
+pub(super) struct ContentStats {
     pub(super) size: u64,
     pub(super) lines: u64,
     pub(super) sha256: String,
     pub(super) blocks: Vec<Block>,
 }
 
-/// Accepts pieces of any size and gives blocks to an upload.
+/// Takes pieces of any size and appends blocks to an upload.
 pub(super) struct BlockWriter {
     kind: Kind,
     block_bytes: usize,
-    packing: Packing,
+    compression: Compression,
     upload: Box<dyn Upload>,
-    /// Less than a block that could not be passed on yet.
+    /// Content that does not fill a block yet.
     rest: BytesMut,
-    /// How much has been cut into blocks.
+    /// How many bytes have been cut into blocks.
     offset: u64,
-    /// Of all that has been cut into blocks, perhaps still at work.
+    /// The hash of these bytes, perhaps still running.
     hash: Compute<Sha256>,
-    /// Blocks at work, in their order.
+    /// Blocks that are being processed, in order.
     in_flight: VecDeque<Compute<Result<ProcessedBlock, Utf8Error>>>,
-    /// Those that were passed on, and what is known of them.
+    /// The table of the blocks that were appended to the upload.
     blocks: Vec<Block>,
     line_feeds: u64,
     ends_with_line_feed: bool,
 }
 
-/// A block that was worked on by itself.
+/// A checked and compressed block.
 struct ProcessedBlock {
-    packed: Packed,
+    stored: StoredBlock,
     line_feeds: u64,
     ends_with_line_feed: bool,
 }
 
 impl ProcessedBlock {
-    fn of(block: Bytes, kind: Kind, packing: Packing) -> Result<Self, Utf8Error> {
+    fn new(block: Bytes, kind: Kind, compression: Compression) -> Result<Self, Utf8Error> {
         let (mut line_feeds, mut ends_with_line_feed) = (0, false);
         if kind == Kind::Text {
             std::str::from_utf8(&block)?;
             line_feeds = memchr::memchr_iter(b'\n', &block).count() as u64;
             ends_with_line_feed = block.last() == Some(&b'\n');
         }
-        Ok(Self { packed: packing.pack(block), line_feeds, ends_with_line_feed })
+        Ok(Self { stored: compression.apply(block), line_feeds, ends_with_line_feed })
     }
 }
 
 impl BlockWriter {
     pub(super) fn new(kind: Kind, upload: Box<dyn Upload>) -> Self {
-        Self::with_block_size(kind, upload, Packing::WherePays, BLOCK_BYTES)
+        Self::with_block_size(kind, upload, Compression::WhenSmaller, BLOCK_BYTES)
     }
 
-    /// With blocks of another size, packed in another way.
+    /// A writer with another block size and compression.
     pub(super) fn with_block_size(
         kind: Kind,
         upload: Box<dyn Upload>,
-        packing: Packing,
+        compression: Compression,
         block_bytes: usize,
     ) -> Self {
-        debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block holds any one character");
+        debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block can hold any character");
         Self {
             kind,
             block_bytes,
-            packing,
+            compression,
             upload,
             rest: BytesMut::new(),
             offset: 0,
@@ -99,12 +99,12 @@ impl BlockWriter {
         }
     }
 
-    /// Accepts all that comes. Blocks that are done with are passed on while more is awaited.
+    /// Writes the whole stream. Appends finished blocks while it waits for more.
     pub(super) async fn write_all(&mut self, mut pieces: ContentStream) -> Result<(), StoreError> {
         loop {
             tokio::select! {
                 biased;
-                () = self.oldest() => self.pass_on_oldest().await?,
+                () = self.oldest_is_done() => self.append_oldest().await?,
                 piece = pieces.next() => match piece {
                     Some(piece) => self.write(piece.map_err(StoreError::Input)?).await?,
                     None => return Ok(()),
@@ -113,7 +113,7 @@ impl BlockWriter {
         }
     }
 
-    /// Accepts the next piece. A piece of a block or more is sliced, not copied.
+    /// Writes the next piece. A piece of a block or more is sliced, not copied.
     async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         while !piece.is_empty() {
             if self.rest.is_empty() && piece.len() >= self.block_bytes {
@@ -132,14 +132,14 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Passes on what is left.
-    pub(super) async fn finish(mut self) -> Result<(Box<dyn Upload>, Measured), StoreError> {
+    /// Writes the last block and waits until all are appended.
+    pub(super) async fn finish(mut self) -> Result<(Box<dyn Upload>, ContentStats), StoreError> {
         if !self.rest.is_empty() {
             let block = std::mem::take(&mut self.rest).freeze();
             self.emit(block).await?;
         }
         while !self.in_flight.is_empty() {
-            self.pass_on_oldest().await?;
+            self.append_oldest().await?;
         }
         let unfinished_line = self.offset > 0 && !self.ends_with_line_feed;
         let lines = match self.kind {
@@ -147,12 +147,12 @@ impl BlockWriter {
             Kind::Binary => 0,
         };
         let sha256 = hex(&self.hash.done().await.finalize());
-        let measured = Measured { size: self.offset, lines, sha256, blocks: self.blocks };
-        Ok((self.upload, measured))
+        let stats = ContentStats { size: self.offset, lines, sha256, blocks: self.blocks };
+        Ok((self.upload, stats))
     }
 
-    /// Where a full buffer can be cut: between characters in text. Whether it is
-    /// text at all is seen later.
+    /// Where to cut a full buffer; in text, between characters. Invalid UTF-8 is
+    /// found later.
     fn cut(&self, full: &[u8]) -> usize {
         let length = |lead: u8| match lead {
             0xC0..=0xDF => 2,
@@ -170,18 +170,19 @@ impl BlockWriter {
         }
     }
 
-    /// Puts a block to work, and passes on the oldest one where there are enough.
+    /// Starts processing a block. Appends the oldest one first where too many are
+    /// in flight.
     async fn emit(&mut self, block: Bytes) -> Result<(), StoreError> {
-        if self.in_flight.len() == AT_WORK {
-            self.pass_on_oldest().await?;
+        if self.in_flight.len() == MAX_IN_FLIGHT {
+            self.append_oldest().await?;
         }
         self.offset += block.len() as u64;
-        let (length, kind, packing) = (block.len(), self.kind, self.packing);
+        let (length, kind, compression) = (block.len(), self.kind, self.compression);
         let hashed = block.clone();
         self.in_flight
-            .push_back(Compute::run(length, move || ProcessedBlock::of(block, kind, packing)));
-        let nothing = Compute::Done(Sha256::new());
-        let mut hash = std::mem::replace(&mut self.hash, nothing).done().await;
+            .push_back(Compute::run(length, move || ProcessedBlock::new(block, kind, compression)));
+        let placeholder = Compute::Done(Sha256::new());
+        let mut hash = std::mem::replace(&mut self.hash, placeholder).done().await;
         self.hash = Compute::run(length, move || {
             hash.update(&hashed);
             hash
@@ -189,28 +190,28 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Waits until the oldest block at work is done with; where there is none, for ever.
-    async fn oldest(&mut self) {
+    /// Waits until the oldest block in flight is processed; forever if there is none.
+    async fn oldest_is_done(&mut self) {
         match self.in_flight.front_mut() {
             Some(oldest) => oldest.wait().await,
             None => std::future::pending().await,
         }
     }
 
-    async fn pass_on_oldest(&mut self) -> Result<(), StoreError> {
+    async fn append_oldest(&mut self) -> Result<(), StoreError> {
         let Some(oldest) = self.in_flight.pop_front() else { return Ok(()) };
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
-        let milled = oldest
+        let processed = oldest
             .done()
             .await
-            .map_err(|error| StoreError::NotText { at: offset + error.valid_up_to() as u64 })?;
-        let packed = milled.packed;
-        let stored_len = packed.bytes.len() as u64;
+            .map_err(|error| StoreError::NotText { offset: offset + error.valid_up_to() as u64 })?;
+        let block = processed.stored;
+        let stored_len = block.bytes.len() as u64;
         let first_line = self.line_feeds;
-        self.blocks.push(Block { offset, len: packed.size, first_line, stored, stored_len });
-        self.line_feeds += milled.line_feeds;
-        self.ends_with_line_feed = milled.ends_with_line_feed;
-        self.upload.append(packed).await
+        self.blocks.push(Block { offset, len: block.size, first_line, stored, stored_len });
+        self.line_feeds += processed.line_feeds;
+        self.ends_with_line_feed = processed.ends_with_line_feed;
+        self.upload.append(block).await
     }
 }
 
@@ -235,7 +236,7 @@ pub(super) mod tests {
         store::{Content, Details, Found, ResourceUri},
     };
 
-    /// Content that arrives in those pieces, in blocks of that size.
+    /// Content that is written in `pieces` and stored in blocks of `block_bytes`.
     pub(in crate::store) fn stored(
         kind: Kind,
         pieces: &[&[u8]],
@@ -248,7 +249,7 @@ pub(super) mod tests {
         };
         let uri = ResourceUri::parse("test://blocks")?;
         let (owner, now) = (Owner::new("local"), Timestamp::from_millis(0));
-        Found::loose_in_blocks(uri, owner, content, Details::default(), now, block_bytes)
+        Found::detached_with_block_size(uri, owner, content, Details::default(), now, block_bytes)
             .now_or_never()
             .expect("memory never waits")
     }
@@ -260,7 +261,7 @@ pub(super) mod tests {
         prop::collection::vec(part, 0..80).prop_map(|parts| parts.concat())
     }
 
-    /// Cuts bytes into pieces at arbitrary places.
+    /// Cuts bytes into pieces at arbitrary positions.
     fn cut_at(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
@@ -328,8 +329,8 @@ pub(super) mod tests {
             let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
             let refused = match stored(Kind::Text, &pieces, block_bytes) {
                 Ok(_) => None,
-                Err(StoreError::NotText { at }) => Some(at),
-                Err(other) => panic!("refused for another reason: {other}"),
+                Err(StoreError::NotText { offset }) => Some(offset),
+                Err(other) => panic!("another error: {other}"),
             };
             let expected = std::str::from_utf8(&bytes).err().map(|e| e.valid_up_to() as u64);
             prop_assert_eq!(refused, expected);

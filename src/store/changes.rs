@@ -1,4 +1,4 @@
-//! The change feed: who wrote or lost what, once each, to whoever listens.
+//! The change feed: each change of a resource, published once to all subscribers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,60 +8,61 @@ use tokio::sync::broadcast;
 use super::ResourceUri;
 use crate::auth::Owner;
 
-/// How far a listener may fall behind before it is told that it missed some.
+/// How many changes a subscriber may fall behind before it misses some.
 const BACKLOG: usize = 256;
 
 /// One change to one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Whose.
+    /// The resource's owner.
     pub owner: Owner,
-    /// Which.
+    /// The resource's URI.
     pub uri: ResourceUri,
     /// What happened.
     pub kind: ChangeKind,
-    /// Names it where several processes hear of it; without one, this
-    /// process alone does.
+    /// The same in every process that receives this change; `None` where the
+    /// change is published in this process alone.
     pub id: Option<Arc<str>>,
 }
 
 /// What happened to a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The resource is new.
     Created,
-    /// It has new content.
+    /// The resource has new content.
     Updated,
-    /// Someone removed it.
+    /// The resource was deleted.
     Deleted,
-    /// Its time was over.
+    /// The resource expired.
     Expired,
 }
 
-/// Where backends say what changed. Cheap to clone; all clones are one feed.
+/// The feed on which a backend publishes changes. Cheap to clone; all clones are
+/// one feed.
 ///
-/// A listener hears one owner, so that a busy owner wakes nobody else, or all
-/// of them, for the one task that serves every session.
+/// A subscriber receives the changes of one owner, so that a busy owner wakes
+/// no other subscribers, or of all owners: one task per process needs these.
 #[derive(Debug, Clone)]
-pub struct ChangeFeed(Arc<Hub>);
+pub struct ChangeFeed(Arc<Channels>);
 
 #[derive(Debug)]
-struct Hub {
+struct Channels {
     all: Sender,
     owners: Mutex<HashMap<Owner, Sender>>,
 }
 
-/// A change, or that some were missed.
+/// Sends a change, or `None` where some were missed.
 type Sender = broadcast::Sender<Option<Arc<Change>>>;
 
 impl ChangeFeed {
-    /// A feed that nobody listens to yet.
+    /// A feed without subscribers.
     pub fn new() -> Self {
         let all = broadcast::Sender::new(BACKLOG);
-        Self(Arc::new(Hub { all, owners: Mutex::default() }))
+        Self(Arc::new(Channels { all, owners: Mutex::default() }))
     }
 
-    /// Tells whoever listens. Never waits.
+    /// Sends a change to all subscribers. Never waits.
     pub fn publish(&self, change: Change) {
         let change = Arc::new(change);
         {
@@ -69,16 +70,16 @@ impl ChangeFeed {
             if let Some(sender) = owners.get(&change.owner)
                 && sender.send(Some(Arc::clone(&change))).is_err()
             {
-                // The last listener has gone: so does the channel.
+                // The last subscriber of this owner has gone.
                 owners.remove(&change.owner);
             }
         }
-        // Nobody listening is no failure.
+        // Without subscribers, sending fails; that is no error.
         let _ = self.0.all.send(Some(change));
     }
 
-    /// Tells everybody that some changes were missed: the backend itself does
-    /// not know which. Never waits.
+    /// Tells all subscribers that changes were missed, where the backend itself
+    /// does not know which. Never waits.
     pub fn skip(&self) {
         let mut owners = self.0.owners.lock();
         owners.retain(|_, sender| sender.send(None).is_ok());
@@ -86,14 +87,14 @@ impl ChangeFeed {
         let _ = self.0.all.send(None);
     }
 
-    /// Hears what happens to one owner's resources from now on.
+    /// Subscribes to the changes of one owner's resources from now on.
     pub fn listen(&self, owner: &Owner) -> Changes {
         let mut owners = self.0.owners.lock();
         let sender = owners.entry(owner.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG));
         Changes(sender.subscribe())
     }
 
-    /// Hears everything from now on.
+    /// Subscribes to the changes of all resources from now on.
     pub fn listen_to_all(&self) -> Changes {
         Changes(self.0.all.subscribe())
     }
@@ -105,7 +106,7 @@ impl Default for ChangeFeed {
     }
 }
 
-/// A listener's end of the feed.
+/// A subscription to a [`ChangeFeed`].
 #[derive(Debug)]
 pub struct Changes(broadcast::Receiver<Option<Arc<Change>>>);
 
@@ -126,7 +127,7 @@ impl Changes {
     }
 }
 
-/// Some changes are lost to the listener: it was too slow, or the backend
-/// could not be heard for a while.
+/// The subscriber missed some changes: it was too slow, or the backend was not
+/// reachable for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed;

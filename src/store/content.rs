@@ -1,4 +1,4 @@
-//! What goes in: text, JSON, bytes, or a stream of either.
+//! Content to store: text, JSON, bytes, or a stream of text or bytes.
 
 use std::{borrow::Cow, fmt, pin::Pin};
 
@@ -10,8 +10,8 @@ use super::Kind;
 /// Content as it arrives, in pieces of any size.
 pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
-/// Content for a resource. A Rust type converts into the kind a client will
-/// see: strings and JSON into `text`, bytes into `blob`.
+/// Content for a resource. The Rust type decides what a client receives: strings
+/// and JSON become `text`, bytes become `blob`.
 ///
 /// ```
 /// use larder::store::Content;
@@ -27,12 +27,12 @@ pub struct Content {
     kind: Kind,
     stream: ContentStream,
     mime_type: Cow<'static, str>,
-    /// Whether somebody said so, rather than the kind alone.
+    /// Whether `mime_type` was set, rather than derived from the content's type.
     mime_type_given: bool,
 }
 
 impl Content {
-    /// UTF-8 text that arrives in pieces; cut anywhere.
+    /// UTF-8 text that arrives in pieces, which may split characters.
     pub fn text_stream<S>(pieces: S) -> Self
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
@@ -48,12 +48,12 @@ impl Content {
         Self::streamed(Kind::Binary, pieces)
     }
 
-    /// UTF-8 text that others hold as well.
+    /// UTF-8 text in a shared buffer, without a copy.
     pub(crate) fn shared_text(text: Bytes) -> Self {
-        Self::whole(Kind::Text, text)
+        Self::from_bytes(Kind::Text, text)
     }
 
-    /// The same content, of that media type.
+    /// The same content with another media type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
         self.mime_type = mime_type.into();
@@ -61,17 +61,17 @@ impl Content {
         self
     }
 
-    /// The media type it gets when none is given.
+    /// The media type, by default that of the content's type.
     pub fn mime_type(&self) -> &str {
         &self.mime_type
     }
 
-    /// The media type, if whoever made the content knew it.
+    /// The media type, if it was set with [`with_mime_type`](Self::with_mime_type).
     pub fn given_mime_type(&self) -> Option<&str> {
         self.mime_type_given.then_some(&*self.mime_type)
     }
 
-    /// The kind and the pieces.
+    /// Splits the content into its kind and its stream of pieces.
     pub fn into_parts(self) -> (Kind, ContentStream) {
         (self.kind, self.stream)
     }
@@ -84,14 +84,14 @@ impl Content {
         Self { kind, stream: pieces.boxed(), mime_type, mime_type_given: false }
     }
 
-    fn whole(kind: Kind, bytes: Bytes) -> Self {
+    fn from_bytes(kind: Kind, bytes: Bytes) -> Self {
         Self::streamed(kind, stream::iter([Ok(bytes)]))
     }
 }
 
 impl From<String> for Content {
     fn from(text: String) -> Self {
-        Self::whole(Kind::Text, text.into())
+        Self::from_bytes(Kind::Text, text.into())
     }
 }
 
@@ -117,7 +117,7 @@ impl From<Vec<u8>> for Content {
 
 impl From<Bytes> for Content {
     fn from(bytes: Bytes) -> Self {
-        Self::whole(Kind::Binary, bytes)
+        Self::from_bytes(Kind::Binary, bytes)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Content that belongs to no store, looked at as if it did: what a static
-//! resource gives, for the tools that read by window.
+//! Content that is in no store, with the interface of a stored resource. The tools
+//! that read by window use it for static resources.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,15 +8,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::{
-    Committed, Content, Details, Draft, Found, Packed, Placement, ResourceUri, StoreError, Upload,
+    Committed, Content, Details, Draft, Found, ResourceUri, StoreError, StoredBlock, Upload,
+    WriteMode,
     blocks::{BLOCK_BYTES, BlockWriter},
+    compression::Compression,
     memory::MemoryBlob,
-    packing::Packing,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
 impl Found {
-    /// Content as a resource of that name, held in memory by this value alone.
+    /// Makes a resource of `content` that only this value holds, in memory.
     ///
     /// # Errors
     /// [`StoreError::NotText`], [`StoreError::Input`].
@@ -27,11 +28,12 @@ impl Found {
         details: Details,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        Self::loose_in_blocks(uri, owner, content, details, now, BLOCK_BYTES).await
+        Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES).await
     }
 
-    /// With blocks of another size, so that in tests little content has many of them.
-    pub(super) async fn loose_in_blocks(
+    /// The same with another block size, so that little content has many blocks in
+    /// tests.
+    pub(super) async fn detached_with_block_size(
         uri: ResourceUri,
         owner: Owner,
         content: Content,
@@ -42,21 +44,22 @@ impl Found {
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
         let (kind, pieces) = content.into_parts();
         let blocks = Arc::new(Mutex::new(Vec::new()));
-        let upload = Box::new(Detached { blocks: Arc::clone(&blocks), at: 0 });
-        let mut writer = BlockWriter::with_block_size(kind, upload, Packing::Never, block_bytes);
+        let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
+        let mut writer =
+            BlockWriter::with_block_size(kind, upload, Compression::Never, block_bytes);
         writer.write_all(pieces).await?;
-        let (_, measured) = writer.finish().await?;
+        let (_, stats) = writer.finish().await?;
         let draft = Draft {
             uri: uri.clone(),
             owner,
             kind,
-            size: measured.size,
-            lines: measured.lines,
-            sha256: measured.sha256,
-            blocks: measured.blocks.into(),
+            size: stats.size,
+            lines: stats.lines,
+            sha256: stats.sha256,
+            blocks: stats.blocks.into(),
             now,
             revisions: 1,
-            placement: Placement::Create {
+            mode: WriteMode::Create {
                 name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
                 title: details.title,
                 description: details.description,
@@ -65,23 +68,25 @@ impl Found {
                 session: None,
             },
         };
-        let entry = draft.over(None).ok_or(StoreError::NotFound { uri })?;
+        let entry = draft.apply_to(None).ok_or(StoreError::NotFound { uri })?;
         let blocks = std::mem::take(&mut *blocks.lock());
         Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
     }
 }
 
 struct Detached {
+    /// The blocks with their stored offsets.
     blocks: Arc<Mutex<Vec<(u64, Bytes)>>>,
-    at: u64,
+    /// How many bytes are stored.
+    stored: u64,
 }
 
 #[async_trait]
 impl Upload for Detached {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         let blocks = &mut *self.blocks.lock();
-        blocks.push((self.at, block.bytes));
-        self.at += block.size;
+        blocks.push((self.stored, block.bytes));
+        self.stored += block.size;
         Ok(())
     }
 

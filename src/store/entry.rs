@@ -1,4 +1,4 @@
-//! What the store knows of a resource without looking at its bytes.
+//! The metadata of a stored resource.
 
 use std::{fmt, sync::Arc};
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::ResourceUri;
 use crate::{auth::Owner, clock::Timestamp};
 
-/// A stored resource: everything but the bytes.
+/// A stored resource without its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The name its creator chose.
+    /// The URI that its creator chose.
     pub uri: ResourceUri,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
-    /// Counts the writes to this URI while it lives, from 1.
+    /// Counts the writes to this URI, from 1 after it was unused.
     pub revision: u64,
-    /// For programs and short displays; the URI's last part by default.
+    /// Short name; by default the last segment of the URI.
     pub name: String,
-    /// For people.
+    /// Title for display.
     pub title: Option<String>,
-    /// What is in it.
+    /// Description of the content.
     pub description: Option<String>,
     /// The media type.
     pub mime_type: String,
@@ -29,55 +29,54 @@ pub struct Entry {
     pub kind: Kind,
     /// The content's size in bytes.
     pub size: u64,
-    /// How many lines it has; 0 for binary.
+    /// Number of lines; 0 for binary content.
     pub lines: u64,
     /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// When it was created; updates keep it.
+    /// When the resource was created; updates keep this.
     pub created: Timestamp,
-    /// When it was last written.
+    /// When the resource was last written.
     pub updated: Timestamp,
-    /// From when on it is gone.
+    /// When the resource expires: at this time it is gone.
     pub expires: Timestamp,
-    /// The session that it is to end with, if with any.
+    /// The session that the resource ends with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
-    /// Where each block of the content begins.
+    /// The block table, in order of offsets.
     pub blocks: Arc<[Block]>,
 }
 
 impl Entry {
-    /// How many bytes are kept of its content: fewer than its size where
-    /// blocks are compressed.
+    /// The stored size in bytes: less than `size` where blocks are compressed.
     pub fn stored_size(&self) -> u64 {
         self.blocks.last().map_or(0, Block::stored_end)
     }
 
-    /// Whether it has expired at that time.
+    /// Whether the resource is expired at `now`.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.expires
     }
 }
 
-/// The URI, so that `format!("Access at {entry}")` reads well.
+/// Writes the URI, for texts like `format!("Access at {entry}")`.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.uri.fmt(f)
     }
 }
 
-/// Whether a client sees `text` or `blob`.
+/// Whether a client receives the content as `text` or as `blob`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// Anything.
+    /// Any bytes.
     Binary,
 }
 
 impl Kind {
-    /// The media type of content that came without one.
+    /// The media type of content without an explicit one.
     pub fn default_mime_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain",
@@ -86,34 +85,34 @@ impl Kind {
     }
 }
 
-/// One block of content. In text, blocks begin and end between characters.
+/// One block of content. In text, no character spans two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Where it begins in the content, in bytes.
+    /// Offset in the content, in bytes.
     pub offset: u64,
-    /// Its length in the content, in bytes.
+    /// Length in the content, in bytes.
     pub len: u64,
-    /// How many line feeds stand before it.
+    /// Number of line feeds before the block.
     pub first_line: u64,
-    /// Where it begins in what is kept, in bytes.
+    /// Offset in the stored blob, in bytes.
     pub stored: u64,
-    /// Its length in what is kept, in bytes: less than `len` where it is
-    /// compressed (zstd), and otherwise the same.
+    /// Length in the stored blob, in bytes: less than `len` where the block is
+    /// compressed (zstd), otherwise equal.
     pub stored_len: u64,
 }
 
 impl Block {
-    /// Where it ends.
+    /// The offset after the block, in the content.
     pub fn end(&self) -> u64 {
         self.offset + self.len
     }
 
-    /// Where it ends in what is kept.
+    /// The offset after the block, in the stored blob.
     pub fn stored_end(&self) -> u64 {
         self.stored + self.stored_len
     }
 
-    /// Whether it is kept in fewer bytes than it has.
+    /// Whether the block is stored compressed.
     pub fn is_compressed(&self) -> bool {
         self.stored_len < self.len
     }

@@ -1,128 +1,113 @@
-//! What the store refuses or cannot do.
+//! The errors of the store.
 
 use super::{InvalidUri, ResourceUri};
 use crate::clock::Timestamp;
 
-/// Each variant's text is fit for the caller's eyes; what only the log may
-/// see hangs on [`StoreError::Unavailable`] and [`StoreError::Corrupt`] as
-/// the error's source.
+/// An error of the store. Its text may be shown to the caller. What only the log
+/// may contain is the `source` of [`StoreError::Unavailable`] and
+/// [`StoreError::Corrupt`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Nothing of that name for this owner.
-    #[error("Resource not found: {uri}{}", gone(uri))]
+    /// The owner has no such resource.
+    #[error("Resource not found: {uri}{}", rerun_hint(uri))]
     NotFound {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
     },
-    /// It was there and its time is over.
+    /// The resource existed and has expired.
     #[error(
         "Resource expired: {uri} was removed at {at}. Run {} again to make a new one.",
-        maker(uri)
+        uri.result_tool().unwrap_or("the tool that made it")
     )]
     Expired {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
-        /// Its time.
+        /// When it expired.
         at: Timestamp,
     },
-    /// It is there, but not that revision of it.
-    #[error("{uri} has no revision {revision} (any more). Kept {}.", listed(kept))]
+    /// The resource exists, but the revision is not stored (any more).
+    #[error("{uri} has no revision {revision}. Available revisions: {}.", list(available))]
     NoRevision {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
-        /// Which.
+        /// The requested revision.
         revision: u64,
-        /// Those that there are, oldest first.
-        kept: Vec<u64>,
+        /// The stored revisions, oldest first.
+        available: Vec<u64>,
     },
-    /// The name is no URI.
+    /// The text is not a URI.
     #[error(transparent)]
     InvalidUri(#[from] InvalidUri),
-    /// A time to live that is zero, or longer than the server allows.
+    /// The time to live is zero, or longer than the server allows.
     #[error("{0}")]
     InvalidTtl(String),
     /// Content declared as text is not UTF-8.
     #[error(
-        "The content is not UTF-8 text: byte {at} is invalid. Store it as binary (blob) instead."
+        "The content is not UTF-8 text: byte {offset} is invalid. Store it as binary (blob) instead."
     )]
     NotText {
-        /// Where, in bytes from its start.
-        at: u64,
+        /// The offset of the first invalid byte.
+        offset: u64,
     },
-    /// A window by lines was asked of binary content.
+    /// Lines of binary content were requested.
     #[error("{uri} is binary and has no lines. Use unit \"bytes\".")]
     NoLines {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
     },
-    /// The name belongs to the server's own definition.
+    /// The URI belongs to a resource that the server defines.
     #[error(
         "{uri} is part of this server and cannot be changed or deleted; only stored resources can."
     )]
     ReadOnly {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
     },
-    /// A quota or the store's capacity would be exceeded.
+    /// The write would exceed a quota or the store's capacity.
     #[error("{0}")]
     Full(String),
-    /// The stream that the content was read from failed.
-    #[error("The content could not be read to its end: {0}")]
+    /// The stream of the content to store failed.
+    #[error("Reading the content to store failed: {0}")]
     Input(#[source] std::io::Error),
-    /// The backend does not answer.
+    /// The backend is not reachable.
     #[error("The {backend} store is not available now; try again shortly.")]
     Unavailable {
-        /// Which.
+        /// The backend's name.
         backend: &'static str,
         /// For the log.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What the backend holds of this resource cannot be read.
+    /// The stored data of this resource cannot be decoded.
     #[error("The stored data of {uri} is damaged.")]
     Corrupt {
-        /// The name.
+        /// The requested URI.
         uri: ResourceUri,
         /// For the log.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// `are 3, 4`
-fn listed(kept: &[u64]) -> String {
-    let numbers: Vec<_> = kept.iter().map(u64::to_string).collect();
-    format!("{} {}", if kept.len() == 1 { "is" } else { "are" }, numbers.join(", "))
+/// `3, 4`
+fn list(revisions: &[u64]) -> String {
+    let numbers: Vec<_> = revisions.iter().map(u64::to_string).collect();
+    numbers.join(", ")
 }
 
-/// What to run again.
-fn maker(uri: &ResourceUri) -> &str {
-    uri.made_by().unwrap_or("the tool that made it")
-}
-
-/// Its name alone says what was there, whoever asks.
-fn gone(uri: &ResourceUri) -> String {
-    let hint = |tool| {
-        format!(
-            ". Results of {tool} are there for a while only; run {tool} again to make a new one."
-        )
-    };
-    uri.made_by().map(hint).unwrap_or_default()
+/// Which tool to run again. The URI alone tells this, so it reveals nothing about
+/// what is stored.
+fn rerun_hint(uri: &ResourceUri) -> String {
+    let hint = |tool| format!(". Results of {tool} expire; run {tool} again to make a new one.");
+    uri.result_tool().map(hint).unwrap_or_default()
 }
 
 impl StoreError {
-    /// Content has more than an owner may have in all.
-    pub(super) fn larger_than_all(most: u64) -> Self {
-        Self::Full(format!(
-            "The content has more bytes than all your resources may have together ({most}). Store less."
-        ))
-    }
-
-    /// Whether this says that the caller has no such resource (any more).
+    /// Whether the caller has no such resource or revision (any more).
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::Expired { .. } | Self::NoRevision { .. })
     }
 
-    /// Whether it is the server's failure rather than the caller's.
+    /// Whether the server failed, rather than the request being wrong.
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Corrupt { .. })
     }

@@ -1,44 +1,55 @@
-//! What is known of resources whose time is over, so that whoever asks for one
-//! hears that it was there.
+//! Which resources expired recently, so that a request for one is answered with
+//! when it expired instead of "not found".
 
-use std::collections::{HashMap, VecDeque};
+use quick_cache::{
+    DefaultHashBuilder, OptionsBuilder, UnitWeighter,
+    sync::{Cache, DefaultLifecycle},
+};
 
 use super::ResourceUri;
 use crate::{auth::Owner, clock::Timestamp};
 
-/// How many are remembered.
-const REMEMBERED: usize = 4096;
+/// How many expiries are remembered.
+const CAPACITY: usize = 4096;
 
-type Name = (Owner, ResourceUri);
+/// When recently expired resources expired. Forgets the oldest first.
+#[derive(Debug)]
+pub(super) struct Expired(Cache<(Owner, ResourceUri), Timestamp>);
 
-/// When what had those names expired; the latest of them.
-#[derive(Debug, Default)]
-pub(super) struct Expired {
-    at: HashMap<Name, Timestamp>,
-    in_order: VecDeque<(Name, Timestamp)>,
+impl Default for Expired {
+    fn default() -> Self {
+        // One shard and no part for hot entries, so that the order of eviction is
+        // the order of expiry: what expired last is asked for next.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .hot_allocation(0.0)
+            .ghost_allocation(0.0)
+            .estimated_items_capacity(CAPACITY)
+            .weight_capacity(CAPACITY as u64)
+            .build()
+            .expect("the capacities are set");
+        Self(Cache::with_options(
+            options,
+            UnitWeighter,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        ))
+    }
 }
 
 impl Expired {
-    pub(super) fn remember(&mut self, owner: Owner, uri: ResourceUri, at: Timestamp) {
-        let name = (owner, uri);
-        self.at.insert(name.clone(), at);
-        self.in_order.push_back((name, at));
-        if self.in_order.len() > REMEMBERED
-            && let Some((oldest, at)) = self.in_order.pop_front()
-            // It may have come back since, and expired again.
-            && self.at.get(&oldest) == Some(&at)
-        {
-            self.at.remove(&oldest);
-        }
+    pub(super) fn remember(&self, owner: Owner, uri: ResourceUri, at: Timestamp) {
+        self.0.insert((owner, uri), at);
     }
 
-    /// The name is in use again.
-    pub(super) fn forget(&mut self, owner: &Owner, uri: &ResourceUri) {
-        self.at.remove(&(owner.clone(), uri.clone()));
+    /// Forgets a URI that is in use again.
+    pub(super) fn forget(&self, owner: &Owner, uri: &ResourceUri) {
+        self.0.remove(&(owner.clone(), uri.clone()));
     }
 
     pub(super) fn at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {
-        self.at.get(&(owner.clone(), uri.clone())).copied()
+        // `peek` leaves the order of eviction as it is.
+        self.0.peek(&(owner.clone(), uri.clone()))
     }
 }
 
@@ -48,22 +59,29 @@ mod tests {
 
     #[test]
     fn the_latest_are_remembered_and_the_rest_takes_no_room() {
-        let (mut expired, owner) = (Expired::default(), Owner::new("alice"));
+        let (expired, owner) = (Expired::default(), Owner::new("alice"));
         let uri = |n: usize| ResourceUri::parse(&format!("x:{n}")).expect("it is a URI");
         let at = |n: usize| Timestamp::from_millis(n as u64);
-        for n in 0..=REMEMBERED {
+        let count = 2 * CAPACITY;
+        for n in 0..count {
             expired.remember(owner.clone(), uri(n), at(n));
             assert_eq!(expired.at(&owner, &uri(n)), Some(at(n)));
         }
-        assert_eq!(expired.at(&owner, &uri(0)), None);
-        assert_eq!(expired.at(&owner, &uri(1)), Some(at(1)));
-        assert_eq!(expired.at(&Owner::new("bob"), &uri(1)), None);
-        expired.forget(&owner, &uri(1));
-        assert_eq!(expired.at(&owner, &uri(1)), None);
-        expired.remember(owner.clone(), uri(1), at(9));
-        // The older record of it goes, and it stays.
-        expired.remember(owner.clone(), uri(0), at(9));
-        assert_eq!(expired.at(&owner, &uri(1)), Some(at(9)));
-        assert!(expired.at.len() <= REMEMBERED && expired.in_order.len() == REMEMBERED);
+        assert_eq!(expired.0.len(), CAPACITY);
+        // The cache keeps one entry, the very first, out of the order.
+        let oldest = count - (CAPACITY - 1);
+        assert_eq!(expired.at(&owner, &uri(oldest - 1)), None);
+        for n in oldest..count {
+            assert_eq!(expired.at(&owner, &uri(n)), Some(at(n)));
+        }
+        assert_eq!(expired.at(&Owner::new("bob"), &uri(oldest)), None);
+
+        expired.forget(&owner, &uri(oldest));
+        assert_eq!(expired.at(&owner, &uri(oldest)), None);
+        // A URI that expires again is new in the order, and has the new time.
+        expired.remember(owner.clone(), uri(oldest), at(9));
+        expired.remember(owner.clone(), uri(count), at(9));
+        assert_eq!(expired.at(&owner, &uri(oldest)), Some(at(9)));
+        assert_eq!(expired.0.len(), CAPACITY);
     }
 }

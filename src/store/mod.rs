@@ -1,17 +1,17 @@
-//! The store: where large results lie until someone reads them or they expire.
+//! The store keeps large results until they are deleted or expire.
 //!
-//! A resource is an [`Entry`] (what it is) and a blob (its bytes), scoped by
-//! [`Owner`](crate::auth::Owner). [`Store`] is the face: it checks URIs and
-//! times to live, cuts content into blocks while it streams in, and hands it
-//! out by range, by lines, or as a stream. A [`Backend`] keeps entries and
-//! bytes; backends differ in speed and durability, never in what a caller can
-//! observe, and [`contract`] is the test of that.
+//! A resource is an [`Entry`] (its metadata) and a blob (its bytes), scoped by
+//! [`Owner`](crate::auth::Owner). [`Store`] checks URIs and times to live, cuts
+//! content into blocks while it streams in, and reads it by byte range, by line
+//! or as a stream. A [`Backend`] stores entries and blobs. Backends differ in
+//! speed and durability, never in what a caller can observe; the contract suite
+//! in `testing::store` checks that.
 
 mod backend;
 mod blocks;
 mod changes;
+mod compression;
 mod content;
-
 mod detached;
 mod entry;
 mod error;
@@ -19,27 +19,30 @@ mod expired;
 mod facade;
 mod memory;
 mod object;
-mod packing;
+mod quota;
 mod reading;
 mod redis;
 mod sharing;
 mod stored_bytes;
 mod uri;
 mod window;
+mod write;
 
-pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Placement, Upload, Usage};
+pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Upload, Usage, WriteMode};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use blocks::BLOCK_BYTES;
 pub use changes::{Change, ChangeFeed, ChangeKind, Changes, Missed};
+pub use compression::StoredBlock;
 pub use content::{Content, ContentStream};
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
-pub use facade::{Details, Page, Store, StoreLimits};
+pub use facade::{Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
-pub use object::{ObjectBackend, ObjectLimits, ObjectPlace, PlaceError};
-pub use packing::Packed;
-pub use redis::{RedisBackend, RedisBlobs, RedisLimits};
+pub use object::{ObjectBackend, ObjectPlace, PlaceError};
+pub use quota::OwnerQuota;
+pub use redis::{RedisBackend, RedisBlobs};
 pub use sharing::{Audience, Shared};
 pub use stored_bytes::StoredBytes;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};
+pub use write::Details;

@@ -1,32 +1,31 @@
-//! What is kept, turned back into content.
+//! Reading content: fetches stored blocks and decompresses them.
 
 use std::{io, ops::Range, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
-use super::{Block, Found, StoreError, packing};
+use super::{Block, Found, StoreError, compression};
 use crate::compute::Compute;
 
-/// How many blocks are unpacked at once where all are wanted.
-const UNPACKED_AHEAD: usize = 4;
+/// How many blocks of a stream are decompressed at once.
+const MAX_DECOMPRESSING: usize = 4;
 
-/// How many times something is fetched at once: so the way to the backend is
-/// not what readers wait for.
-const FETCHED_AHEAD: usize = 4;
+/// How many fetches of a stream are in flight at once, which hides the latency of
+/// the backend.
+const MAX_FETCHES: usize = 4;
 
 impl Found {
-    /// The content as a stream of blocks; in text, each is UTF-8 by itself.
+    /// The content as a stream of blocks. Each block of text is valid UTF-8.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
-        self.stream_by(|kept| match kept {
-            plain @ Kept { compressed: false, .. } => Compute::Done(Ok(plain.bytes)),
-            packed => Compute::run(packed.size, move || packed.content()),
+        self.stream_by(|block| match block {
+            plain @ FetchedBlock { compressed: false, .. } => Compute::Done(Ok(plain.bytes)),
+            compressed => Compute::run(compressed.size, move || compressed.content()),
         })
     }
 
-    /// The content block by block, in its order, after some work on each that
-    /// takes its time: where a block is unpacked, while it is at hand there.
-    /// Several blocks are at work at once.
+    /// The results of `work` on each block, in order. `work` may be CPU-bound: it
+    /// runs on the thread that decompressed the block, for several blocks at once.
     pub(crate) fn stream_through<T, W>(
         &self,
         work: W,
@@ -35,9 +34,9 @@ impl Found {
         T: Send + 'static,
         W: Fn(Bytes) -> T + Clone + Send + 'static,
     {
-        self.stream_by(move |kept| {
+        self.stream_by(move |block| {
             let work = work.clone();
-            Compute::run(kept.size, move || kept.content().map(work))
+            Compute::run(block.size, move || block.content().map(work))
         })
     }
 
@@ -47,34 +46,34 @@ impl Found {
     ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: Fn(Kept) -> Compute<io::Result<T>> + Send + 'static,
+        W: Fn(FetchedBlock) -> Compute<io::Result<T>> + Send + 'static,
     {
         let found = self.clone();
         let fetched = stream::iter(self.batches()).map(move |blocks| {
             let found = found.clone();
             async move { found.fetch(blocks).await }
         });
-        let blocks = fetched.buffered(FETCHED_AHEAD).flat_map(|batch| match batch {
+        let blocks = fetched.buffered(MAX_FETCHES).flat_map(|batch| match batch {
             Ok(batch) => Either::Left(stream::iter(batch.into_iter().map(Ok))),
             Err(error) => Either::Right(stream::iter([Err(error)])),
         });
         let found = self.clone();
-        let worked = blocks.map(move |kept| {
-            let (found, working) = (found.clone(), kept.map(&work));
-            async move { working?.done().await.map_err(|error| found.corrupt(error)) }
+        let results = blocks.map(move |block| {
+            let (found, running) = (found.clone(), block.map(&work));
+            async move { running?.done().await.map_err(|error| found.corrupt(error)) }
         });
-        worked.buffered(UNPACKED_AHEAD)
+        results.buffered(MAX_DECOMPRESSING)
     }
 
-    /// Which blocks are fetched together. The first one comes by itself, or
-    /// whoever waits for it would wait for the next ones, too.
+    /// Which blocks are fetched together. The first block is fetched alone, for
+    /// latency.
     fn batches(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
-        let (entry, most) = (Arc::clone(&self.entry), self.blob.read_ahead());
+        let (entry, max) = (Arc::clone(&self.entry), self.blob.read_ahead());
         let mut next = 0;
         std::iter::from_fn(move || {
             let blocks = &entry.blocks;
             let first = blocks.get(next)?;
-            let fits = |block: &&Block| next > 0 && block.stored_end() - first.stored <= most;
+            let fits = |block: &&Block| next > 0 && block.stored_end() - first.stored <= max;
             let more = blocks[next + 1..].iter().take_while(fits).count();
             let batch = next..next + 1 + more;
             next = batch.end;
@@ -82,24 +81,24 @@ impl Found {
         })
     }
 
-    async fn fetch(&self, blocks: Range<usize>) -> Result<Vec<Kept>, StoreError> {
+    async fn fetch(&self, blocks: Range<usize>) -> Result<Vec<FetchedBlock>, StoreError> {
         let blocks = &self.entry.blocks[blocks];
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok(Vec::new());
         };
         let bytes = self.blob.range(first.stored..last.stored_end()).await?;
-        let kept = blocks.iter().map(|block| {
+        let fetched = blocks.iter().map(|block| {
             let (from, to) = (block.stored - first.stored, block.stored_end() - first.stored);
-            Ok(Kept {
+            Ok(FetchedBlock {
                 bytes: bytes.slice(self.index(from)?..self.index(to)?),
                 size: self.index(block.len)?,
                 compressed: block.is_compressed(),
             })
         });
-        kept.collect()
+        fetched.collect()
     }
 
-    /// The whole content in one piece; without a copy where it is one block.
+    /// The whole content in one buffer; without a copy if it is one block.
     pub async fn bytes(&self) -> Result<Bytes, StoreError> {
         if let [block] = &self.entry.blocks[..] {
             return self.block(block).await;
@@ -112,48 +111,48 @@ impl Found {
         Ok(whole.freeze())
     }
 
-    /// How it begins and how it ends, in at most so many bytes each and at the
-    /// cost of a block each; both are all of it where it is no longer than `head`.
+    /// The first `head` and the last `tail` bytes of the content, at most, each
+    /// from one block. Both are the whole content if it has at most `head` bytes.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// The content cannot be read.
     pub async fn ends(&self, head: u64, tail: u64) -> Result<(Bytes, Bytes), StoreError> {
         let (entry, blocks) = (&self.entry, &self.entry.blocks);
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok((Bytes::new(), Bytes::new()));
         };
-        let begin = self.part(first, 0..first.end().min(head)).await?;
-        if begin.len() as u64 == entry.size {
-            return Ok((begin.clone(), begin));
+        let start = self.part(first, 0..first.end().min(head)).await?;
+        if start.len() as u64 == entry.size {
+            return Ok((start.clone(), start));
         }
         let from = last.offset.max(entry.size.saturating_sub(tail));
-        Ok((begin, self.part(last, from..entry.size).await?))
+        Ok((start, self.part(last, from..entry.size).await?))
     }
 
-    /// A block's content.
+    /// The content of a block.
     pub(super) async fn block(&self, block: &Block) -> Result<Bytes, StoreError> {
         self.part(block, block.offset..block.end()).await
     }
 
-    /// The content in a range that lies within a block. Of one that is
-    /// compressed all is read, of others just that.
+    /// A range of the content that lies within one block. Reads the whole block if
+    /// it is compressed, otherwise just the range.
     pub(super) async fn part(&self, block: &Block, range: Range<u64>) -> Result<Bytes, StoreError> {
         let (from, to) = (range.start - block.offset, range.end - block.offset);
         if !block.is_compressed() {
             return self.blob.range(block.stored + from..block.stored + to).await;
         }
-        let kept = Kept {
+        let fetched = FetchedBlock {
             bytes: self.blob.range(block.stored..block.stored_end()).await?,
             size: self.index(block.len)?,
             compressed: true,
         };
-        let unpacked = Compute::run(kept.size, move || kept.content()).done().await;
-        let content = unpacked.map_err(|error| self.corrupt(error))?;
+        let content = Compute::run(fetched.size, move || fetched.content()).done().await;
+        let content = content.map_err(|error| self.corrupt(error))?;
         Ok(content.slice(self.index(from)?..self.index(to)?))
     }
 
-    fn index(&self, at: u64) -> Result<usize, StoreError> {
-        usize::try_from(at).map_err(|error| self.corrupt(error))
+    fn index(&self, offset: u64) -> Result<usize, StoreError> {
+        usize::try_from(offset).map_err(|error| self.corrupt(error))
     }
 
     fn corrupt(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
@@ -161,17 +160,20 @@ impl Found {
     }
 }
 
-/// A block as it is kept.
-struct Kept {
+/// A block as stored.
+struct FetchedBlock {
     bytes: Bytes,
-    /// Of its content.
+    /// The size of its content.
     size: usize,
     compressed: bool,
 }
 
-impl Kept {
+impl FetchedBlock {
     fn content(self) -> io::Result<Bytes> {
-        if self.compressed { packing::unpack(&self.bytes, self.size) } else { Ok(self.bytes) }
+        if !self.compressed {
+            return Ok(self.bytes);
+        }
+        compression::decompress(&self.bytes, self.size)
     }
 }
 
@@ -189,19 +191,19 @@ mod tests {
         blocks::tests::{any_text, stored},
     };
 
-    /// Content in one piece, as far away as it says, and what was asked of it.
-    struct Away {
-        whole: Bytes,
+    /// A blob that records the requested ranges.
+    struct RemoteBlob {
+        content: Bytes,
         read_ahead: u64,
-        asked: Mutex<Vec<Range<u64>>>,
+        requested: Mutex<Vec<Range<u64>>>,
     }
 
     #[async_trait]
-    impl Blob for Away {
+    impl Blob for RemoteBlob {
         async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-            self.asked.lock().push(range.clone());
-            let at = |at| usize::try_from(at).expect("small");
-            Ok(self.whole.slice(at(range.start)..at(range.end)))
+            self.requested.lock().push(range.clone());
+            let index = |offset| usize::try_from(offset).expect("it is small");
+            Ok(self.content.slice(index(range.start)..index(range.end)))
         }
 
         fn read_ahead(&self) -> u64 {
@@ -211,37 +213,37 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_far_is_fetched_in_few_steps_and_gives_the_same_blocks(
+        fn reading_ahead_fetches_several_blocks_at_once_and_gives_the_same_blocks(
             text in any_text(),
             block_bytes in 4_usize..40,
             read_ahead in 0_u64..100,
         ) {
-            let near = stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text");
-            let away = Arc::new(Away {
-                whole: text.clone().into(),
+            let local = stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text");
+            let blob = Arc::new(RemoteBlob {
+                content: text.clone().into(),
                 read_ahead,
-                asked: Mutex::default(),
+                requested: Mutex::default(),
             });
-            let far = Found { blob: Arc::<Away>::clone(&away), ..near.clone() };
+            let remote = Found { blob: Arc::<RemoteBlob>::clone(&blob), ..local.clone() };
             let all = |found: &Found| {
                 let blocks = found.stream().try_collect::<Vec<_>>();
-                blocks.now_or_never().expect("nobody waits").expect("it is there")
+                blocks.now_or_never().expect("memory never waits").expect("it can be read")
             };
-            prop_assert_eq!(all(&far), all(&near));
-            let asked = away.asked.lock();
-            let blocks = &far.entry.blocks;
+            prop_assert_eq!(all(&remote), all(&local));
+            let requested = blob.requested.lock();
+            let blocks = &remote.entry.blocks;
             let mut end = 0;
-            for (at, range) in asked.iter().enumerate() {
-                prop_assert_eq!(range.start, end, "each byte once, in their order");
+            for (index, range) in requested.iter().enumerate() {
+                prop_assert_eq!(range.start, end, "each byte once, in order");
                 end = range.end;
                 let within = |b: &&Block| range.start <= b.offset && b.end() <= range.end;
-                let many = blocks.iter().filter(within).count();
-                prop_assert!(many == 1 || at > 0 && range.end - range.start <= read_ahead);
-                // Another block would have been too much.
+                let count = blocks.iter().filter(within).count();
+                prop_assert!(count == 1 || index > 0 && range.end - range.start <= read_ahead);
+                // The next block would not have fitted.
                 let next = blocks.iter().find(|block| block.offset == end);
-                prop_assert!(at == 0 || next.is_none_or(|b| b.end() - range.start > read_ahead));
+                prop_assert!(index == 0 || next.is_none_or(|b| b.end() - range.start > read_ahead));
             }
-            prop_assert_eq!(end, far.entry.size);
+            prop_assert_eq!(end, remote.entry.size);
         }
     }
 }

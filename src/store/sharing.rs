@@ -1,10 +1,10 @@
-//! Sharing: a link by which others read a resource of somebody else's.
+//! Sharing: links through which others read an owner's resource.
 //!
-//! A link is a small resource of the sharer's own, `larder://shared/OWNER/ID`,
-//! that says which resource is meant and who may read it by the link. So it is
-//! counted, listed and deleted as any other, and expires with what it shares;
-//! and whoever reads it is led by its name to its owner, without any index. It
-//! can never lead to another owner's things, whoever wrote what it says.
+//! A link is a small resource of the sharer, `larder://shared/OWNER/ID`. It names
+//! the shared resource and who may read it. So it is counted, listed and deleted
+//! like any other resource, and expires with what it shares. Its URI names its
+//! owner, so no index is needed. A link can only lead to resources of its own
+//! owner, whoever wrote its content.
 
 use std::sync::Arc;
 
@@ -16,52 +16,52 @@ use crate::{
     clock::Timestamp,
 };
 
-const LINKS: &str = "larder://shared/";
+const LINK_PREFIX: &str = "larder://shared/";
 
 const MIME_TYPE: &str = "application/vnd.larder.link+json";
 
-/// What is longer is no link.
-const LONGEST: u64 = 8 * 1024;
+/// The maximum size of a link; a larger resource is not one.
+const MAX_LINK_BYTES: u64 = 8 * 1024;
 
-/// Who may read a resource by its link. All others find nothing there.
+/// Who may read a resource by its link. All others get "not found".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Audience {
     /// Everyone who may use the server and has the link.
     Everyone,
-    /// Those of them whose token has that scope.
+    /// Of these, callers whose token has this scope.
     Scope(String),
-    /// Those of them who are in that group, by the word of the sharer's own
-    /// issuer.
+    /// Of these, callers in this group, from the same issuer as the sharer.
     Group(String),
 }
 
-/// What a link leads to.
+/// The resource that a link shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shared {
-    /// Whose it is.
+    /// The resource's owner.
     pub owner: Owner,
-    /// Its own name.
+    /// The resource's own URI.
     pub uri: ResourceUri,
     /// When the link expires.
     pub until: Timestamp,
 }
 
-/// What a link says.
+/// The content of a link.
 #[derive(Serialize, Deserialize)]
 struct Link {
     uri: ResourceUri,
-    /// Of the resource that is meant: another of that name is not.
+    /// When the shared resource was created: a later one of the same URI is not
+    /// shared.
     created: Timestamp,
     audience: Audience,
-    /// Whose groups count.
+    /// The issuer whose groups count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     issuer: Option<Arc<str>>,
 }
 
 impl Link {
-    fn written(&self) -> Content {
+    fn to_content(&self) -> Content {
         serde_json::to_string(self).expect("it is JSON").into()
     }
 
@@ -78,22 +78,22 @@ impl Link {
     }
 }
 
-/// Whether that names a link, be there one or not.
+/// Whether the URI is that of a link, whether or not the link exists.
 pub(super) fn is_link(uri: &ResourceUri) -> bool {
-    uri.as_str().starts_with(LINKS)
+    uri.as_str().starts_with(LINK_PREFIX)
 }
 
-/// Whose link that is, if it is one.
+/// The owner of the link, if the URI is that of a link.
 fn sharer(uri: &ResourceUri) -> Option<Owner> {
-    let (owner, id) = uri.as_str().strip_prefix(LINKS)?.split_once('/')?;
+    let (owner, id) = uri.as_str().strip_prefix(LINK_PREFIX)?.split_once('/')?;
     (!owner.is_empty() && !id.is_empty()).then(|| Owner::new(owner))
 }
 
 impl Store {
-    /// Lets others read one of the sharer's resources, by the link that this
-    /// gives; `id` makes it, so it must be one that nobody can guess. The link
-    /// expires when the resource would now, and ends when that is deleted or
-    /// created anew; updates are seen through it.
+    /// Creates a link through which others can read one of the sharer's resources.
+    /// `id` becomes part of its URI and must be unguessable. The link expires at
+    /// the resource's present expiry, and stops working when the resource is
+    /// deleted or created again. Updates are visible through it.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`], and
@@ -106,34 +106,33 @@ impl Store {
         id: &str,
     ) -> Result<Arc<Entry>, StoreError> {
         if is_link(uri) {
-            // It would let audiences be mixed.
+            // A link to a link would combine two audiences.
             return Err(StoreError::NotFound { uri: uri.clone() });
         }
         let owner = sharer.owner();
         let shared = self.get(owner, uri).await?.entry;
-        let link = ResourceUri::parse(&format!("{LINKS}{owner}/{id}"))?;
+        let link = ResourceUri::parse(&format!("{LINK_PREFIX}{owner}/{id}"))?;
         let details = Details {
             name: Some(format!("Link to {}", shared.name)),
-            description: Some(format!("{} is shared by it", shared.uri)),
+            description: Some(format!("Shares {}", shared.uri)),
             ttl: Some(shared.expires.since(self.now())),
             ..Details::default()
         };
         let (created, issuer) = (shared.created, sharer.principal().issuer().map(Arc::from));
-        let said = Link { uri: uri.clone(), created, audience, issuer };
-        let content = said.written().with_mime_type(MIME_TYPE);
-        self.put_new(owner, link, content, details).await
+        let content = Link { uri: uri.clone(), created, audience, issuer }.to_content();
+        let content = content.with_mime_type(MIME_TYPE);
+        self.create_any(owner, link, content, details).await
     }
 
-    /// What that reader finds under a name: a resource of their own, or one
-    /// that a link shares with them.
+    /// Looks up a resource of the reader, or one that a link shares with them.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link that is not for them is not there.
+    /// Those of [`Store::get`]. A link for others is not found.
     pub async fn read(&self, reader: &Identity, uri: &ResourceUri) -> Result<Found, StoreError> {
         self.read_revision(reader, uri, None).await
     }
 
-    /// The same of a revision.
+    /// The same for one revision.
     ///
     /// # Errors
     /// Those of [`Store::revision`].
@@ -146,13 +145,13 @@ impl Store {
         let Some(owner) = sharer(uri) else {
             return self.revision(reader.owner(), uri, revision).await;
         };
-        let shared = self.behind(reader, &owner, uri).await?.uri;
+        let shared = self.resolve(reader, &owner, uri).await?.uri;
         let found = self.revision(&owner, &shared, revision).await;
-        found.map(|found| found.under(uri)).map_err(|error| renamed(error, uri))
+        found.map(|found| found.with_uri(uri)).map_err(|error| with_uri(error, uri))
     }
 
-    /// The revisions that are kept of what that reader finds there, as
-    /// [`Store::revisions`] gives them.
+    /// The stored revisions of a resource of the reader, or of one that a link
+    /// shares with them, as [`Store::revisions`] returns them.
     ///
     /// # Errors
     /// Those of [`Store::get`].
@@ -162,79 +161,82 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Vec<Found>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
-        let shared = self.behind(reader, &owner, uri).await?.uri;
-        let found = self.revisions(&owner, &shared).await.map_err(|error| renamed(error, uri))?;
-        Ok(found.into_iter().map(|found| found.under(uri)).collect())
+        let shared = self.resolve(reader, &owner, uri).await?.uri;
+        let found = self.revisions(&owner, &shared).await.map_err(|error| with_uri(error, uri))?;
+        Ok(found.into_iter().map(|found| found.with_uri(uri)).collect())
     }
 
-    /// What a link leads that reader to; nothing where the name is none of a
+    /// What a link shares with the reader; `None` where the URI is not that of a
     /// link.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link that is not for them is not there.
+    /// Those of [`Store::get`]. A link for others is not found.
     pub async fn leads_to(
         &self,
         reader: &Identity,
         uri: &ResourceUri,
     ) -> Result<Option<Shared>, StoreError> {
         match sharer(uri) {
-            Some(owner) => self.behind(reader, &owner, uri).await.map(Some),
+            Some(owner) => self.resolve(reader, &owner, uri).await.map(Some),
             None => Ok(None),
         }
     }
 
-    /// Whether that reader may be told what happens under a name: to their own
-    /// always, to others' as long as they may read it. Where that cannot be
-    /// found out, they may not.
+    /// Whether the reader may be notified of changes of a URI: of their own
+    /// resources always, of shared ones while they may read them. `false` where
+    /// the backend cannot tell.
     pub async fn may_hear(&self, reader: &Identity, uri: &ResourceUri) -> bool {
         match sharer(uri).filter(|owner| owner != reader.owner()) {
-            Some(owner) => self.behind(reader, &owner, uri).await.is_ok(),
+            Some(owner) => self.resolve(reader, &owner, uri).await.is_ok(),
             None => true,
         }
     }
 
-    async fn behind(
+    async fn resolve(
         &self,
         reader: &Identity,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Shared, StoreError> {
-        let nothing = || StoreError::NotFound { uri: uri.clone() };
+        let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
-            // That there was one is between those whom it was for.
-            Err(error) if error.is_not_found() && reader.owner() != owner => return Err(nothing()),
+            // Only its owner learns that a link has expired.
+            Err(error) if error.is_not_found() && reader.owner() != owner => {
+                return Err(not_found());
+            }
             link => link?,
         };
-        if link.entry.mime_type != MIME_TYPE || link.entry.size > LONGEST {
-            return Err(nothing());
+        if link.entry.mime_type != MIME_TYPE || link.entry.size > MAX_LINK_BYTES {
+            return Err(not_found());
         }
-        let said = link.bytes().await.map_err(|error| renamed(error, uri))?;
-        let Ok(said) = serde_json::from_slice::<Link>(&said) else { return Err(nothing()) };
-        if reader.owner() != owner && !said.admits(reader) {
-            return Err(nothing());
+        let content = link.bytes().await.map_err(|error| with_uri(error, uri))?;
+        let Ok(target) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
+        if reader.owner() != owner && !target.admits(reader) {
+            return Err(not_found());
         }
-        let shared = self.get(owner, &said.uri).await.map_err(|error| renamed(error, uri))?;
-        if shared.entry.created != said.created {
-            return Err(nothing());
+        let shared = self.get(owner, &target.uri).await.map_err(|error| with_uri(error, uri))?;
+        if shared.entry.created != target.created {
+            return Err(not_found());
         }
-        Ok(Shared { owner: owner.clone(), uri: said.uri, until: link.entry.expires })
+        Ok(Shared { owner: owner.clone(), uri: target.uri, until: link.entry.expires })
     }
 }
 
 impl Found {
-    fn under(self, uri: &ResourceUri) -> Self {
+    fn with_uri(self, uri: &ResourceUri) -> Self {
         let entry = Entry { uri: uri.clone(), ..Entry::clone(&self.entry) };
         Self { entry: Arc::new(entry), ..self }
     }
 }
 
-/// What readers are told names the link, not what it leads to.
-fn renamed(error: StoreError, uri: &ResourceUri) -> StoreError {
+/// Replaces the URI in an error: readers see that of the link, not that of the
+/// shared resource.
+fn with_uri(error: StoreError, uri: &ResourceUri) -> StoreError {
     let uri = uri.clone();
     match error {
         StoreError::NotFound { .. } | StoreError::Expired { .. } => StoreError::NotFound { uri },
-        StoreError::NoRevision { revision, kept, .. } => {
-            StoreError::NoRevision { uri, revision, kept }
+        StoreError::NoRevision { revision, available, .. } => {
+            StoreError::NoRevision { uri, revision, available }
         }
         StoreError::Corrupt { source, .. } => StoreError::Corrupt { uri, source },
         error => error,

@@ -1,17 +1,18 @@
-//! How much was stored.
+//! A counter of stored bytes.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-/// Bytes of content that were stored by a [`Store`](super::Store) that counts
-/// for it. Cheap to clone; all clones count together.
+/// Counts the bytes of content that a [`Store`](super::Store) stores; see
+/// [`Store::counting`](super::Store::counting). Cheap to clone; all clones share
+/// one count.
 #[derive(Debug, Clone, Default)]
 pub struct StoredBytes(Arc<AtomicU64>);
 
 impl StoredBytes {
-    /// So many until now.
+    /// The bytes stored so far.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,24 +1,24 @@
-//! The name of a resource.
+//! The URI of a resource.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use iri_string::types::UriStr;
 use serde::{Deserialize, Serialize};
 
-/// The longest URI taken, in bytes. Longer ones are data, not names.
+/// The maximum length of a URI in bytes. A longer one is data, not a name.
 const MAX_URI_BYTES: usize = 2048;
 
-/// Where results that were put by lie.
-const RESULTS: &str = "larder://r/";
+/// The URIs of stored tool results begin with this.
+const RESULT_PREFIX: &str = "larder://r/";
 
-/// A URI by RFC 3986, of any scheme, kept byte for byte as the caller chose it.
+/// A URI (RFC 3986) of any scheme, stored byte for byte as the caller chose it.
 ///
 /// ```
 /// use larder::store::ResourceUri;
 ///
 /// assert!(ResourceUri::parse("results://search/42").is_ok());
 /// assert!(ResourceUri::parse("urn:isbn:0451450523").is_ok());
-/// // No scheme, a space, something that is not ASCII, far too long: refused.
+/// // No scheme, a space, not ASCII, too long.
 /// assert!(ResourceUri::parse("search/42").is_err());
 /// assert!(ResourceUri::parse("results://a b").is_err());
 /// assert!(ResourceUri::parse("results://ä").is_err());
@@ -28,10 +28,10 @@ const RESULTS: &str = "larder://r/";
 #[serde(try_from = "String", into = "String")]
 pub struct ResourceUri(Arc<str>);
 
-/// Not a URI that can name a resource.
+/// The text is not a URI that can name a resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{quoted} is not a URI (RFC 3986): {reason}. Write it like results://search/42, with percent-encoding for other characters."
+    "{quoted} is not a URI (RFC 3986): {reason}. Example: results://search/42; percent-encode other characters."
 )]
 pub struct InvalidUri {
     quoted: String,
@@ -39,7 +39,7 @@ pub struct InvalidUri {
 }
 
 impl ResourceUri {
-    /// Checks that `uri` is an absolute URI of bearable length.
+    /// Parses an absolute URI of at most 2,048 bytes.
     pub fn parse(uri: &str) -> Result<Self, InvalidUri> {
         let invalid = |reason: String| {
             let start: String = uri.chars().take(80).collect();
@@ -47,41 +47,43 @@ impl ResourceUri {
         };
         if uri.len() > MAX_URI_BYTES {
             return invalid(format!(
-                "it has {} bytes, at most {MAX_URI_BYTES} are taken",
+                "it has {} bytes, at most {MAX_URI_BYTES} are allowed",
                 uri.len()
             ));
         }
         match UriStr::new(uri) {
             Ok(_) => Ok(Self(uri.into())),
             Err(_) if !uri.contains(':') => invalid("it has no scheme".into()),
-            Err(_) => invalid("it holds characters that a URI cannot hold as they are".into()),
+            Err(_) => invalid("it has characters that a URI cannot contain unencoded".into()),
         }
     }
 
-    /// A name for a result of that tool, which nobody can guess as long as `id`
-    /// is random. Who reads it later can tell which tool to run again.
+    /// A URI for a result of a tool; it cannot be guessed if `id` is random. It
+    /// names the tool, so that an error for an expired result can say which tool
+    /// to run again.
     ///
     /// ```
     /// use larder::store::ResourceUri;
     ///
     /// let uri = ResourceUri::of_result("search_logs", "8d1f3c").unwrap();
     /// assert_eq!(uri.as_str(), "larder://r/search_logs/8d1f3c");
-    /// assert_eq!(uri.made_by(), Some("search_logs"));
+    /// assert_eq!(uri.result_tool(), Some("search_logs"));
     /// ```
     ///
     /// # Errors
-    /// When the tool's name has characters that a URI cannot hold.
+    /// The tool's name has characters that a URI cannot contain.
     pub fn of_result(tool: &str, id: &str) -> Result<Self, InvalidUri> {
-        Self::parse(&format!("{RESULTS}{tool}/{id}"))
+        Self::parse(&format!("{RESULT_PREFIX}{tool}/{id}"))
     }
 
-    /// The tool whose result this names, if the name says so.
-    pub fn made_by(&self) -> Option<&str> {
-        let (tool, id) = self.0.strip_prefix(RESULTS)?.split_once('/')?;
+    /// The tool whose result this URI names, if it is one from
+    /// [`of_result`](Self::of_result).
+    pub fn result_tool(&self) -> Option<&str> {
+        let (tool, id) = self.0.strip_prefix(RESULT_PREFIX)?.split_once('/')?;
         (!tool.is_empty() && !id.is_empty() && !id.contains('/')).then_some(tool)
     }
 
-    /// The URI, as it was given.
+    /// The URI as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

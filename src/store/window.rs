@@ -1,5 +1,5 @@
-//! Windows onto content: some lines or some bytes, never more than asked for,
-//! at the cost of the blocks they lie in, wherever that is.
+//! Windows: some lines or some bytes of content, never more than requested. A
+//! window costs the blocks that it overlaps, wherever it is in the content.
 
 use std::ops::Range;
 
@@ -10,36 +10,37 @@ use super::{Block, Found, Kind, StoreError};
 /// A part of a resource's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// The content: whole lines where they fit, whole characters in text always.
+    /// The content: whole lines where they fit; in text, always whole characters.
     pub bytes: Vec<u8>,
-    /// Where it lies in the content, in bytes.
+    /// The window's range in the content, in bytes.
     pub range: Range<u64>,
-    /// The lines it holds, counted from 0; the last may be cut. Empty for
+    /// The lines in the window, counted from 0; the last may be cut. Empty for
     /// binary content and for windows by bytes.
     pub lines: Range<u64>,
-    /// Why it ends where it does.
+    /// Why the window ends, and where the next one begins.
     pub end: WindowEnd,
 }
 
 /// Why a window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowEnd {
-    /// The content ends there.
+    /// The content ends.
     Content,
-    /// What was asked for, or the budget, is used up; go on with this line.
+    /// The limit or the budget is reached; the next window begins at this line.
     Line(u64),
-    /// The budget ends inside a line, or the window is by bytes; go on with this byte.
+    /// The budget ends inside a line, or the window is by bytes; the next window
+    /// begins at this byte.
     Byte(u64),
 }
 
-/// How many bytes of a character a cut can leave behind at most.
+/// The most bytes of a character that can be on the other side of a cut.
 const MAX_CHAR_REST: usize = 3;
 
 impl Found {
     /// At most `limit` lines from line `first` (counted from 0), in at most
-    /// `budget` bytes. A line that is longer than the budget by itself is cut
-    /// between characters. While there is content there is at least one line,
-    /// or one character of it: or paging would stand still.
+    /// `budget` bytes. If the first line alone exceeds the budget, it is cut
+    /// between characters. The window is empty only at the end of the content: it
+    /// has at least one line or one character, so that paging always advances.
     ///
     /// # Errors
     /// [`StoreError::NoLines`] for binary content.
@@ -56,7 +57,7 @@ impl Found {
         let start = blocks.first().map_or(entry.size, |next| next.offset) - piece.len() as u64;
         let mut blocks = blocks.iter();
         let mut bytes = Vec::new();
-        // How many lines fit, and where the last of them ends.
+        // How many lines fit, and the end of the last of them.
         let (mut lines, mut end) = (0, 0);
         loop {
             for feed in memchr::memchr_iter(b'\n', &piece) {
@@ -66,9 +67,9 @@ impl Found {
                 }
                 (lines, end) = (lines + 1, line_end);
             }
-            // Enough to see whether the budget ends inside a character.
-            let enough = if lines == limit { end } else { budget.saturating_add(MAX_CHAR_REST) };
-            piece.truncate(enough - bytes.len());
+            // A few bytes more show whether the budget ends inside a character.
+            let needed = if lines == limit { end } else { budget.saturating_add(MAX_CHAR_REST) };
+            piece.truncate(needed - bytes.len());
             bytes.extend_from_slice(&piece);
             if lines == limit || bytes.len() >= budget {
                 break;
@@ -76,9 +77,9 @@ impl Found {
             let Some(block) = blocks.next() else { break };
             piece = self.block(block).await?;
         }
-        let all = start + bytes.len() as u64 == entry.size;
-        if all && end < bytes.len() && bytes.len() <= budget {
-            // The last line of the content has no line feed.
+        let at_end = start + bytes.len() as u64 == entry.size;
+        if at_end && end < bytes.len() && bytes.len() <= budget {
+            // The last line of the content without a line feed.
             (lines, end) = (lines + 1, bytes.len());
         }
         let mut next = WindowEnd::Line(first + lines);
@@ -90,14 +91,14 @@ impl Found {
         Ok(self.window(start, bytes, first..first + lines, next))
     }
 
-    /// At most `limit` bytes from byte `first`; in text, cut between
-    /// characters, and begun at the character that `first` points into. While
-    /// there is content there is at least one character or byte.
+    /// At most `limit` bytes from byte `first`. In text, the window begins at the
+    /// character that contains `first` and ends between characters. It has at least
+    /// one byte or character, except at the end of the content.
     pub async fn bytes_from(&self, first: u64, limit: usize) -> Result<Window, StoreError> {
         let first = first.min(self.entry.size);
         let limit = limit.max(1);
-        // In text, a little more on both sides, to see where characters begin
-        // and end; within the block, because they do not cross its borders.
+        // In text, a few more bytes on both sides show where characters begin and
+        // end. Within the block, because no character spans two blocks.
         let margin = if self.entry.kind == Kind::Text { MAX_CHAR_REST as u64 } else { 0 };
         let (from, to) = (first.saturating_sub(margin), first.saturating_add(limit as u64));
         let blocks = self.blocks_from(first);
@@ -108,37 +109,37 @@ impl Found {
             bytes.extend_from_slice(&self.part(block, block.offset.max(start)..end).await?);
         }
         if self.entry.kind == Kind::Text {
-            let ahead = char_boundary(&bytes, usize::try_from(first - start).unwrap_or(0));
-            bytes.drain(..ahead);
+            let skipped = char_boundary(&bytes, usize::try_from(first - start).unwrap_or(0));
+            bytes.drain(..skipped);
             bytes.truncate(cut(&bytes, limit));
-            start += ahead as u64;
+            start += skipped as u64;
         }
         let next = WindowEnd::Byte(start + bytes.len() as u64);
         Ok(self.window(start, bytes, 0..0, next))
     }
 
-    /// The rest, from the beginning of a line, of the block in which that was
-    /// found, and the blocks after it. One read, whichever line.
+    /// The rest of the block in which `line` begins, from its beginning, and the
+    /// blocks after that. Reads one block.
     async fn seek_line(&self, line: u64) -> Result<(Bytes, &[Block]), StoreError> {
         let blocks = &self.entry.blocks;
         // The line feed before the line is in the last block that begins before it.
-        let at = blocks.partition_point(|block| block.first_line < line).saturating_sub(1);
-        let block = &blocks[at];
+        let index = blocks.partition_point(|block| block.first_line < line).saturating_sub(1);
+        let block = &blocks[index];
         let mut piece = self.block(block).await?;
         if let Some(nth) = (line - block.first_line).checked_sub(1) {
             let feed = nth_line_feed(&piece, usize::try_from(nth).unwrap_or(usize::MAX));
             piece = piece.split_off(feed.map_or(piece.len(), |feed| feed + 1));
         }
-        Ok((piece, &blocks[at + 1..]))
+        Ok((piece, &blocks[index + 1..]))
     }
 
-    /// The block that holds this byte and those after it.
+    /// The block that contains this byte, and those after it.
     fn blocks_from(&self, byte: u64) -> &[Block] {
         let blocks = &self.entry.blocks;
         &blocks[blocks.partition_point(|block| block.end() <= byte)..]
     }
 
-    /// A window that ends with the content or goes on at `next`.
+    /// A window that ends with the content or continues at `next`.
     fn window(&self, start: u64, bytes: Vec<u8>, lines: Range<u64>, next: WindowEnd) -> Window {
         let range = start..start + bytes.len() as u64;
         let end = if range.end == self.entry.size { WindowEnd::Content } else { next };
@@ -146,34 +147,34 @@ impl Found {
     }
 }
 
-/// Where line feed `nth` is, from 0. To count them is many times faster than to
-/// find each: so only those of one chunk are found.
+/// The position of line feed `nth`, counted from 0. Counting line feeds is many
+/// times faster than finding each, so only those of one chunk are found.
 fn nth_line_feed(bytes: &[u8], mut nth: usize) -> Option<usize> {
     const CHUNK: usize = 4096;
-    for (at, chunk) in bytes.chunks(CHUNK).enumerate() {
-        let feeds = memchr::memchr_iter(b'\n', chunk);
-        let many = feeds.clone().count();
-        if nth < many {
-            return { feeds }.nth(nth).map(|feed| at * CHUNK + feed);
+    for (index, chunk) in bytes.chunks(CHUNK).enumerate() {
+        let mut feeds = memchr::memchr_iter(b'\n', chunk);
+        let count = feeds.clone().count();
+        if nth < count {
+            return feeds.nth(nth).map(|feed| index * CHUNK + feed);
         }
-        nth -= many;
+        nth -= count;
     }
     None
 }
 
-/// Where to cut for at most `limit` bytes and at least one character.
+/// Where to cut text for at most `limit` bytes and at least one character.
 fn cut(bytes: &[u8], limit: usize) -> usize {
     let one = 1 + bytes.iter().skip(1).take_while(|byte| is_continuation(**byte)).count();
     char_boundary(bytes, limit).max(one)
 }
 
-/// The greatest boundary between characters that is no greater than `at`.
-fn char_boundary(bytes: &[u8], at: usize) -> usize {
-    let mut at = at.min(bytes.len());
-    while at > 0 && at < bytes.len() && is_continuation(bytes[at]) {
-        at -= 1;
+/// The greatest boundary between characters that is at most `index`.
+fn char_boundary(bytes: &[u8], index: usize) -> usize {
+    let mut index = index.min(bytes.len());
+    while index > 0 && index < bytes.len() && is_continuation(bytes[index]) {
+        index -= 1;
     }
-    at
+    index
 }
 
 fn is_continuation(byte: u8) -> bool {
@@ -205,10 +206,11 @@ mod tests {
     }
 
     fn now<T>(window: impl Future<Output = Result<T, StoreError>>) -> T {
-        window.now_or_never().expect("memory never waits").expect("it is there")
+        window.now_or_never().expect("memory never waits").expect("it can be read")
     }
 
-    /// The windows from the beginning to the end, each begun where the last one says.
+    /// The windows from the beginning to the end, each where the previous one
+    /// continues.
     fn pages(found: &Found, limit: u64, budget: usize) -> Vec<Window> {
         let mut next = WindowEnd::Line(0);
         let mut pages = Vec::new();
@@ -218,7 +220,7 @@ mod tests {
                 WindowEnd::Line(line) => now(found.lines(line, limit, budget)),
                 WindowEnd::Content => unreachable!("the loop ends there"),
             };
-            assert_ne!(page.end, next, "paging stands still");
+            assert_ne!(page.end, next, "paging does not advance");
             next = page.end;
             pages.push(page);
         }
@@ -229,7 +231,7 @@ mod tests {
         std::str::from_utf8(&window.bytes).expect("no character is split")
     }
 
-    /// Nothing but one character may be longer than the budget.
+    /// Only a single character may exceed the budget.
     fn within(budget: usize, page: &str) -> bool {
         page.len() <= budget || page.chars().count() == 1
     }
@@ -243,15 +245,15 @@ mod tests {
             budget in 0usize..100,
         ) {
             let found = text(&content, block_bytes);
-            let mut at = 0;
+            let mut offset = 0;
             for page in pages(&found, limit, budget) {
                 prop_assert!(within(budget, as_text(&page)), "{page:?}");
-                prop_assert_eq!(page.range, at..at + page.bytes.len() as u64);
-                let at_usize = usize::try_from(at).expect("small");
-                prop_assert!(content.as_bytes()[at_usize..].starts_with(&page.bytes));
-                at += page.bytes.len() as u64;
+                prop_assert_eq!(page.range, offset..offset + page.bytes.len() as u64);
+                let index = usize::try_from(offset).expect("it is small");
+                prop_assert!(content.as_bytes()[index..].starts_with(&page.bytes));
+                offset += page.bytes.len() as u64;
             }
-            prop_assert_eq!(at, found.entry.size);
+            prop_assert_eq!(offset, found.entry.size);
         }
 
         #[test]
@@ -264,7 +266,7 @@ mod tests {
             let (mut next, mut whole) = (WindowEnd::Byte(0), String::new());
             while let WindowEnd::Byte(first) = next {
                 let page = now(found.bytes_from(first, limit));
-                prop_assert_ne!(page.end, next, "paging stands still");
+                prop_assert_ne!(page.end, next, "paging does not advance");
                 prop_assert!(within(limit, as_text(&page)), "{page:?}");
                 prop_assert_eq!(page.range.start, first);
                 whole += as_text(&page);
@@ -275,14 +277,14 @@ mod tests {
         }
 
         #[test]
-        fn pages_of_binary_content_have_exactly_the_length_asked_for(
+        fn pages_of_binary_content_have_exactly_the_requested_length(
             content in prop::collection::vec(any::<u8>(), 0..300),
             block_bytes in 4usize..40,
             limit in 1usize..100,
         ) {
             let found = stored(Kind::Binary, &[&content], block_bytes).expect("bytes are bytes");
-            for (at, expected) in content.chunks(limit).enumerate() {
-                let first = (at * limit) as u64;
+            for (index, expected) in content.chunks(limit).enumerate() {
+                let first = (index * limit) as u64;
                 let page = now(found.bytes_from(first, limit));
                 prop_assert_eq!(&page.bytes, expected);
                 let end = first + expected.len() as u64;
@@ -330,7 +332,7 @@ mod tests {
         }
 
         #[test]
-        fn a_window_by_bytes_begins_with_the_character_pointed_into(
+        fn a_window_by_bytes_begins_with_the_character_at_the_offset(
             content in any_text(),
             block_bytes in 4usize..40,
             first in any::<prop::sample::Index>(),
@@ -346,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Counts what is read, and minds the rules of reading.
+    /// Counts the reads, and checks that none spans two blocks.
     struct Counting {
         found: Found,
         reads: Arc<AtomicUsize>,
@@ -357,13 +359,13 @@ mod tests {
         async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
             self.reads.fetch_add(1, Ordering::Relaxed);
             let inside = |b: &Block| b.stored <= range.start && range.end <= b.stored_end();
-            assert!(self.found.entry.blocks.iter().any(inside), "{range:?} crosses a block's end");
+            assert!(self.found.entry.blocks.iter().any(inside), "{range:?} spans two blocks");
             self.found.blob.range(range).await
         }
     }
 
     #[test]
-    fn a_window_costs_no_more_reads_than_blocks_it_lies_in() {
+    fn a_window_costs_one_read_for_each_block_it_overlaps() {
         let content = "0123456789\n".repeat(100);
         let found = text(&content, 100);
         let reads = Arc::new(AtomicUsize::new(0));
@@ -377,7 +379,7 @@ mod tests {
         for first in 0..100 {
             let window = now(found.lines(first, 2, 1000));
             let (reads, blocks) = cost(&window);
-            // The line feed before it may be the last byte of another block.
+            // The line feed before the window may be the last byte of another block.
             let borders = window.range.start.is_multiple_of(100) && first > 0;
             assert_eq!(reads, blocks + usize::from(borders), "line {first}");
             let window = now(found.bytes_from(first * 11, 50));
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boundless_budget_is_no_overflow() {
+    fn an_unlimited_budget_does_not_overflow() {
         let found = text("a\nb\n", 4);
         assert_eq!(now(found.lines(0, u64::MAX, usize::MAX)).bytes, b"a\nb\n");
         assert_eq!(now(found.bytes_from(0, usize::MAX)).bytes, b"a\nb\n");

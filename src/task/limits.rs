@@ -1,16 +1,16 @@
-//! How many tasks are kept, and for how long.
+//! Limits on the number and lifetime of tasks.
 
 use std::time::Duration;
 
-/// Bounds on tasks.
+/// Limits on tasks.
 #[derive(Debug, Clone)]
 pub struct TaskLimits {
-    /// How long a task is kept, from its beginning. One that still runs then
-    /// is cancelled.
+    /// How long a task is kept after its creation. A task that is still running then is
+    /// cancelled.
     pub ttl: Duration,
-    /// How often clients are told to ask.
+    /// The polling interval suggested to clients.
     pub poll: Duration,
-    /// Tasks of one owner, ended ones that are still kept included.
+    /// Tasks per owner, including ended ones that are still kept.
     pub per_owner: usize,
 }
 

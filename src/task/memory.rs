@@ -1,4 +1,4 @@
-//! Tasks in this process's memory.
+//! Tasks in memory.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use crate::{
     random::Random,
 };
 
-/// Keeps tasks in memory.
+/// Stores tasks in memory.
 #[derive(Debug)]
 pub struct MemoryTasks {
     inner: Arc<Inner>,
@@ -32,7 +32,7 @@ pub struct MemoryTasks {
 #[derive(Debug)]
 struct Inner {
     clock: Arc<dyn Clock>,
-    // A plain mutex: held for a few map operations and never across an await.
+    // Held for a few map operations and never across an await.
     table: Mutex<Table>,
 }
 
@@ -47,11 +47,12 @@ struct Table {
 struct Record {
     owner: Owner,
     view: TaskView,
-    waiting: HashMap<String, oneshot::Sender<Value>>,
+    /// The questions that wait for an answer.
+    unanswered: HashMap<String, oneshot::Sender<Value>>,
     cancelled: CancellationToken,
 }
 
-/// The side of whoever runs it.
+/// The handle of the running side.
 #[derive(Debug)]
 struct Run {
     inner: Arc<Inner>,
@@ -62,12 +63,12 @@ struct Run {
 impl Record {
     fn end(&mut self, end: TaskEnd) {
         self.view.state = TaskState::Ended(end);
-        self.waiting.clear();
+        self.unanswered.clear();
     }
 }
 
 impl MemoryTasks {
-    /// None yet.
+    /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: TaskLimits) -> Self {
         let inner = Arc::new(Inner { clock, table: Mutex::default() });
         Self { inner, random, limits, added: Notify::new() }
@@ -75,32 +76,28 @@ impl MemoryTasks {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
-    }
-
     fn get(&self, owner: &Owner, id: &str) -> Option<TaskView> {
-        self.sweep();
-        let table = self.lock();
+        self.remove_expired();
+        let table = self.table.lock();
         table.tasks.get(id).filter(|r| r.owner == *owner).map(|r| r.view.clone())
     }
 
-    /// Does something to a task that has not ended.
-    fn change(&self, id: &str, change: impl FnOnce(&mut Record)) {
+    /// Updates a task unless it has ended.
+    fn update(&self, id: &str, update: impl FnOnce(&mut Record)) {
         let now = self.clock.now();
-        let mut table = self.lock();
-        let runs = |record: &&mut Record| !matches!(record.view.state, TaskState::Ended(_));
-        if let Some(record) = table.tasks.get_mut(id).filter(runs) {
-            change(record);
+        let mut table = self.table.lock();
+        let is_running = |record: &&mut Record| !matches!(record.view.state, TaskState::Ended(_));
+        if let Some(record) = table.tasks.get_mut(id).filter(is_running) {
+            update(record);
             record.view.updated = now;
         }
     }
 
-    /// Removes what has expired; the time of the next.
-    fn sweep(&self) -> Option<Timestamp> {
+    /// Removes expired tasks. Returns the next expiry.
+    fn remove_expired(&self) -> Option<Timestamp> {
         let now = self.clock.now();
-        let mut table = self.lock();
-        while table.by_expiry.first().is_some_and(|(at, _)| *at <= now) {
+        let mut table = self.table.lock();
+        while table.by_expiry.first().is_some_and(|(expiry, _)| *expiry <= now) {
             let Some((_, id)) = table.by_expiry.pop_first() else { break };
             let Some(record) = table.tasks.remove(&id) else { continue };
             record.cancelled.cancel();
@@ -111,7 +108,7 @@ impl Inner {
                 }
             }
         }
-        table.by_expiry.first().map(|(at, _)| *at)
+        table.by_expiry.first().map(|(expiry, _)| *expiry)
     }
 }
 
@@ -119,7 +116,7 @@ impl Inner {
 impl Tasks for MemoryTasks {
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault> {
         let (inner, limits) = (&self.inner, &self.limits);
-        inner.sweep();
+        inner.remove_expired();
         let now = inner.clock.now();
         let view = TaskView {
             id: self.random.id().into(),
@@ -131,7 +128,7 @@ impl Tasks for MemoryTasks {
             poll: limits.poll,
         };
         let (id, cancelled) = (Arc::clone(&view.id), CancellationToken::new());
-        let mut table = inner.lock();
+        let mut table = inner.table.lock();
         let count = table.per_owner.entry(owner.clone()).or_default();
         if *count >= limits.per_owner {
             return Err(too_many(limits.per_owner));
@@ -141,7 +138,7 @@ impl Tasks for MemoryTasks {
         let record = Record {
             owner: owner.clone(),
             view: view.clone(),
-            waiting: HashMap::new(),
+            unanswered: HashMap::new(),
             cancelled: cancelled.clone(),
         };
         table.tasks.insert(Arc::clone(&id), record);
@@ -163,17 +160,17 @@ impl Tasks for MemoryTasks {
         if self.inner.get(owner, id).is_none() {
             return Ok(false);
         }
-        self.inner.change(id, |record| {
+        self.inner.update(id, |record| {
             for (key, answer) in answers {
-                let Some(asked) = record.waiting.remove(&key) else { continue };
+                let Some(sender) = record.unanswered.remove(&key) else { continue };
                 if let TaskState::InputRequired(questions) = &mut record.view.state {
                     questions.remove(&key);
                     if questions.is_empty() {
                         record.view.state = TaskState::Working;
                     }
                 }
-                // Whoever asked may have given up meanwhile.
-                let _ = asked.send(answer);
+                // Fails if the asking handler has given up.
+                let _ = sender.send(answer);
             }
         });
         Ok(true)
@@ -183,7 +180,7 @@ impl Tasks for MemoryTasks {
         if self.inner.get(owner, id).is_none() {
             return Ok(false);
         }
-        self.inner.change(id, |record| {
+        self.inner.update(id, |record| {
             record.end(TaskEnd::Cancelled);
             record.cancelled.cancel();
         });
@@ -195,7 +192,7 @@ impl Tasks for MemoryTasks {
         loop {
             let added = self.added.notified();
             let hour = clock.now().saturating_add(Duration::from_secs(60 * 60));
-            let next = self.inner.sweep().unwrap_or(hour);
+            let next = self.inner.remove_expired().unwrap_or(hour);
             tokio::select! {
                 () = clock.sleep_until(next) => {}
                 () = added => {}
@@ -211,9 +208,9 @@ impl TaskRun for Run {
     }
 
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault> {
-        let (answer, answered) = oneshot::channel();
-        self.inner.change(&self.id, |record| {
-            record.waiting.insert(key.to_owned(), answer);
+        let (sender, answer) = oneshot::channel();
+        self.inner.update(&self.id, |record| {
+            record.unanswered.insert(key.to_owned(), sender);
             let (key, question) = (key.to_owned(), question.clone());
             match &mut record.view.state {
                 TaskState::InputRequired(questions) => {
@@ -222,15 +219,15 @@ impl TaskRun for Run {
                 state => *state = TaskState::InputRequired(BTreeMap::from([(key, question)])),
             }
         });
-        Ok(answered)
+        Ok(answer)
     }
 
     async fn note(&self, message: &str) {
-        self.inner.change(&self.id, |record| record.view.message = Some(message.to_owned()));
+        self.inner.update(&self.id, |record| record.view.message = Some(message.to_owned()));
     }
 
     async fn finish(&self, end: TaskEnd) {
-        self.inner.change(&self.id, |record| record.end(end));
+        self.inner.update(&self.id, |record| record.end(end));
     }
 }
 
@@ -249,7 +246,7 @@ mod tests {
             let tasks = Arc::new(MemoryTasks::new(clock, Random::counting(), limits));
             let maintained = Arc::clone(&tasks);
             tokio::spawn(async move { maintained.maintain().await });
-            // Memory belongs to one process.
+            // Memory is not shared between processes, so both are the same.
             [tasks.clone(), tasks]
         }
 

@@ -1,6 +1,6 @@
-//! Tasks: calls that go on after their request was answered (the extension
-//! `io.modelcontextprotocol/tasks`, SEP-2663). Kept like sessions, found only
-//! by the principal that began them, on whichever server it asks.
+//! Tasks: calls that continue after the response to their request (the extension
+//! `io.modelcontextprotocol/tasks`, SEP-2663). Stored like sessions. Only the
+//! principal that created a task finds it, on any instance.
 
 mod limits;
 mod memory;
@@ -20,33 +20,33 @@ use crate::{auth::Owner, clock::Timestamp, protocol::Fault};
 /// The extension's name in capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// What there is to know of a task at one time.
+/// A task as of one lookup.
 #[derive(Debug, Clone)]
 pub struct TaskView {
-    /// 128 random bits in hexadecimal.
+    /// The task's id: 128 random bits in hexadecimal.
     pub id: Arc<str>,
-    /// How far it is.
+    /// The task's state.
     pub state: TaskState,
-    /// For people.
+    /// The status message, for people.
     pub message: Option<String>,
-    /// When it began.
+    /// When the task was created.
     pub created: Timestamp,
-    /// When something last happened to it.
+    /// When the task last changed.
     pub updated: Timestamp,
-    /// How long it is kept, from its beginning.
+    /// How long the task is kept after its creation.
     pub ttl: Duration,
-    /// How often it is worth asking.
+    /// The polling interval suggested to the client.
     pub poll: Duration,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Debug, Clone)]
 pub enum TaskState {
-    /// Running.
+    /// The task is running.
     Working,
-    /// Waiting for the client; its questions, by key.
+    /// The task waits for the client's answers to these questions, by key.
     InputRequired(BTreeMap<String, Value>),
-    /// Over, for good.
+    /// The task has ended.
     Ended(TaskEnd),
 }
 
@@ -54,29 +54,29 @@ pub enum TaskState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
-    /// With a result, which may tell of a failure.
+    /// With a result, which may be a tool error.
     Completed(Value),
-    /// In a protocol error.
+    /// With a protocol error.
     Failed(Fault),
-    /// Because the client asked for it.
+    /// Cancelled by the client.
     Cancelled,
 }
 
-/// Where tasks are kept, as clients come to it. All that is asked for an owner
-/// fails with [`Fault::Unavailable`] where that place cannot be reached.
+/// Storage of tasks, as their clients use it. All methods fail with
+/// [`Fault::Unavailable`] if the storage cannot be reached.
 #[async_trait]
 pub trait Tasks: fmt::Debug + Send + Sync + 'static {
-    /// Begins a task that this process runs. From here on it can be found.
+    /// Creates a task that this process runs.
     ///
     /// # Errors
-    /// [`Fault::TooMany`].
+    /// [`Fault::TooMany`] if the owner has too many tasks.
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault>;
 
-    /// The owner's task of that id.
+    /// Looks up a task of the owner.
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault>;
 
-    /// Accepts answers; those that nobody waits for are ignored. Says whether
-    /// there is such a task.
+    /// Stores answers by key; ignores those without an open question. Returns whether
+    /// the task exists.
     async fn answer(
         &self,
         owner: &Owner,
@@ -84,37 +84,36 @@ pub trait Tasks: fmt::Debug + Send + Sync + 'static {
         answers: BTreeMap<String, Value>,
     ) -> Result<bool, Fault>;
 
-    /// Cancels a task, unless it has ended. Says whether there is such a task.
+    /// Cancels a task unless it has ended. Returns whether the task exists.
     async fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, Fault>;
 
-    /// Removes what has expired, until dropped.
+    /// Removes expired tasks, until dropped.
     async fn maintain(&self);
 }
 
-/// A task, as whoever runs it sees it.
+/// A task, as the process that runs it uses it.
 #[async_trait]
 pub trait TaskRun: fmt::Debug + Send + Sync + 'static {
-    /// Cancelled when nobody can want the outcome any more: the owner has
-    /// cancelled the task, or it has expired.
+    /// Cancelled when the owner cancels the task or the task expires.
     fn cancelled(&self) -> &CancellationToken;
 
-    /// Asks the client something; the answer, when it comes. A key is used
-    /// once in a task's life. The answer never comes to a task that ends.
+    /// Asks the client a question. The receiver yields the answer, or fails if the task
+    /// ends first. A task must use each key only once.
     ///
     /// # Errors
     /// [`Fault::Unavailable`].
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault>;
 
-    /// Says how it goes, for people.
+    /// Sets the status message.
     async fn note(&self, message: &str);
 
-    /// Ends the task, unless it has ended. Where the place cannot be reached,
-    /// it is tried again until the task expires.
+    /// Ends the task unless it has ended. Retries until the task expires if the storage
+    /// cannot be reached.
     async fn finish(&self, end: TaskEnd);
 }
 
-fn too_many(most: usize) -> Fault {
+fn too_many(max: usize) -> Fault {
     Fault::TooMany(format!(
-        "You have {most} tasks, the most there may be (tasks.per_principal). Wait until some expire."
+        "You have {max} tasks, the maximum (tasks.per_principal). Wait until some expire."
     ))
 }

@@ -1,4 +1,4 @@
-//! How fields stand in a line of log that people read.
+//! Formats the fields of text log lines.
 
 use std::fmt::{self, Debug, Write};
 
@@ -8,8 +8,8 @@ use tracing_subscriber::{
     fmt::{FormatFields, format::Writer},
 };
 
-/// `name=value`, a message without its name, and nothing of what is for traces
-/// alone (`otel.…`). Spans are made for every call, so this is on its way.
+/// Formats fields as `name=value` and a message without its name. Omits `otel.…` fields,
+/// which are for traces. Runs for every call's span.
 pub(super) struct Fields;
 
 impl<'writer> FormatFields<'writer> for Fields {
@@ -18,23 +18,24 @@ impl<'writer> FormatFields<'writer> for Fields {
         mut writer: Writer<'writer>,
         fields: R,
     ) -> fmt::Result {
-        let mut line = Line { text: String::with_capacity(USUAL), written: Ok(()) };
+        let mut line =
+            LineVisitor { text: String::with_capacity(INITIAL_CAPACITY), written: Ok(()) };
         fields.record(&mut line);
         line.written?;
-        // At once, because what a span's fields are kept in grows with each write.
+        // Written once, because the buffer of a span's fields grows with each write.
         writer.write_str(&line.text)
     }
 }
 
-/// Bytes that the fields of a span seldom exceed.
-const USUAL: usize = 128;
+/// Initial capacity for the fields of a span, in bytes. Most fit.
+const INITIAL_CAPACITY: usize = 128;
 
-struct Line {
+struct LineVisitor {
     text: String,
     written: fmt::Result,
 }
 
-impl Line {
+impl LineVisitor {
     fn field(&mut self, field: &Field, write: impl FnOnce(&mut String) -> fmt::Result) {
         let name = field.name();
         if self.written.is_err() || name.starts_with("otel.") || name.starts_with("log.") {
@@ -44,7 +45,7 @@ impl Line {
             self.text.push(' ');
         }
         if name != "message" {
-            // `type` cannot be a field's name by itself.
+            // A field named `type` is written as `r#type` in code.
             self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
             self.text.push('=');
         }
@@ -52,7 +53,7 @@ impl Line {
     }
 }
 
-impl Visit for Line {
+impl Visit for LineVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             return self.record_debug(field, &format_args!("{value}"));
@@ -73,22 +74,22 @@ impl Visit for Line {
     }
 }
 
-/// Whether it can stand between quotes as it is. Looks at all of it, several
-/// bytes at once, rather than stop at the first that cannot.
+/// Whether a value needs no escaping. Checks all bytes without a branch, which the compiler
+/// vectorizes.
 fn is_plain(value: &str) -> bool {
-    let can = |b| matches!(b, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
-    value.bytes().fold(true, |all, b| all & can(b))
+    let is_unescaped = |b| matches!(b, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+    value.bytes().fold(true, |all, b| all & is_unescaped(b))
 }
 
-/// Escapes what could end the line, or change how a terminal shows it.
+/// Escapes control characters, which could end the line or change the terminal.
 struct OneLine<'a>(&'a mut String);
 
 impl Write for OneLine<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
-        while let Some(at) = rest.find(char::is_control) {
-            self.0.push_str(&rest[..at]);
-            let mut after = rest[at..].chars();
+        while let Some(index) = rest.find(char::is_control) {
+            self.0.push_str(&rest[..index]);
+            let mut after = rest[index..].chars();
             self.0.extend(after.next().into_iter().flat_map(char::escape_debug));
             rest = after.as_str();
         }
@@ -120,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_what_it_is_about_and_cannot_be_forged() {
+    fn a_line_names_its_spans_and_cannot_be_forged() {
         let written = Written::default();
         let writer = written.clone();
         let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false);
         let lines = lines.fmt_fields(Fields).with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
-            // Another test may have met these lines while nobody listened.
+            // Another test may have cached that nobody listens to these callsites.
             tracing::callsite::rebuild_interest_cache();
             let span = tracing::error_span!(
                 "call",

@@ -1,4 +1,4 @@
-//! What is kept just now, looked up when somebody asks.
+//! Gauges of the stored resources and the sessions, measured on demand.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,57 +9,57 @@ use tokio::{
 
 use crate::{random::Random, session::Sessions, store::Store};
 
-/// How long a look is good for, so that it costs the store the same however
-/// often metrics are asked for.
-const FRESH: Duration = Duration::from_secs(2);
-/// Whoever collects metrics gives up in seconds.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a measurement is reused, so that frequent scrapes put no load on the store.
+const MEASUREMENT_TTL: Duration = Duration::from_secs(2);
+/// How long a measurement may take. Scrapers give up after a few seconds.
+const MEASUREMENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The gauges of what lies in the store and of the sessions.
+/// The gauges of stored resources and sessions.
 ///
-/// Several servers may share these, and then each of them tells the same whole.
-/// So each number says in its label `store` whose it is: the same in all who
-/// share a place, another in every process that keeps things for itself.
-/// `sum(max by (store) (larder_resources))` is right either way.
+/// Instances may share a store, and then each reports the same totals. The label `store`
+/// identifies it: instances that share a store have the same label, and an instance with a
+/// store in memory has a label of its own. `sum(max by (store) (larder_resources))` is
+/// right in both cases.
 #[derive(Debug)]
 pub struct Inventory {
     store: Store,
     sessions: Arc<dyn Sessions>,
-    /// The label of what is this process's own.
-    own: String,
+    /// The label of what belongs to this instance alone.
+    instance_label: String,
     last: Mutex<Option<Instant>>,
 }
 
 impl Inventory {
-    /// Of these two.
+    /// Creates the gauges for a store and a session store.
     pub fn new(store: Store, sessions: Arc<dyn Sessions>, random: &Random) -> Self {
-        let own = format!("memory:{}", &random.id()[..8]);
-        Self { store, sessions, own, last: Mutex::default() }
+        let instance_label = format!("memory:{}", &random.id()[..8]);
+        Self { store, sessions, instance_label, last: Mutex::default() }
     }
 
-    /// Looks, unless somebody has just looked. What cannot be found out in a
-    /// second is not a number then.
+    /// Measures, unless a recent measurement exists. A value that is not available within a
+    /// second becomes NaN.
     pub async fn measure(&self) {
         let mut last = self.last.lock().await;
-        if last.is_some_and(|at| at.elapsed() < FRESH) {
+        if last.is_some_and(|measured_at| measured_at.elapsed() < MEASUREMENT_TTL) {
             return;
         }
         let (usage, sessions) = tokio::join!(
-            timeout(PATIENCE, self.store.usage()),
-            timeout(PATIENCE, self.sessions.count()),
+            timeout(MEASUREMENT_TIMEOUT, self.store.usage()),
+            timeout(MEASUREMENT_TIMEOUT, self.sessions.count()),
         );
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
-        let place = self.store.shared();
-        self.set("larder_resources", place.clone(), usage.map(|usage| usage.resources));
-        self.set("larder_resource_bytes", place, usage.map(|usage| usage.bytes));
-        self.set("larder_sessions", self.sessions.shared(), sessions);
+        let location = self.store.shared_location();
+        self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
+        self.set("larder_resource_bytes", location, usage.map(|usage| usage.bytes));
+        self.set("larder_sessions", self.sessions.shared_location(), sessions);
         *last = Some(Instant::now());
     }
 
-    fn set(&self, name: &'static str, place: Option<String>, number: Option<u64>) {
+    fn set(&self, name: &'static str, location: Option<String>, number: Option<u64>) {
         #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
         let number = number.map_or(f64::NAN, |number| number as f64);
-        metrics::gauge!(name, "store" => place.unwrap_or_else(|| self.own.clone())).set(number);
+        metrics::gauge!(name, "store" => location.unwrap_or_else(|| self.instance_label.clone()))
+            .set(number);
     }
 }

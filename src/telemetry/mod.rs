@@ -1,5 +1,5 @@
-//! What an operator sees of the process: logs, on standard error only, because
-//! standard output may carry the protocol; metrics; traces.
+//! Logs, metrics and traces of the process. Logs go to standard error only, because
+//! standard output may carry the protocol.
 
 mod fields;
 mod inventory;
@@ -20,28 +20,28 @@ pub use self::{
     traces::{Traces, finish},
 };
 
-/// Where the level of a running log is changed.
+/// Changes the level of the running log.
 static LEVEL: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
-/// What is told of the process.
+/// Options for logs and traces.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is logged, unless `RUST_LOG` says so.
+    /// The log filter. `RUST_LOG` overrides it.
     pub level: String,
-    /// As one JSON object a line, for machines.
+    /// Whether log lines are JSON objects.
     pub json: bool,
-    /// Where traces go, if anywhere.
+    /// Where traces are sent, if anywhere.
     pub traces: Option<Traces>,
 }
 
 impl Default for Options {
-    /// Warnings, for people.
+    /// Warnings, as text.
     fn default() -> Self {
         Self { level: "warn".into(), json: false, traces: None }
     }
 }
 
-/// Begins to log, and to trace. A second call changes nothing.
+/// Starts logging and tracing. Later calls have no effect.
 pub fn init(options: &Options) {
     let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter(&options.level));
     let (level, handle) = reload::Layer::new(level);
@@ -50,19 +50,19 @@ pub fn init(options: &Options) {
         Ok(tracer) => (tracer, None),
         Err(problem) => (None, Some(problem)),
     };
-    let begun = match tracer {
-        // A filter of all costs each span less than one of each layer.
+    let installed = match tracer {
+        // One global filter is cheaper per span than one per layer.
         None => tracing_subscriber::registry().with(level).with(lines(options.json)).try_init(),
         Some(tracer) => {
-            // What we say of calls, not what libraries say of connections.
+            // Traces only spans of calls, not those of libraries.
             let calls = Targets::new().with_target("larder", tracing::Level::INFO);
             let traces = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(calls);
             let lines = lines(options.json).with_filter(level);
             tracing_subscriber::registry().with(lines).with(traces).try_init()
         }
     };
-    // Somebody else's subscriber stays.
-    if begun.is_ok() {
+    // An existing subscriber stays installed.
+    if installed.is_ok() {
         let _ = LEVEL.set(handle);
     }
     if let Some(problem) = problem {
@@ -70,7 +70,7 @@ pub fn init(options: &Options) {
     }
 }
 
-/// What writes the log.
+/// The layer that writes the log.
 fn lines<S>(json: bool) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -83,13 +83,13 @@ where
     lines.fmt_fields(fields::Fields).with_ansi(is_terminal).boxed()
 }
 
-/// Logs that from now on, unless `RUST_LOG` says something else.
+/// Changes the log filter, unless `RUST_LOG` is set.
 pub fn set_level(level: &str) {
     if std::env::var_os(EnvFilter::DEFAULT_ENV).is_some() {
         return;
     }
     if let Some(handle) = LEVEL.get() {
-        // It fails only when there is no log any more.
+        // Fails only if the subscriber is gone.
         let _ = handle.reload(filter(level));
     }
 }

@@ -1,4 +1,4 @@
-//! Traces, sent by OTLP over HTTP.
+//! Sends traces by OTLP over HTTP.
 
 use std::sync::OnceLock;
 
@@ -9,22 +9,23 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracer, SdkTracerProvider},
 };
 
-/// What sends them, so that it can be asked to send the last ones.
+/// The provider, kept to flush it at the end.
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Where traces go.
+/// Where and how traces are sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traces {
     /// The URL, such as `http://localhost:4318/v1/traces`.
     pub endpoint: String,
-    /// The part of the calls that is traced where the caller does not say.
+    /// The fraction of calls to trace, from 0 to 1. A caller's own sampling decision takes
+    /// precedence.
     pub sample: f64,
-    /// The name of this service in them.
+    /// The `service.name` of the traces.
     pub service_name: String,
 }
 
 impl Traces {
-    /// Begins to send. A caller who traces decides for its calls.
+    /// Creates the tracer. It follows the sampling decision of the caller if there is one.
     pub(super) fn tracer(&self) -> Result<SdkTracer, String> {
         let exporter = SpanExporter::builder().with_http().with_endpoint(&self.endpoint).build();
         let exporter = exporter.map_err(|error| error.to_string())?;
@@ -41,8 +42,7 @@ impl Traces {
     }
 }
 
-/// Sends what has not been sent. Blocks for as long as that takes, a few
-/// seconds at most.
+/// Sends the remaining traces. Blocks for a few seconds at most.
 pub fn finish() {
     if let Some(provider) = PROVIDER.get()
         && let Err(error) = provider.shutdown()

@@ -1,8 +1,8 @@
-//! Contract suites, which every implementation of a trait has to pass, and the
-//! servers that tests start.
+//! Contract suites for the traits of stores, sessions and tasks, and servers for
+//! tests.
 //!
-//! Behind the feature `testing`. A backend of another crate runs the suite of
-//! its trait with [`store_contract!`](crate::store_contract),
+//! Requires the feature `testing`. An implementation in another crate runs the
+//! suite of its trait with [`store_contract!`](crate::store_contract),
 //! [`session_contract!`](crate::session_contract) or
 //! [`task_contract!`](crate::task_contract).
 

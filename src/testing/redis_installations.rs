@@ -1,4 +1,4 @@
-//! Servers of a test's own, and on them as many installations as are asked for.
+//! Redis servers of one test, shared by several installations.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -11,6 +11,8 @@ use crate::{
     redis::{Instance, Redis, RedisSettings},
 };
 
+/// The servers, and a connection to them for each installation. Installations
+/// differ by their prefix.
 pub(crate) struct Installations {
     url: String,
     pub(crate) servers: Vec<RedisServer>,
@@ -29,7 +31,7 @@ impl Installations {
         Self { url, servers, next: AtomicU32::new(0) }
     }
 
-    /// One that nobody has used.
+    /// The number of a new installation.
     pub(crate) fn unused(&self) -> u32 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -37,7 +39,7 @@ impl Installations {
     pub(crate) async fn redis(&self, installation: u32) -> Redis {
         let (timeout, prefix) = (Duration::from_secs(1), format!("larder-{installation}"));
         let settings = RedisSettings { timeout, prefix, ..RedisSettings::new(&self.url) };
-        Redis::open(&settings).await.expect("it is there")
+        Redis::open(&settings).await.expect("Redis is reachable")
     }
 
     pub(crate) async fn instance(&self, installation: u32) -> Instance {

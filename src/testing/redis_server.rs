@@ -1,4 +1,4 @@
-//! A real `redis-server` of a test's own, on a free port, gone with it.
+//! A real `redis-server` for one test, on a free port.
 
 use std::{
     net::TcpListener,
@@ -11,25 +11,25 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Names another program than `redis-server` that takes its options, such as `valkey-server`.
+/// The environment variable that names a compatible program, such as `valkey-server`.
 const PROGRAM: &str = "TEST_REDIS_SERVER";
 
-/// Its configuration, in its folder. A Sentinel keeps there what it finds out.
+/// The configuration file in the server's folder. A Sentinel rewrites it.
 const CONFIG: &str = "redis.conf";
 
-/// How long it may take to start.
-const START: Duration = Duration::from_secs(20);
+/// The limit for starting a server.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long one who listens there may take to say that it is a Redis.
-const REPLY: Duration = Duration::from_secs(1);
+/// The limit for the reply to a PING. The port may belong to another program.
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often another port is tried; a server that takes no port does not take its options.
+/// The number of ports to try. A server that starts on none of them rejects its options.
 const ATTEMPTS: usize = 10;
 
-/// How long a cluster may take until all its nodes know each other.
-const AGREE: Duration = Duration::from_secs(60);
+/// The limit for the nodes of a cluster to find each other.
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running `redis-server` with its own directory; killed on drop.
+/// A running `redis-server` with its own folder; killed on drop.
 pub struct RedisServer {
     child: Child,
     folder: tempfile::TempDir,
@@ -38,35 +38,36 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// One that keeps nothing on disk.
+    /// Starts a server without persistence.
     pub async fn start() -> Self {
         Self::start_with(&["--save", "", "--appendonly", "no"]).await
     }
 
-    /// One that has everything on disk before it answers.
+    /// Starts a server that writes each change to disk before it replies.
     pub async fn durable() -> Self {
         Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
     }
 
-    /// Three nodes that know each other and share the slots, with options for each.
+    /// Starts a cluster of three nodes that share the slots. `options` are called once
+    /// per node.
     pub async fn cluster(options: impl Fn() -> Vec<String>) -> Vec<Self> {
         let mut nodes = Vec::new();
         for (first, last) in [("0", "5460"), ("5461", "10922"), ("10923", "16383")] {
-            // By default the second port is so much higher that it may not exist.
+            // The default bus port is 10,000 higher and may not exist.
             let bus = free_port().to_string();
-            let own = ["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus];
-            let node = Self::start_also_with(&own, &options()).await;
+            let required = ["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus];
+            let node = Self::start_also_with(&required, &options()).await;
             node.command(&["CLUSTER", "ADDSLOTSRANGE", first, last]).await;
             let epoch = (nodes.len() + 1).to_string();
             node.command(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
             nodes.push(node);
         }
         for node in &nodes[1..] {
-            let bus = node.option("--cluster-port").expect("it has one");
-            nodes[0].command(&["CLUSTER", "MEET", "127.0.0.1", &node.usual_port(), bus]).await;
+            let bus = node.option("--cluster-port").expect("the node has a bus port");
+            nodes[0].command(&["CLUSTER", "MEET", "127.0.0.1", &node.peer_port(), bus]).await;
         }
         for node in &nodes {
-            let agreed = async {
+            let formed = async {
                 loop {
                     let info = node.command(&["CLUSTER", "INFO"]).await;
                     if info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3") {
@@ -75,23 +76,23 @@ impl RedisServer {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             };
-            tokio::time::timeout(AGREE, agreed).await.expect("they agree");
+            tokio::time::timeout(CLUSTER_TIMEOUT, formed).await.expect("the cluster forms");
         }
         nodes
     }
 
-    /// One that follows another, and can take over from it.
+    /// Starts a replica of a primary.
     pub async fn following(primary: &Self, options: &[String]) -> Self {
-        let port = primary.usual_port();
+        let port = primary.peer_port();
         let follow = ["--save", "", "--replicaof", "127.0.0.1", &port];
-        let soon = ["--repl-diskless-sync-delay", "0"];
-        Self::start_also_with(&[&follow[..], &soon].concat(), options).await
+        let immediate = ["--repl-diskless-sync-delay", "0"];
+        Self::start_also_with(&[&follow[..], &immediate].concat(), options).await
     }
 
-    /// A Sentinel that looks after a primary, knows it by that name, and by
-    /// itself decides after a second that it is gone.
+    /// Starts a Sentinel that monitors a primary under a name, and alone decides that
+    /// the primary is down after one second.
     pub async fn sentinel(name: &str, primary: &Self, options: &[String]) -> Self {
-        let port = primary.usual_port();
+        let port = primary.peer_port();
         let config = format!(
             "sentinel monitor {name} 127.0.0.1 {port} 1
 sentinel down-after-milliseconds {name} 1000
@@ -115,17 +116,17 @@ sentinel failover-timeout {name} 3000
 
     async fn start_configured(config: &str, options: Vec<String>) -> Self {
         for _ in 0..ATTEMPTS {
-            let folder = tempfile::tempdir().expect("there is room for a folder");
+            let folder = tempfile::tempdir().expect("a folder can be created");
             std::fs::write(folder.path().join(CONFIG), config).expect("it can be written");
             let port = free_port();
             let child = spawn(folder.path(), port, &options);
             let mut server = Self { child, folder, port, options: options.clone() };
-            // Somebody else may have taken the port before Redis did.
-            if server.answers().await {
+            // Another process may have taken the port in the meantime.
+            if server.starts().await {
                 return server;
             }
         }
-        panic!("a server with {options:?} ends at once");
+        panic!("a server with {options:?} does not start");
     }
 
     /// The port for connections without TLS.
@@ -133,15 +134,15 @@ sentinel failover-timeout {name} 3000
         self.port
     }
 
-    /// By which its like reach it: with TLS, if it has that.
-    fn usual_port(&self) -> String {
+    /// The port for other Redis servers, with TLS if it is enabled.
+    fn peer_port(&self) -> String {
         self.option("--tls-port").map_or_else(|| self.port.to_string(), str::to_owned)
     }
 
-    /// Of the options that it was started with.
+    /// The value of a command-line option.
     pub fn option(&self, name: &str) -> Option<&str> {
-        let at = self.options.iter().position(|option| option == name)?;
-        self.options.get(at + 1).map(String::as_str)
+        let index = self.options.iter().position(|option| option == name)?;
+        self.options.get(index + 1).map(String::as_str)
     }
 
     /// The URL for connections without TLS.
@@ -149,38 +150,40 @@ sentinel failover-timeout {name} 3000
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Tells it something, past whatever is tested; gives its answer, where that is a text.
+    /// Sends a command over a separate connection. Returns the text of a bulk reply, or
+    /// the first line of any other.
     pub async fn command(&self, words: &[&str]) -> String {
         let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulk: Vec<String> = words.iter().map(word).collect();
         let command = format!("*{}\r\n{}", words.len(), bulk.concat());
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("it listens");
+        let stream =
+            TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server accepts");
         let mut stream = BufReader::new(stream);
-        stream.write_all(command.as_bytes()).await.expect("it takes commands");
-        let mut answer = String::new();
-        stream.read_line(&mut answer).await.expect("it answers");
-        assert!(!answer.starts_with('-'), "{words:?} is refused: {answer}");
-        let Some(length) = answer.strip_prefix('$') else { return answer };
+        stream.write_all(command.as_bytes()).await.expect("the command is sent");
+        let mut reply = String::new();
+        stream.read_line(&mut reply).await.expect("the server replies");
+        assert!(!reply.starts_with('-'), "{words:?} is refused: {reply}");
+        let Some(length) = reply.strip_prefix('$') else { return reply };
         let mut text = vec![0; length.trim_end().parse().expect("a length")];
-        stream.read_exact(&mut text).await.expect("it answers");
+        stream.read_exact(&mut text).await.expect("the server replies");
         String::from_utf8(text).expect("a text")
     }
 
-    /// `kill -9`
+    /// Kills the server (`SIGKILL`).
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again on the same port, with what it had on disk.
+    /// Kills the server and starts it again on the same port with its data on disk.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.folder.path(), self.port, &self.options);
-        assert!(self.answers().await, "redis-server does not come back");
+        assert!(self.starts().await, "redis-server does not start again");
     }
 
-    /// Lets it do nothing until [`RedisServer::resume`], while its
-    /// connections stay open.
+    /// Stops the process until [`RedisServer::resume`] (`SIGSTOP`). Connections stay
+    /// open.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
@@ -192,22 +195,23 @@ sentinel failover-timeout {name} 3000
 
     fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
-        assert!(sent.expect("there is kill").success(), "it is running");
+        assert!(sent.expect("the command kill exists").success(), "the server is running");
     }
 
-    /// Whether it answers before it ends.
-    async fn answers(&mut self) -> bool {
-        let answered = async {
-            while !matches!(tokio::time::timeout(REPLY, pong(self.port)).await, Ok(Ok(true))) {
-                if self.child.try_wait().expect("it is our child").is_some() {
+    /// Whether the server replies to a PING before it exits.
+    async fn starts(&mut self) -> bool {
+        let started = async {
+            while !matches!(tokio::time::timeout(PING_TIMEOUT, pong(self.port)).await, Ok(Ok(true)))
+            {
+                if self.child.try_wait().expect("the child can be waited for").is_some() {
                     return false;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            // Whoever answers there may be another.
-            self.child.try_wait().expect("it is our child").is_none()
+            // The reply may come from another process on that port.
+            self.child.try_wait().expect("the child can be waited for").is_none()
         };
-        tokio::time::timeout(START, answered).await.expect("redis-server starts in time")
+        tokio::time::timeout(START_TIMEOUT, started).await.expect("redis-server starts in time")
     }
 }
 
@@ -217,19 +221,19 @@ impl Drop for RedisServer {
     }
 }
 
-/// One that nobody listens on, for now.
+/// A port that is free at the moment.
 pub fn free_port() -> u16 {
     let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     free.local_addr().expect("it has an address").port()
 }
 
-/// Whether there is a Redis that has loaded what it had.
+/// Whether a Redis that has loaded its data replies on this port.
 async fn pong(port: u16) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.write_all(b"PING\r\n").await?;
-    let mut answer = [0; 5];
-    stream.read_exact(&mut answer).await?;
-    Ok(answer == *b"+PONG")
+    let mut reply = [0; 5];
+    stream.read_exact(&mut reply).await?;
+    Ok(reply == *b"+PONG")
 }
 
 fn spawn(folder: &std::path::Path, port: u16, options: &[String]) -> Child {

@@ -1,5 +1,5 @@
-//! A real S3-compatible server (moto) of the tests' own, on a free port, gone
-//! with the last of those that use it. `make s3-server` installs it.
+//! A real S3-compatible server (moto) for tests, on a free port. It stops with the
+//! last test that uses it. `make s3-server` installs it.
 
 use std::{
     net::TcpListener,
@@ -12,14 +12,15 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
-/// How long it may take to start.
-const START: Duration = Duration::from_secs(60);
+/// How long the server may take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long an answer may take: who does not answer is another.
-const ANSWER: Duration = Duration::from_secs(10);
+/// How long a response may take. A process that does not respond is another that
+/// took the port.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many ports are tried: others may take a free one first.
-const PORTS: usize = 5;
+/// How many ports are tried, because another process may take a free port first.
+const PORT_ATTEMPTS: usize = 5;
 
 const BUCKET: &str = "larder-tests";
 
@@ -30,7 +31,8 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// The one that other tests use, too: it takes seconds to start.
+    /// The server that all tests of this process share, because it takes seconds to
+    /// start.
     pub async fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<S3Server>> = Mutex::const_new(Weak::new());
         let mut shared = SHARED.lock().await;
@@ -42,22 +44,22 @@ impl S3Server {
         server
     }
 
-    /// One of one's own, with a bucket.
+    /// A new server with an empty bucket.
     pub async fn start() -> Self {
-        for _ in 0..PORTS {
+        for _ in 0..PORT_ATTEMPTS {
             let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
             let port = free.local_addr().expect("it has an address").port();
             drop(free);
             let mut server = Self { child: spawn(port), port };
-            // Somebody else may have taken the port before.
-            if server.answers().await {
+            // Another process may have taken the port meanwhile.
+            if server.creates_bucket().await {
                 return server;
             }
         }
-        panic!("{} ends instead of serving: make s3-server installs it", program().display());
+        panic!("{} does not start: make s3-server installs it", program().display());
     }
 
-    /// What a process has to have in its environment.
+    /// The environment variables that a client needs.
     pub fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
@@ -67,75 +69,78 @@ impl S3Server {
         ]
     }
 
-    /// Below which nobody else writes.
+    /// The URL of a prefix in the bucket.
     pub fn url(prefix: &str) -> String {
         format!("s3://{BUCKET}/{prefix}")
     }
 
-    /// The names of the objects below a prefix, without it, past whatever is
-    /// tested.
+    /// The keys below a prefix, relative to it, read without Larder.
     pub async fn keys(&self, prefix: &str) -> Vec<String> {
         let keys = self.all_keys(&format!("{prefix}/")).await;
         let keys = keys.iter().filter_map(|key| key.strip_prefix(prefix)?.strip_prefix('/'));
         keys.map(str::to_owned).collect()
     }
 
-    /// All names that begin like that.
-    pub async fn all_keys(&self, beginning: &str) -> Vec<String> {
-        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={beginning}", self.port);
+    /// All keys that begin with `start`.
+    pub async fn all_keys(&self, start: &str) -> Vec<String> {
+        let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={start}", self.port);
         let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
-        assert!(listed.contains("<IsTruncated>false<"), "there are more than one page: {listed}");
+        assert!(
+            listed.contains("<IsTruncated>false<"),
+            "the keys need more than one page: {listed}"
+        );
         let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
         keys.map(|(key, _)| key.to_owned()).collect()
     }
 
-    /// Gives an object another name, past whatever is tested.
+    /// Renames an object without Larder.
     pub async fn rename(&self, from: &str, to: &str) {
         let object = async |method: &str, key: &str, content: Bytes| {
             let url = format!("http://127.0.0.1:{}/{BUCKET}/{key}", self.port);
             let method = method.parse().expect("it is a method");
             let request = reqwest::Client::new().request(method, url).body(content);
-            // Who says who they are is believed.
+            // moto accepts any signature.
             let request = request.header("authorization", "AWS tests:signature");
-            let answer = request.send().await.expect("it answers");
-            let done = answer.error_for_status().expect("it is done");
-            done.bytes().await.expect("it is sent whole")
+            let response = request.send().await.expect("it answers");
+            let done = response.error_for_status().expect("it is done");
+            done.bytes().await.expect("the body is complete")
         };
         let content = object("GET", from, Bytes::new()).await;
         object("PUT", to, content).await;
         object("DELETE", from, Bytes::new()).await;
     }
 
-    /// `kill -9`
+    /// Kills the server with SIGKILL.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// On the same port, with an empty bucket.
+    /// Restarts the server on the same port with an empty bucket.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.port);
-        assert!(self.answers().await, "its port is still free");
+        assert!(self.creates_bucket().await, "its port is still free");
     }
 
-    /// Whether it has made a bucket before it ends.
-    async fn answers(&mut self) -> bool {
+    /// Waits until the server has created the bucket. Returns `false` if it exits.
+    async fn creates_bucket(&mut self) -> bool {
         let url = format!("http://127.0.0.1:{}/{BUCKET}", self.port);
-        let answered = async {
+        let created = async {
             loop {
                 if self.child.try_wait().expect("it is our child").is_some() {
                     return false;
                 }
-                let made = reqwest::Client::new().put(&url).timeout(ANSWER).send().await;
-                if made.is_ok_and(|made| made.status().is_success()) {
-                    // Whoever answers there may be another.
+                let created =
+                    reqwest::Client::new().put(&url).timeout(RESPONSE_TIMEOUT).send().await;
+                if created.is_ok_and(|response| response.status().is_success()) {
+                    // Another process may have responded on that port.
                     return self.child.try_wait().expect("it is our child").is_none();
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(START, answered).await.expect("moto_server starts in time")
+        tokio::time::timeout(START_TIMEOUT, created).await.expect("moto_server starts in time")
     }
 }
 

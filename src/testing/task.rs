@@ -1,8 +1,8 @@
-//! The contract suite: what every place for tasks does, told by what its users
-//! can observe, in one process or in several.
+//! The contract suite for implementations of [`Tasks`]: what users can observe, in
+//! one process or in several.
 //!
-//! Each function is one rule. [`task_contract!`](crate::task_contract) makes a
-//! test of each; it needs a [`Harness`] that sets up tasks.
+//! Each function is one rule, and [`task_contract!`](crate::task_contract) makes a
+//! test of each. It needs a [`Harness`] that sets up the tasks.
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
 
@@ -17,26 +17,24 @@ use crate::{
     task::{TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks},
 };
 
-/// How the suite gets tasks, and how it lets time pass.
+/// Sets up tasks for the suite, and lets time pass.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// No tasks yet, maintained, as two processes see them: what one does the
-    /// other finds. Where one process has them for itself, it stands for both.
+    /// Two handles to the same empty storage, as in two processes, with maintenance
+    /// running. Both may be the same where the storage belongs to one process.
     async fn processes(&self, limits: TaskLimits) -> [Arc<dyn Tasks>; 2];
 
-    /// Lets that much time pass, and hardly more: by the hands of a clock, or
-    /// by waiting.
+    /// Lets this much time pass, and little more, by moving a clock or by waiting.
     async fn pass(&self, span: Duration);
 
-    /// The unit of the life times in the suite, at least a millisecond; they
-    /// are a few ticks long. Where time is real, long enough for a few calls
-    /// to take less.
+    /// The unit of lifetimes in the suite, which are a few ticks long. At least a
+    /// millisecond; with a real clock, longer than a few calls take.
     fn tick(&self) -> Duration;
 }
 
 /// Makes a test of each rule of the [contract](crate::testing::task). The
-/// expression makes a [`Harness`](crate::testing::task::Harness), anew for
-/// each test; it may `.await`. The crate that calls it needs tokio.
+/// expression creates a [`Harness`](crate::testing::task::Harness) for each test
+/// and may `.await`. The calling crate needs tokio.
 #[macro_export]
 macro_rules! task_contract {
     (@tests ($harness:expr) $($check:ident),+) => {
@@ -51,22 +49,22 @@ macro_rules! task_contract {
         $crate::task_contract! {
             @tests ($harness)
             a_task_is_found_by_its_owner_alone,
-            a_task_tells_how_it_goes,
+            a_task_has_a_status_message_and_times,
             a_task_ends_as_its_run_did,
             questions_are_answered_one_by_one_and_once,
-            an_answer_that_nobody_waits_for_changes_nothing,
-            what_has_ended_stays_as_it_ended,
+            an_answer_without_a_question_is_ignored,
+            an_ended_task_does_not_change,
             cancelling_stops_the_run,
             an_expired_task_is_gone_and_stopped,
-            tasks_of_one_owner_are_bounded
+            tasks_of_one_owner_are_limited
         }
     };
 }
 
-/// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Exceeds the duration of every step in the suite.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Run in one process, followed in the other.
+/// A task that runs in one process and is followed in the other.
 struct Stage {
     one: Arc<dyn Tasks>,
     other: Arc<dyn Tasks>,
@@ -83,7 +81,7 @@ impl Stage {
     async fn limited(harness: &dyn Harness, limits: TaskLimits) -> Self {
         let [one, other] = harness.processes(limits).await;
         let owner = Principal::Local.owner();
-        let (view, run) = one.create(&owner).await.expect("it begins");
+        let (view, run) = one.create(&owner).await.expect("the task is created");
         assert!(matches!(view.state, TaskState::Working));
         Self { one, other, owner, id: view.id, run }
     }
@@ -93,7 +91,7 @@ impl Stage {
     }
 
     async fn view(&self) -> TaskView {
-        self.find().await.expect("it is there")
+        self.find().await.expect("the task exists")
     }
 
     async fn end(&self) -> TaskEnd {
@@ -114,17 +112,17 @@ impl Stage {
     }
 
     async fn stopped(&self) {
-        let stopped = tokio::time::timeout(PATIENCE, self.run.cancelled().cancelled()).await;
+        let stopped = tokio::time::timeout(TEST_TIMEOUT, self.run.cancelled().cancelled()).await;
         stopped.expect("it is stopped");
     }
 }
 
-/// From either process; anybody else finds nothing, and changes nothing.
+/// From either process. Another owner neither finds nor changes it.
 pub async fn a_task_is_found_by_its_owner_alone(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     for tasks in [&stage.one, &stage.other] {
         let view = tasks.get(&stage.owner, &stage.id).await.expect("it can be looked up");
-        assert_eq!(view.expect("it is there").id, stage.id);
+        assert_eq!(view.expect("the task exists").id, stage.id);
         for stranger in ["eve", "", "local:", &format!("local:{}", stage.id)] {
             let eve = Owner::new(stranger);
             let found = tasks.get(&eve, &stage.id).await.expect("it can be looked up");
@@ -140,8 +138,8 @@ pub async fn a_task_is_found_by_its_owner_alone(harness: &dyn Harness) {
     assert!(matches!(stage.view().await.state, TaskState::Working));
 }
 
-/// With what its maker says of it, and when that was.
-pub async fn a_task_tells_how_it_goes(harness: &dyn Harness) {
+/// The message of the run, and the times of creation and last change.
+pub async fn a_task_has_a_status_message_and_times(harness: &dyn Harness) {
     let limits = TaskLimits::default();
     let stage = Stage::limited(harness, limits.clone()).await;
     let begun = stage.view().await;
@@ -155,7 +153,7 @@ pub async fn a_task_tells_how_it_goes(harness: &dyn Harness) {
     assert!(noted.updated > begun.updated);
 }
 
-/// With its result, or with its fault, every word of it.
+/// With its result or its fault, complete.
 pub async fn a_task_ends_as_its_run_did(harness: &dyn Harness) {
     let fault = Fault::InvalidParams {
         message: "No such name: ünïcode \u{1}".into(),
@@ -174,7 +172,7 @@ pub async fn a_task_ends_as_its_run_did(harness: &dyn Harness) {
     }
 }
 
-/// By the other process, while the run waits in this one.
+/// The other process answers while the run waits in this one.
 pub async fn questions_are_answered_one_by_one_and_once(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let one = stage.run.ask("one", &json!({ "q": 1 })).await.expect("it is asked");
@@ -185,33 +183,36 @@ pub async fn questions_are_answered_one_by_one_and_once(harness: &dyn Harness) {
     assert!(stage.answer(&[("one", json!("1")), ("none", json!(0))]).await);
     let TaskState::InputRequired(left) = stage.view().await.state else { panic!("one is left") };
     assert_eq!(left, BTreeMap::from([("two: %".to_owned(), json!(2))]));
-    // What was answered is answered, whoever says something else.
+    // An answered question stays answered.
     assert!(stage.answer(&[("one", json!("other"))]).await);
     assert!(stage.answer(&[("two: %", json!(["2"]))]).await);
-    let answers = tokio::time::timeout(PATIENCE, async { (one.await, two.await) }).await;
-    let (one, two) = answers.expect("they come");
-    assert_eq!((one.expect("it comes"), two.expect("it comes")), (json!("1"), json!(["2"])));
+    let answers = tokio::time::timeout(TEST_TIMEOUT, async { (one.await, two.await) }).await;
+    let (one, two) = answers.expect("the answers arrive");
+    assert_eq!(
+        (one.expect("the answer arrives"), two.expect("the answer arrives")),
+        (json!("1"), json!(["2"]))
+    );
     assert!(matches!(stage.view().await.state, TaskState::Working));
 }
 
-/// Nor does it wait for a later question.
-pub async fn an_answer_that_nobody_waits_for_changes_nothing(harness: &dyn Harness) {
+/// It is not kept for a later question either.
+pub async fn an_answer_without_a_question_is_ignored(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     assert!(stage.answer(&[("early", json!(0))]).await);
     let early = stage.run.ask("early", &json!("?")).await.expect("it is asked");
     assert!(matches!(stage.view().await.state, TaskState::InputRequired(_)));
     assert!(stage.answer(&[("early", json!(1))]).await);
-    let answer = tokio::time::timeout(PATIENCE, early).await.expect("it comes");
-    assert_eq!(answer.expect("it comes"), json!(1));
+    let answer = tokio::time::timeout(TEST_TIMEOUT, early).await.expect("the answer arrives");
+    assert_eq!(answer.expect("the answer arrives"), json!(1));
 }
 
-/// Whatever is done to it afterwards.
-pub async fn what_has_ended_stays_as_it_ended(harness: &dyn Harness) {
+/// Whatever is called afterwards.
+pub async fn an_ended_task_does_not_change(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let asked = stage.run.ask("left", &json!(1)).await.expect("it is asked");
     let end = TaskEnd::Completed(json!({}));
     stage.run.finish(end.clone()).await;
-    asked.await.expect_err("nobody can answer any more");
+    asked.await.expect_err("the task has ended");
     assert!(stage.cancel().await);
     assert!(stage.answer(&[("left", json!(1))]).await);
     stage.run.note("late").await;
@@ -221,25 +222,25 @@ pub async fn what_has_ended_stays_as_it_ended(harness: &dyn Harness) {
     assert_eq!(stage.view().await.message, None);
 }
 
-/// Wherever it runs; its questions with it.
+/// In whichever process it runs. Its questions end as well.
 pub async fn cancelling_stops_the_run(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let asked = stage.run.ask("left", &json!(1)).await.expect("it is asked");
     assert!(stage.cancel().await);
     assert_eq!(stage.end().await, TaskEnd::Cancelled);
     stage.stopped().await;
-    let answer = tokio::time::timeout(PATIENCE, asked).await.expect("it is let go");
-    answer.expect_err("nobody answers");
+    let answer = tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("the receiver is released");
+    answer.expect_err("there is no answer");
     stage.run.finish(TaskEnd::Completed(json!({}))).await;
     assert_eq!(stage.end().await, TaskEnd::Cancelled);
 }
 
-/// Counted from its beginning, whatever happens to it.
+/// The lifetime counts from the creation, regardless of changes.
 pub async fn an_expired_task_is_gone_and_stopped(harness: &dyn Harness) {
     let limits = TaskLimits { ttl: 4 * harness.tick(), ..TaskLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     harness.pass(harness.tick()).await;
-    stage.run.note("still here").await;
+    stage.run.note("still running").await;
     assert!(stage.find().await.is_some());
     harness.pass(3 * harness.tick()).await;
     assert!(stage.find().await.is_none());
@@ -247,8 +248,8 @@ pub async fn an_expired_task_is_gone_and_stopped(harness: &dyn Harness) {
     stage.stopped().await;
 }
 
-/// And when one expires there is room for another.
-pub async fn tasks_of_one_owner_are_bounded(harness: &dyn Harness) {
+/// Until one expires.
+pub async fn tasks_of_one_owner_are_limited(harness: &dyn Harness) {
     let limits = TaskLimits { ttl: 4 * harness.tick(), per_owner: 1, ..TaskLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     let fault = stage.other.create(&stage.owner).await.expect_err("there is one already");

@@ -1,29 +1,29 @@
-"""A proxy before several servers: each request goes to the next that is there, and streams are cut off."""
+"""A proxy before several instances: each request goes to the next one that runs, and streams are cut off."""
 
 import asyncio
 import random
 import threading
 from collections import Counter
 
-# How often a stream is cut, and after how many events at most. The first event has an id, so
-# that the client can always come back.
+# The share of streams that are cut off, and after how many events at most. The first event has an
+# id, so that the client can always resume.
 CUT_SHARE = 0.7
 MOST_EVENTS = 4
-# Where a client asks for the trouble of its tour.
-TROUBLE = "/trouble"
+# The path at which a client requests the fault of its tour.
+FAULT = "/fault"
 
 
 class Balancer:
-    """Serves in a thread of its own while it is entered.
+    """Serves in its own thread while it is entered.
 
-    Whoever posts to `/trouble` is answered when `trouble` was done.
+    A POST to `/fault` calls `fault`, and is answered afterwards.
     """
 
-    def __init__(self, urls, seed, trouble=None):
+    def __init__(self, urls, seed, fault=None):
         self.ports = [int(url.split(":")[2].split("/")[0]) for url in urls]
         self.turn = 0
         self.dice = random.Random(seed)
-        self.trouble, self.troubled = trouble, False
+        self.fault, self.faulted = fault, False
         self.served, self.cuts = Counter(), 0
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -37,7 +37,7 @@ class Balancer:
     def __exit__(self, *_):
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
-        # What the trouble has started is ended by others, and has to be there by then.
+        # A fault that is running may start a process, which others have to end afterwards.
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
 
     async def start(self):
@@ -57,17 +57,17 @@ class Balancer:
         line, *fields = head.rstrip().split("\r\n")
         named = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
         body = await reader.readexactly(int(named.get("content-length", 0)))
-        if line.split()[1] == TROUBLE:
-            await self.loop.run_in_executor(None, self.trouble)
-            self.troubled = True
+        if line.split()[1] == FAULT:
+            await self.loop.run_in_executor(None, self.fault)
+            self.faulted = True
             return await refuse(writer, "204 No Content")
         behind, to = await self.connect()
-        # In HTTP/1.0 the body of the answer comes as it is and ends with the connection.
+        # In HTTP/1.0 the body of the response is not chunked and ends with the connection.
         kept = [f for f in fields if not f.lower().startswith("connection:")]
         request = [line.replace("HTTP/1.1", "HTTP/1.0"), *kept]
         to.write("\r\n".join([*request, "", ""]).encode("latin-1") + body)
         answering = asyncio.ensure_future(self.answer(behind, writer, "last-event-id" in named))
-        # A client that hangs up hangs up on the server.
+        # When the client closes its connection, that to the instance is closed.
         leaving = asyncio.ensure_future(reader.read())
         try:
             await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -77,7 +77,7 @@ class Balancer:
             to.close()
 
     async def connect(self):
-        """To the next server, past those that are gone."""
+        """A connection to the next instance that runs."""
         self.turn += 1
         turn = self.turn
         for offset in range(len(self.ports)):
@@ -88,13 +88,13 @@ class Balancer:
                 continue
             self.served[port] += 1
             return connection
-        raise ConnectionRefusedError("no server is there")
+        raise ConnectionRefusedError("no instance runs")
 
     async def answer(self, behind, writer, resumed):
         try:
             head = (await behind.readuntil(b"\r\n\r\n")).decode("latin-1")
         except (OSError, asyncio.IncompleteReadError):
-            # It was killed before it said anything.
+            # The instance was killed before it responded.
             return await refuse(writer, "502 Bad Gateway")
         line, *fields = head.rstrip().split("\r\n")
         dropped = ("connection:", "transfer-encoding:")
@@ -113,8 +113,8 @@ class Balancer:
             await writer.drain()
             if left == 0:
                 self.cuts += 1
-                # One that is resumed ends as if it was done: where that breaks off, the Python
-                # client forgets how far it had come and asks for the same again.
+                # A resumed stream ends properly: after a broken one, the Python client forgets
+                # the last event id and resumes at an earlier one.
                 if resumed:
                     writer.write(b"0\r\n\r\n")
                     await writer.drain()
@@ -127,7 +127,7 @@ class Balancer:
 
 
 async def some(behind):
-    """What comes next, or nothing at the end; the end of a killed server is one, too."""
+    """The next bytes, or none at the end. The end of a killed instance counts as one."""
     try:
         return await behind.read(65536)
     except OSError:
@@ -141,7 +141,7 @@ async def refuse(writer, status):
 
 
 def until(piece, events):
-    """As much of the piece as ends with that many events, and how many are left."""
+    """The part of the piece with at most so many events, and how many more may follow."""
     at = 0
     while events and (end := piece.find(b"\n\n", at)) >= 0:
         at, events = end + 2, events - 1

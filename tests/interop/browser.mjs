@@ -1,5 +1,5 @@
-// What a person's browser does: follows redirects with cookies until it is sent
-// back to the client. The authorization server of the tests asks nobody anything.
+// A browser: it keeps cookies and follows redirects, until one leads back to the client. The
+// authorization server of the tests needs no user interaction.
 export const CALLBACK = 'http://127.0.0.1/callback';
 
 export async function follow(url) {
@@ -19,7 +19,7 @@ export async function follow(url) {
   throw new Error('too many redirects');
 }
 
-// What both generations of the TypeScript client ask their host for.
+// The OAuth provider that both generations of the TypeScript client need from their host.
 export function host() {
   const kept = {};
   return {
@@ -36,8 +36,8 @@ export function host() {
     clientInformation: () => kept.client,
     saveClientInformation: (client) => { kept.client = client; },
     tokens: () => kept.tokens,
-    // Version 1 spends a refresh token on a step-up, which gives the scopes that
-    // it had; without one it asks the person, as it should.
+    // For a step-up, version 1 would use a refresh token, which gives only the old scopes;
+    // without one it starts a new authorization, as it should.
     saveTokens: ({ refresh_token, ...tokens }) => { kept.tokens = tokens; },
     codeVerifier: () => kept.verifier,
     saveCodeVerifier: (verifier) => { kept.verifier = verifier; },
@@ -47,7 +47,7 @@ export function host() {
   };
 }
 
-// Logs in from the bare URL, writes, and reads it back.
+// Logs in with nothing but the URL, writes a resource, and reads it.
 export async function run(label, { Client, StreamableHTTPClientTransport }, options, url) {
   const provider = host();
   const connect = async () => {
@@ -60,13 +60,13 @@ export async function run(label, { Client, StreamableHTTPClientTransport }, opti
       const answer = provider.kept.answer;
       if (!answer) throw error;
       delete provider.kept.answer;
-      // The older client takes the code, the newer one the whole answer.
+      // The older client takes the code, the newer one also the issuer.
       await transport.finishAuth(answer.get('code'), answer.get('iss') ?? undefined);
       return undefined;
     }
   };
   const first = await connect();
-  if (first) throw new Error('nobody asked who calls');
+  if (first) throw new Error('the server required no login');
   const client = await connect();
   const text = `written by ${label}`;
   const call = async (name, args) => {
@@ -74,7 +74,7 @@ export async function run(label, { Client, StreamableHTTPClientTransport }, opti
     if (result.isError) throw new Error(JSON.stringify(result));
     return result.content.map((block) => block.text ?? '').join('\n');
   };
-  // Writing takes more than the first login asked for: a step-up on the way.
+  // Writing needs a scope that the first login did not request: a step-up.
   try {
     await call('create_resource', { uri: 'notes://interop', text });
   } catch (error) {

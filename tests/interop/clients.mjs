@@ -1,10 +1,10 @@
-// What the official TypeScript clients have in common.
+// What the tours of the official TypeScript clients share.
 
 import assert from 'node:assert/strict';
 
 const PATIENCE = 20_000;
 
-// The two packages differ in where things lie and in how handlers are named.
+// The two packages differ in their modules and in how handlers are registered.
 export async function load(pkg, modern) {
     if (pkg === 'client') {
         const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
@@ -38,16 +38,16 @@ export async function load(pkg, modern) {
     };
 }
 
-/** Waits until something is so, but not for ever. */
-export async function eventually(what, isSo) {
+/** Waits until a condition holds, at most until a deadline. */
+export async function eventually(what, holds) {
     const deadline = Date.now() + PATIENCE;
-    while (!isSo()) {
+    while (!holds()) {
         assert.ok(Date.now() < deadline, `waited too long for ${what}`);
         await new Promise(resolve => setTimeout(resolve, 10));
     }
 }
 
-/** Takes the steps of a tour one after the other, and ends the process with what came of them. */
+/** Runs the steps of a tour one after the other, and ends the process with the outcome. */
 export async function take(steps) {
     for (const [name, step] of Object.entries(steps)) {
         try {

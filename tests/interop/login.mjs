@@ -1,4 +1,4 @@
-// The official TypeScript clients log in from the bare URL: node login.mjs <url>
+// The official TypeScript clients log in with nothing but the URL: node login.mjs <url>
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';

@@ -1,4 +1,4 @@
-"""The official Python client logs in from the bare URL: login.py <url>"""
+"""The official Python client logs in with nothing but the URL: login.py <url>"""
 
 import asyncio
 import sys
@@ -13,8 +13,8 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 CALLBACK = "http://127.0.0.1/callback"
 
 
-class Kept:
-    """What a host would keep on disk."""
+class Storage:
+    """The tokens and the registration, which a host would store on disk."""
 
     tokens = None
     client = None
@@ -33,7 +33,7 @@ class Kept:
 
 
 class Browser:
-    """Follows redirects with cookies until it is sent back to the client."""
+    """Keeps cookies and follows redirects, until one leads back to the client."""
 
     answer = None
 
@@ -55,7 +55,7 @@ class Browser:
 
 
 async def main(url):
-    kept, browser = Kept(), Browser()
+    storage, browser = Storage(), Browser()
     metadata = OAuthClientMetadata(
         client_name="Larder interop",
         redirect_uris=[CALLBACK],
@@ -63,7 +63,7 @@ async def main(url):
         response_types=["code"],
         token_endpoint_auth_method="none",
     )
-    auth = OAuthClientProvider(url, metadata, kept, browser.go, browser.come_back)
+    auth = OAuthClientProvider(url, metadata, storage, browser.go, browser.come_back)
     async with create_mcp_http_client(auth=auth) as http:
         async with Client(streamable_http_client(url, http_client=http)) as client:
             text = "written by Python"
@@ -73,7 +73,7 @@ async def main(url):
             assert not created.is_error, created
             read = await client.call_tool("read_resource", {"uri": "notes://interop"})
             assert text in read.content[0].text, read
-    print(f"Python: {kept.tokens.scope}")
+    print(f"Python: {storage.tokens.scope}")
 
 
 asyncio.run(main(sys.argv[1]))

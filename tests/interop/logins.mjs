@@ -1,4 +1,4 @@
-// The official clients log in to Larder by discovery from its bare URL:
+// The official clients log in to Larder by discovery, with nothing but its URL:
 // 401 -> metadata -> registration -> code with PKCE -> call -> step-up.
 // Usage: node logins.mjs <larder> <python>
 import { spawn } from 'node:child_process';
@@ -24,7 +24,7 @@ function line(stream, pick) {
   return new Promise((found, failed) => {
     const lines = createInterface({ input: stream });
     lines.on('line', (text) => { const value = pick(text); if (value) found(value); });
-    lines.on('close', () => failed(new Error('it ended before it was ready')));
+    lines.on('close', () => failed(new Error('the process ended before it was ready')));
   });
 }
 

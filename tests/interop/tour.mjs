@@ -1,4 +1,4 @@
-// A tour of the servers with one of the official TypeScript clients.
+// A tour of the servers with an official TypeScript client.
 //
 //     node tour.mjs sdk|client legacy|modern EXAMPLE_URL LARDER_URL
 
@@ -157,12 +157,12 @@ const steps = {
         assert.match(part, /29999 événement/);
     },
     async 'missing resource'() {
-        // The newer client gives the older code its newer number.
+        // The newer client maps the older error code to the newer one.
         const code = pkg === 'client' ? -32602 : -32002;
         await assert.rejects(example.client.readResource({ uri: 'test://nope' }), { code });
     },
     async resume() {
-        // In a session, the server hangs up in the middle of this call; stateless clients stay.
+        // In a session, the server closes the connection during this call; in the modern era it does not.
         assert.equal(await call(example, 'test_reconnection'), 'The client came back for this.');
     },
     async cancel() {
@@ -175,7 +175,7 @@ const steps = {
         await call(example, 'test_simple_text');
     },
     async tasks() {
-        // These clients follow no tasks and say so, so the answer itself comes.
+        // These clients do not declare tasks, so they get the result itself.
         const said = await call(example, 'slow_compute', { seconds: 0.1, label: 'it' });
         assert.equal(said, 'Computed it in 0.1 s.');
     },

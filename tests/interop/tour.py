@@ -18,12 +18,12 @@ from mcp.client.extension import ClientExtension, ResultClaim
 PATIENCE = 20
 TASKS = "io.modelcontextprotocol/tasks"
 
-# Sampling and logging are deprecated, and toured all the same.
+# Sampling and logging are deprecated, but still part of the tour.
 warnings.simplefilter("ignore")
 
 
 class Task(types.Result):
-    """What a call is answered with that goes on as a task."""
+    """The result of a call that has become a task."""
 
     result_type: Literal["task"] = "task"
     task_id: str
@@ -49,7 +49,7 @@ class TaskState(types.Result):
 
 
 class FollowsTasks(ClientExtension):
-    """The client brings no tasks of its own, but what is needed to follow them."""
+    """Follows tasks: the client does not support them, but has the extension points for it."""
 
     identifier = TASKS
 
@@ -69,7 +69,7 @@ class FollowsTasks(ClientExtension):
                     return state.result
                 await anyio.sleep(0.05)
         except anyio.get_cancelled_exc_class():
-            # A task goes on until it is told not to.
+            # A task is not cancelled with the request.
             with anyio.CancelScope(shield=True):
                 await context.session.send_request(CancelTask(params=params), types.EmptyResult)
                 state = await context.session.send_request(GetTask(params=params), TaskState)
@@ -78,7 +78,7 @@ class FollowsTasks(ClientExtension):
 
 
 class Heard:
-    """What the servers said unasked."""
+    """The notifications and requests of the servers."""
 
     def __init__(self):
         self.logs, self.updated, self.tools, self.asked = [], [], 0, []
@@ -108,9 +108,9 @@ async def roots(_):
     return types.ListRootsResult(roots=[types.Root(uri="file:///a")])
 
 
-async def eventually(what, is_so):
+async def eventually(what, holds):
     with anyio.move_on_after(PATIENCE):
-        while not is_so():
+        while not holds():
             await anyio.sleep(0.01)
         return
     raise AssertionError(f"waited too long for {what}")
@@ -127,7 +127,7 @@ async def refused(code, attempt):
     except MCPError as error:
         assert error.error.code == code, error.error
     else:
-        raise AssertionError("it went well")
+        raise AssertionError("the request succeeded")
 
 
 class Tour:
@@ -244,7 +244,7 @@ class Tour:
         await refused(code, self.example.read_resource("test://nope"))
 
     async def resume(self):
-        # In a session, the server hangs up in the middle of this call; stateless clients stay.
+        # In a session, the server closes the connection during this call; in the modern era it does not.
         assert await self.call("test_reconnection") == "The client came back for this."
 
     async def cancel(self):
@@ -258,7 +258,7 @@ class Tour:
         self.follows.seen.clear()
         said = await self.call("slow_compute", {"seconds": 0.3, "label": "it"})
         assert said == "Computed it in 0.3 s.", said
-        # Sessions have no tasks: the answer itself comes there.
+        # Sessions have no tasks, so they get the result itself.
         assert self.follows.seen[-1:] == (["completed"] if self.modern else []), self.follows.seen
         assert not self.modern or "working" in self.follows.seen, self.follows.seen
 
@@ -273,7 +273,7 @@ STEPS = [
 async def main(era, example_url, larder_url):
     modern, heard, follows = era == "modern", Heard(), FollowsTasks()
     options = {
-        # Asks the server what it speaks, rather than taking a version for granted.
+        # "auto" asks the server for its versions instead of assuming one.
         "mode": "auto" if modern else "legacy",
         "elicitation_callback": heard.elicit,
         "sampling_callback": sample,

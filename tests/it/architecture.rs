@@ -30,7 +30,7 @@ fn layer(module: &str) -> usize {
     layer.unwrap_or_else(|| panic!("{module} has no layer: add it to LAYERS"))
 }
 
-/// The source files of the crate, without tests of their own.
+/// The source files of the crate, with their texts.
 fn sources() -> Vec<(PathBuf, String)> {
     fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -53,8 +53,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     files.into_iter().map(read).collect()
 }
 
-/// What is compiled without tests: no comments, no strings, and nothing after
-/// the test module, which stands last.
+/// The code without comments, strings and the test module, which comes last in a file.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let bytes: Vec<char> = text.chars().collect();
@@ -90,7 +89,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The path of a file's module: `store::memory` for `store/memory/mod.rs`.
+/// The path of a file's module, such as `store::memory` for `store/memory/mod.rs`.
 fn module_path(file: &Path) -> Vec<String> {
     let mut parts: Vec<_> =
         file.with_extension("").iter().map(|p| p.to_str().unwrap().to_owned()).collect();
@@ -100,8 +99,8 @@ fn module_path(file: &Path) -> Vec<String> {
     parts
 }
 
-/// The crate's own modules that a file's code names, by `crate::` or by so
-/// many `super::` that they lead to the root.
+/// The modules of the crate that code names: by `crate::`, or by enough `super::` to reach the
+/// root.
 fn used(code: &str, depth: usize) -> BTreeSet<String> {
     let root = "super::".repeat(depth);
     let mut used = BTreeSet::new();
@@ -128,7 +127,7 @@ fn first_segments(path: &str) -> Vec<String> {
     };
     let Some(list) = path.strip_prefix('{') else {
         let name = name(path);
-        // Macros stand at the root wherever they are written.
+        // Macros are at the root, whatever module defines them.
         let is_macro = path[name.len()..].starts_with('!');
         return if is_macro { Vec::new() } else { vec![name] };
     };
@@ -153,7 +152,7 @@ fn is_test(file: &Path) -> bool {
 }
 
 #[test]
-fn modules_use_only_what_is_below_them() {
+fn modules_use_only_modules_of_lower_layers() {
     let mut faults = Vec::new();
     for (file, text) in sources() {
         let path = module_path(&file);
@@ -168,7 +167,7 @@ fn modules_use_only_what_is_below_them() {
 }
 
 #[test]
-fn neither_store_nor_session_knows_of_callers_or_messages_it_need_not() {
+fn store_and_session_use_few_other_modules() {
     let may_use: [(&str, &[&str]); 2] = [
         ("session", &["protocol", "clock", "random", "auth", "redis"]),
         ("store", &["clock", "random", "auth", "redis", "compute"]),
@@ -187,7 +186,7 @@ fn neither_store_nor_session_knows_of_callers_or_messages_it_need_not() {
 }
 
 #[test]
-fn one_module_speaks_http_and_two_ask_the_machine() {
+fn http_time_and_randomness_have_their_own_modules() {
     let only: [(&str, &[&str]); 5] = [
         ("axum::", &["http", "app"]),
         ("hyper", &["http"]),
@@ -214,7 +213,7 @@ fn no_file_is_long() {
 }
 
 #[test]
-fn paths_are_read_as_the_compiler_reads_them() {
+fn paths_are_parsed_as_the_compiler_does() {
     let text = "use crate::{a::B, c::{d, e}, f};\nfn g() { super::super::h::i(); crate::j(); crate::m!(); }\n\
         // crate::comment\nlet s = \"crate::string\";\npub(crate) use super::k;\n\
         #[cfg(test)]\nmod tests {\n use crate::tested;\n}";

@@ -1,12 +1,12 @@
-// The certified OpenID provider as an authorization server for tests: clients
-// whose names say which tokens they get, logins and consents that nobody has
-// to click through, and hands on its key set for what goes wrong in practice.
+// A certified OpenID provider as the authorization server of the tests. The names of the clients
+// determine the format of their tokens, logins and consents need no user interaction, and tests
+// can rotate the keys and disturb the key endpoint.
 //
 //   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}; https, with the
 //                                files that TLS_KEY and TLS_CERT name
-//   POST /test/rotate            new keys, the old ones forgotten
-//   POST /test/jwks/<mode>       up, down (503) or hang (no answer)
-//   GET  /test/counts            how often each path was asked for
+//   POST /test/rotate            replaces all keys
+//   POST /test/jwks/<mode>       up, down (503) or hang (no response)
+//   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createEncrypted } from 'node:https';
@@ -15,10 +15,10 @@ import Provider from 'oidc-provider';
 
 const SECRET = 'a secret for tests only';
 const SCOPES = 'mcp:read mcp:write mcp:admin';
-// Whoever is named is in groups.
+// The groups of the users who have any.
 const GROUPS = { bob: ['analysts', 'others'], carol: ['others'] };
 
-// The format and algorithm of a client's tokens follow its name.
+// The format and algorithm of a client's tokens depend on its name.
 function format(client) {
   const kind = client.clientId.split('-')[1] ?? 'rs256';
   if (kind === 'opaque') return { accessTokenFormat: 'opaque' };
@@ -99,7 +99,7 @@ function provider(issuer) {
   });
 }
 
-// Whoever the client hints at is logged in and agrees to everything.
+// Logs in the user of the login hint, who consents to everything.
 async function interact(oidc, request, response) {
   const { params, prompt } = await oidc.interactionDetails(request, response);
   const accountId = params.login_hint ?? 'alice';
@@ -113,8 +113,8 @@ async function interact(oidc, request, response) {
   return prompt;
 }
 
-// Clients register with the scopes that the first challenge names, which the
-// provider would take for all they may ever ask for.
+// Clients register with the scopes of the first challenge, to which the provider would limit
+// all later requests.
 async function register(request) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -154,6 +154,6 @@ server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   oidc = provider(issuer);
   console.log(JSON.stringify({ issuer }));
 });
-// The test that started it is gone.
+// The parent process closes standard input when it ends.
 process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));

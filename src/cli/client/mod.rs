@@ -1,35 +1,43 @@
-//! A client for people at a terminal, and for scripts: what the service's own
-//! tools do, by one request each.
+//! A client for people at a terminal and for scripts: each command calls the
+//! server's own tools.
 
-mod get;
-mod link;
-mod look;
+mod call;
+mod cat;
+mod grep;
+mod ls;
+mod mcp_client;
 mod put;
+mod rm;
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+    io::{ErrorKind, IsTerminal, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
 
-use self::link::Link;
+pub(super) use self::mcp_client::McpClient;
 use super::{fail, in_runtime};
 
-/// Exit codes: 1, the server refused or there is nothing; 2, the command line;
-/// 3, no server; 4, no access.
+/// Why a command failed. Exit codes: 1, the server refused or found nothing;
+/// 2, usage; 3, no server; 4, no access.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
-    /// The server did not do it, or found nothing; its own words.
+    /// The server refused the request or found nothing, with its message.
     #[error("{0}")]
     Failed(String),
-    /// What was asked for makes no sense.
+    /// An argument, a setting or a local file cannot be used.
     #[error("{0}")]
     Usage(String),
-    /// The server cannot be reached, or breaks off.
+    /// The server cannot be reached, or is not a Larder server.
     #[error("{0}")]
     Unreachable(String),
-    /// The server wants to know who calls, or does not let them.
+    /// Authentication failed, or the caller lacks permission.
     #[error("{0}")]
     Denied(String),
-    /// Standard output is closed: whoever read it has enough.
+    /// Standard output is closed, as by `head`: not a failure.
     #[error("standard output is closed")]
     Closed,
 }
@@ -45,95 +53,102 @@ impl ClientError {
         }
     }
 
-    /// A file of this machine's, or standard input, cannot be used.
-    fn local(name: &str, error: &std::io::Error) -> Self {
+    /// A local file, or standard input or output, cannot be used.
+    pub(super) fn local(name: &str, error: &std::io::Error) -> Self {
         Self::Usage(format!("{name}: {error}"))
+    }
+
+    /// A response that no Larder server sends.
+    fn unexpected_reply() -> Self {
+        Self::Unreachable("The server answers, but not as a Larder server does.".into())
     }
 }
 
-/// Where a server is that nobody has told otherwise.
-const HERE: &str = "http://127.0.0.1:8000/mcp";
+const DEFAULT_URL: &str = "http://127.0.0.1:8000/mcp";
 
-/// Which server, as whom.
+/// The server, and the caller's token.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
     /// The URL of the server's endpoint.
-    #[arg(long, value_name = "URL", env = "LARDER_URL", default_value = HERE)]
+    #[arg(long, value_name = "URL", env = "LARDER_URL", default_value = DEFAULT_URL)]
     server: String,
-    /// The token that shows who calls; better in the environment than on the
-    /// command line, where others see it.
+    /// The bearer token. Prefer the environment: others can see command lines.
     #[arg(long, value_name = "TOKEN", env = "LARDER_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// A file with the certificate of the authority to believe, in PEM.
+    /// A file with the certificate of a certificate authority to trust, in PEM.
     #[arg(long, value_name = "FILE")]
-    ca: Option<std::path::PathBuf>,
+    ca: Option<PathBuf>,
 }
 
-/// What can be asked of a server.
+impl ServerArgs {
+    /// The server at that URL, without a token.
+    pub(super) fn new(url: String) -> Self {
+        Self { server: url, token: None, ca: None }
+    }
+}
+
+/// The commands that call a server.
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientCommand {
     /// Store a file, or standard input (-), and print its URI.
     Put(put::PutArgs),
-    /// List what is stored: URI, bytes, type, expiry, with tabs between.
-    Ls(look::LsArgs),
+    /// List stored resources: URI, bytes, type and expiry, separated by tabs.
+    Ls(ls::LsArgs),
     /// Write a resource to standard output, as it was stored.
-    Cat(get::CatArgs),
+    Cat(cat::CatArgs),
     /// Print the lines that match a regular expression; exit code 1 if none.
-    Grep(look::GrepArgs),
-    /// Remove resources.
-    Rm(look::RmArgs),
-    /// Call a tool and print what it answers.
-    Call(look::CallArgs),
+    Grep(grep::GrepArgs),
+    /// Delete resources.
+    Rm(rm::RmArgs),
+    /// Call a tool and print its result.
+    Call(call::CallArgs),
 }
 
 pub(super) fn run(command: ClientCommand) -> ExitCode {
     in_runtime(|| async {
-        let done = match command {
+        exit_code(match command {
             ClientCommand::Put(args) => put::run(args).await,
-            ClientCommand::Ls(args) => look::ls(args).await,
-            ClientCommand::Cat(args) => get::run(args).await,
-            ClientCommand::Grep(args) => look::grep(args).await,
-            ClientCommand::Rm(args) => look::rm(args).await,
-            ClientCommand::Call(args) => look::call(args).await,
-        };
-        match done {
-            Ok(()) | Err(ClientError::Closed) => ExitCode::SUCCESS,
-            Err(error) => fail(error.code(), &error),
-        }
+            ClientCommand::Ls(args) => ls::run(args).await,
+            ClientCommand::Cat(args) => cat::run(args).await,
+            ClientCommand::Grep(args) => grep::run(args).await,
+            ClientCommand::Rm(args) => rm::run(args).await,
+            ClientCommand::Call(args) => call::run(args).await,
+        })
     })
 }
 
-/// Writes to standard output.
-fn print(bytes: &[u8]) -> Result<(), ClientError> {
-    use std::io::Write;
+/// The exit code of a command; its error goes to standard error.
+pub(super) fn exit_code(result: Result<(), ClientError>) -> ExitCode {
+    match result {
+        Ok(()) | Err(ClientError::Closed) => ExitCode::SUCCESS,
+        Err(error) => fail(error.code(), &error),
+    }
+}
 
+/// Writes to standard output.
+pub(super) fn print(bytes: &[u8]) -> Result<(), ClientError> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => ClientError::Closed,
+        ErrorKind::BrokenPipe => ClientError::Closed,
         _ => ClientError::local("standard output", &error),
     })
 }
 
-/// How far a long transfer is, on a terminal; silent elsewhere, and where the
-/// content itself goes to the terminal.
-fn progress(total: Option<u64>, prints: bool) -> indicatif::ProgressBar {
-    if prints && std::io::stdout().is_terminal() {
-        return indicatif::ProgressBar::hidden();
+/// A progress bar on standard error; hidden unless that is a terminal.
+/// `prints_content` says that the content goes to standard output: then the
+/// bar is also hidden if that is a terminal.
+fn progress_bar(total_bytes: Option<u64>, prints_content: bool) -> ProgressBar {
+    if prints_content && std::io::stdout().is_terminal() {
+        return ProgressBar::hidden();
     }
-    // It hides itself where standard error is no terminal.
-    match total {
+    let (bar, template) = match total_bytes {
         Some(total) => {
-            let style = indicatif::ProgressStyle::with_template(
-                "{bar:32} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
-            );
-            let bar = indicatif::ProgressBar::new(total);
-            if let Ok(style) = style { bar.with_style(style) } else { bar }
+            (ProgressBar::new(total), "{bar:32} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
         }
-        None => {
-            let style =
-                indicatif::ProgressStyle::with_template("{spinner} {bytes} {bytes_per_sec}");
-            let bar = indicatif::ProgressBar::new_spinner();
-            if let Ok(style) = style { bar.with_style(style) } else { bar }
-        }
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }

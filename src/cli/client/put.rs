@@ -1,4 +1,4 @@
-//! `larder put`: a file goes out while it is read, whatever its size.
+//! `larder put`: sends a file while reading it, whatever its size.
 
 use std::{path::PathBuf, pin::Pin};
 
@@ -9,11 +9,11 @@ use futures_util::{Stream, StreamExt, stream};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::{ClientError, Link, ServerArgs, print, progress};
+use super::{ClientError, McpClient, ServerArgs, print, progress_bar};
 
-/// How much is read at a time. A multiple of three, so that pieces of base64
-/// join.
-const PIECE: usize = 192 * 1024;
+/// The bytes read at a time. A multiple of three, so that each piece encodes to
+/// base64 without padding.
+const PIECE_BYTES: usize = 192 * 1024;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PutArgs {
@@ -24,16 +24,17 @@ pub(in crate::cli) struct PutArgs {
     /// The URI to store it under; the server makes one by default.
     #[arg(long)]
     uri: Option<String>,
-    /// Seconds that it lives; one day by default.
+    /// The time to live in seconds; one day by default.
     #[arg(long, value_name = "SECONDS")]
     ttl: Option<f64>,
-    /// Its short name; the file's by default.
+    /// A short name; the file's name by default.
     #[arg(long)]
     name: Option<String>,
-    /// Its media type; by the file's name by default.
+    /// The media type; guessed from the file's name by default.
     #[arg(long = "type", value_name = "TYPE")]
     mime_type: Option<String>,
-    /// Store it as bytes, even if it is text; what is no UTF-8 always is.
+    /// Store the content as bytes even if it is text. Content that is not UTF-8
+    /// is always stored as bytes.
     #[arg(long)]
     binary: bool,
 }
@@ -42,115 +43,117 @@ type Reader = Pin<Box<dyn AsyncRead + Send>>;
 
 pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
     let is_stdin = args.file.as_os_str() == "-";
-    let shown =
+    let input_name =
         if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
-    let wrong = |error: std::io::Error| ClientError::local(&shown, &error);
+    let local = |error: std::io::Error| ClientError::local(&input_name, &error);
     let (mut reader, size): (Reader, _) = if is_stdin {
         (Box::pin(tokio::io::stdin()), None)
     } else {
-        let file = tokio::fs::File::open(&args.file).await.map_err(wrong)?;
-        let size = file.metadata().await.map_err(wrong)?.len();
+        let file = tokio::fs::File::open(&args.file).await.map_err(local)?;
+        let size = file.metadata().await.map_err(local)?.len();
         (Box::pin(file), Some(size))
     };
-    let first = fill(&mut reader).await.map_err(wrong)?;
-    // What begins as text is taken for text; what turns out not to be later is
-    // told to come as bytes. A file is looked through before.
+    let first = read_piece(&mut reader).await.map_err(local)?;
+    // A file is checked to its end. Standard input is not: if it begins as text
+    // and is not, the command fails and asks for --binary.
     let is_text = !args.binary
         && !first.contains(&0)
-        && is_utf8_so_far(&first)
-        && (is_stdin || is_utf8(&args.file).await.map_err(wrong)?);
+        && is_utf8_prefix(&first)
+        && (is_stdin || is_utf8(&args.file).await.map_err(local)?);
 
     let mut arguments = serde_json::Map::new();
     let file_name = args.file.file_name().filter(|_| !is_stdin).and_then(|name| name.to_str());
     let name = args.name.or_else(|| file_name.map(str::to_owned));
     let guessed = || {
         let guess = mime_guess::from_path(&args.file).first()?;
-        // A name may promise text where there is none, and the other way round.
         (!is_stdin).then(|| guess.to_string())
     };
     for (key, value) in [
         ("uri", args.uri.map(|uri| json!(uri))),
         ("ttl", args.ttl.map(|ttl| json!(ttl))),
         ("name", name.map(|name| json!(name))),
-        ("mime_type", args.mime_type.or_else(guessed).map(|kind| json!(kind))),
+        ("mime_type", args.mime_type.or_else(guessed).map(|mime_type| json!(mime_type))),
     ] {
         if let Some(value) = value {
             arguments.insert(key.into(), value);
         }
     }
-    // The request with an empty text, cut where the text belongs.
+    // The request with an empty string, split where the content belongs.
     let key = if is_text { "text" } else { "blob" };
     arguments.insert(key.into(), json!(""));
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "create_resource", "arguments": arguments } });
     let request = request.to_string();
     let (head, tail) = request.split_at(request.len() - "\"}}}".len());
 
-    let bar = progress(size, false);
-    let counting = bar.clone();
-    let encode = Encode { reader, piece: first, rest: Vec::new(), is_text, name: shown.clone() };
-    let content = encode.pieces().inspect(move |_| counting.inc(PIECE as u64));
+    let bar = progress_bar(size, false);
+    let counted = bar.clone();
+    let encoder = Encoder { reader, piece: first, rest: Vec::new(), is_text, input_name };
+    let content = encoder.pieces().inspect(move |_| counted.inc(PIECE_BYTES as u64));
     let once = |text: &str| stream::iter([Ok(Bytes::from(text.to_owned()))]);
     let body = once(head).chain(content).chain(once(tail));
-    let told = Link::new(args.server)?.call_streaming(body).await;
+    let output = McpClient::new(args.server)?.call_streaming(body).await;
     bar.finish_and_clear();
-    print(format!("{}\n", told?.first).as_bytes())
+    print(format!("{}\n", output?.first).as_bytes())
 }
 
-/// A whole piece, or what is left.
-async fn fill(reader: &mut Reader) -> std::io::Result<Vec<u8>> {
-    let mut piece = Vec::with_capacity(PIECE);
-    reader.take(PIECE as u64).read_to_end(&mut piece).await?;
+/// The next piece; shorter only at the end.
+async fn read_piece(reader: &mut Reader) -> std::io::Result<Vec<u8>> {
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    reader.take(PIECE_BYTES as u64).read_to_end(&mut piece).await?;
     Ok(piece)
 }
 
-/// Content on its way into a string of JSON.
-struct Encode {
+/// Encodes content as the inside of a JSON string: escaped text, or base64.
+struct Encoder {
     reader: Reader,
-    /// Read, and not sent.
+    /// Bytes read and not yet sent.
     piece: Vec<u8>,
-    /// The beginning of a character whose end has not been read.
+    /// The first bytes of a character whose end has not been read.
     rest: Vec<u8>,
     is_text: bool,
-    name: String,
+    input_name: String,
 }
 
-impl Encode {
+impl Encoder {
     fn pieces(self) -> impl Stream<Item = Result<Bytes, ClientError>> + Send {
         stream::try_unfold(self, |mut this| async move {
             if this.piece.is_empty() {
                 if this.rest.is_empty() {
                     return Ok(None);
                 }
-                return Err(this.no_text());
+                return Err(this.not_text());
             }
-            let encoded =
-                if this.is_text { this.text()? } else { BASE64_STANDARD.encode(&this.piece) };
-            let wrong = |error| ClientError::local(&this.name, &error);
-            this.piece = fill(&mut this.reader).await.map_err(wrong)?;
+            let encoded = if this.is_text {
+                this.escape_text()?
+            } else {
+                BASE64_STANDARD.encode(&this.piece)
+            };
+            let local = |error| ClientError::local(&this.input_name, &error);
+            this.piece = read_piece(&mut this.reader).await.map_err(local)?;
             Ok(Some((Bytes::from(encoded), this)))
         })
     }
 
-    fn text(&mut self) -> Result<String, ClientError> {
+    fn escape_text(&mut self) -> Result<String, ClientError> {
         self.rest.append(&mut self.piece);
-        let whole = match std::str::from_utf8(&self.rest) {
+        let valid = match std::str::from_utf8(&self.rest) {
             Ok(text) => text.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Err(_) => return Err(self.no_text()),
+            Err(_) => return Err(self.not_text()),
         };
-        let rest = self.rest.split_off(whole);
+        let rest = self.rest.split_off(valid);
         let text = String::from_utf8(std::mem::replace(&mut self.rest, rest));
         let quoted = json!(text.unwrap_or_default()).to_string();
         Ok(quoted[1..quoted.len() - 1].to_owned())
     }
 
-    fn no_text(&self) -> ClientError {
-        ClientError::Usage(format!("{}: it is not UTF-8 text; give --binary", self.name))
+    fn not_text(&self) -> ClientError {
+        ClientError::Usage(format!("{}: not UTF-8 text: give --binary", self.input_name))
     }
 }
 
-/// Whether it is the beginning of UTF-8 text.
-fn is_utf8_so_far(bytes: &[u8]) -> bool {
+/// Whether these bytes are UTF-8 text, apart from a cut last character.
+fn is_utf8_prefix(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
@@ -158,7 +161,7 @@ async fn is_utf8(file: &std::path::Path) -> std::io::Result<bool> {
     let mut reader: Reader = Box::pin(tokio::fs::File::open(file).await?);
     let mut rest = Vec::new();
     loop {
-        let mut piece = fill(&mut reader).await?;
+        let mut piece = read_piece(&mut reader).await?;
         if piece.is_empty() {
             return Ok(rest.is_empty());
         }

@@ -1,54 +1,46 @@
-//! `completion/complete` by hand.
+//! The custom handler of `completion/complete`.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::Reference;
 
-use super::guarded;
+use super::handlers;
 use crate::{
     handler::{Context, Scope},
     protocol::Fault,
-    registry::{Builder, Completing},
+    registry::complete::Completing,
 };
 
-type Suggesting = BoxFuture<'static, Result<Vec<String>, Fault>>;
+type SuggestFuture = BoxFuture<'static, Result<Vec<String>, Fault>>;
 
 /// A handler that suggests values.
-pub(in crate::registry) struct Complete(
-    Box<dyn Fn(Arc<Scope>, Reference, String, Completing) -> Suggesting + Send + Sync>,
+pub(in crate::registry) struct CustomCompleter(
+    Box<dyn Fn(Arc<Scope>, Reference, String, Completing) -> SuggestFuture + Send + Sync>,
 );
 
-impl<S: Send + Sync + 'static> Builder<S> {
-    /// Suggests values by a handler for what is not registered: prompts and
-    /// templates that are listed by hand. It is given what is being filled in,
-    /// the argument, and what was typed so far.
-    #[must_use]
-    pub fn complete<F, Fut>(mut self, suggest: F) -> Self
+impl CustomCompleter {
+    pub(in crate::registry) fn new<S, F, Fut>(state: &Arc<S>, suggest: F) -> Self
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>, Reference, String, Completing) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<String>, Fault>> + Send + 'static,
     {
-        let state = Arc::clone(&self.state);
-        self.custom.complete =
-            Some(Complete(Box::new(move |scope, reference, argument, completing| {
-                let context = Context::new(scope, Arc::clone(&state));
-                suggest(context, reference, argument, completing).boxed()
-            })));
-        self
+        let state = Arc::clone(state);
+        Self(Box::new(move |scope, reference, argument, input| {
+            suggest(Context::new(scope, Arc::clone(&state)), reference, argument, input).boxed()
+        }))
     }
-}
 
-impl Complete {
     pub(in crate::registry) async fn suggest(
         &self,
         reference: &Reference,
         argument: &str,
-        completing: Completing,
+        input: Completing,
         scope: Arc<Scope>,
     ) -> Result<Vec<String>, Fault> {
         let request_id = Arc::clone(&scope.request_id);
-        let run = || (self.0)(scope, reference.clone(), argument.to_owned(), completing);
-        guarded("completion/complete", &request_id, run).await
+        let run = || (self.0)(scope, reference.clone(), argument.to_owned(), input);
+        handlers::run("completion/complete", &request_id, run).await
     }
 }

@@ -1,66 +1,49 @@
-//! `prompts/list` and `prompts/get` by hand.
+//! Custom handlers of `prompts/list` and `prompts/get`.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, GetPromptResult, JsonObject};
 
-use super::{Listing, guarded, listed, listing, pair};
+use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
 use crate::{
     handler::{Context, IntoPromptResult, Scope},
     protocol::Fault,
-    registry::{Builder, PageOf, catalog::unknown_prompt, paging},
+    registry::{
+        paging::{self, ListPage},
+        prompt,
+    },
 };
 
-type Getting = BoxFuture<'static, Result<GetPromptResult, Fault>>;
-type Get = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> Getting + Send + Sync>;
+type GetFuture = BoxFuture<'static, Result<GetPromptResult, Fault>>;
+type GetHandler = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> GetFuture + Send + Sync>;
 
-/// Handlers in the place of registered prompts.
+/// The handlers, instead of registered prompts.
 #[derive(Default)]
-pub(in crate::registry) struct Prompts {
-    list: Option<Listing<model::Prompt>>,
-    get: Option<Get>,
+pub(in crate::registry) struct CustomPrompts {
+    list: Option<ListHandler<model::Prompt>>,
+    get: Option<GetHandler>,
 }
 
-impl<S: Send + Sync + 'static> Builder<S> {
-    /// Answers `prompts/list` by a handler, which may give each caller another
-    /// list. Goes together with [`Builder::get_prompt`], instead of
-    /// [`Builder::prompt`].
-    ///
-    /// ```
-    /// use larder::{Context, Registry};
-    /// use rmcp::model::{JsonObject, Prompt};
-    ///
-    /// let registry = Registry::builder("by-hand")
-    ///     .list_prompts(|_: Context| async {
-    ///         Ok(vec![Prompt::new("greet", Some("Greets."), None)])
-    ///     })
-    ///     .get_prompt(|_: Context, _name: String, _arguments: JsonObject| async { Ok("Say hello.") })
-    ///     .build();
-    /// assert!(registry.is_ok());
-    /// ```
-    #[must_use]
-    pub fn list_prompts<F, Fut>(mut self, list: F) -> Self
+impl CustomPrompts {
+    pub(in crate::registry) fn on_list<S, F, Fut>(&mut self, state: &Arc<S>, list: F)
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<model::Prompt>, Fault>> + Send + 'static,
     {
-        self.custom.prompts.list = Some(listing(&self.state, list));
-        self
+        self.list = Some(list_handler(state, list));
     }
 
-    /// Answers `prompts/get` by a handler. What [`Builder::list_prompts`] does
-    /// not list is refused, prompts as well as arguments, and so are requests
-    /// that lack an argument which is listed as required.
-    #[must_use]
-    pub fn get_prompt<F, Fut, R>(mut self, get: F) -> Self
+    pub(in crate::registry) fn on_get<S, F, Fut, R>(&mut self, state: &Arc<S>, get: F)
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>, String, JsonObject) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, Fault>> + Send + 'static,
         R: IntoPromptResult + 'static,
     {
-        let state = Arc::clone(&self.state);
-        self.custom.prompts.get = Some(Box::new(move |scope, name, arguments| {
+        let state = Arc::clone(state);
+        self.get = Some(Box::new(move |scope, name, arguments| {
             get(Context::new(scope, Arc::clone(&state)), name, arguments)
                 .map(|result| {
                     let result = result?.into_prompt_result();
@@ -68,18 +51,19 @@ impl<S: Send + Sync + 'static> Builder<S> {
                 })
                 .boxed()
         }));
-        self
-    }
-}
-
-impl Prompts {
-    pub(super) fn check(&self, registered: bool, faults: &mut Vec<String>) {
-        let (list, get) = (self.list.is_some(), self.get.is_some());
-        pair(("prompts/list", list), ("prompts/get", get), registered.then_some("prompts"), faults);
     }
 
-    /// Whether prompts are listed and written by hand.
-    pub(in crate::registry) fn is_there(&self) -> bool {
+    pub(super) fn check(&self, has_registered: bool, problems: &mut Vec<String>) {
+        check_pair(
+            ("prompts/list", self.list.is_some()),
+            ("prompts/get", self.get.is_some()),
+            has_registered.then_some("prompts"),
+            problems,
+        );
+    }
+
+    /// Whether custom handlers list and get the prompts.
+    pub(in crate::registry) fn is_defined(&self) -> bool {
         self.list.is_some()
     }
 
@@ -88,23 +72,24 @@ impl Prompts {
         cursor: Option<&str>,
         size: usize,
         scope: Arc<Scope>,
-    ) -> Result<PageOf<model::Prompt>, Fault> {
-        let prompts = listed(self.list.as_ref(), "prompts/list", scope).await?;
+    ) -> Result<ListPage<model::Prompt>, Fault> {
+        let prompts = run_list(self.list.as_ref(), "prompts/list", scope).await?;
         paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, size)
     }
 
+    /// Gets a prompt of the caller's list, with the argument names checked.
     pub(in crate::registry) async fn get(
         &self,
         name: &str,
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<GetPromptResult, Fault> {
-        let prompts = listed(self.list.as_ref(), "prompts/list", scope.clone()).await?;
-        let prompt = prompts.into_iter().find(|prompt| prompt.name == name);
-        let (Some(prompt), Some(get)) = (prompt, &self.get) else {
-            return Err(unknown_prompt(name));
+        let prompts = run_list(self.list.as_ref(), "prompts/list", scope.clone()).await?;
+        let found = prompts.into_iter().find(|prompt| prompt.name == name);
+        let (Some(found), Some(get)) = (found, &self.get) else {
+            return Err(prompt::unknown(name));
         };
-        let known = prompt.arguments.as_deref().unwrap_or_default();
+        let known = found.arguments.as_deref().unwrap_or_default();
         for argument in known.iter().filter(|argument| argument.required == Some(true)) {
             if !arguments.contains_key(&argument.name) {
                 let problem = format!("Invalid arguments: {:?} is missing", argument.name);
@@ -117,9 +102,9 @@ impl Prompts {
         }
         let request_id = Arc::clone(&scope.request_id);
         let run = || get(scope, name.to_owned(), arguments);
-        let mut result = guarded("prompts/get", &request_id, run).await?;
+        let mut result = handlers::run("prompts/get", &request_id, run).await?;
         if result.description.is_none() {
-            result.description = prompt.description;
+            result.description = found.description;
         }
         Ok(result)
     }

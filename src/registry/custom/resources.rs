@@ -1,121 +1,77 @@
-//! `resources/list`, `resources/templates/list` and `resources/read` by hand.
-//! What callers have put by stands beside, and comes first; then what is registered.
+//! Custom handlers of `resources/list`, `resources/templates/list` and
+//! `resources/read`. A read looks for dynamic resources first, then for
+//! registered ones, and then calls the custom handler.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model;
 
-use super::{Listing, listed, listing, pair};
+use super::handlers::{ListHandler, check_pair, list_handler, run_list};
 use crate::{
     handler::{Context, IntoContent, ResourceError, Scope},
     protocol::Fault,
-    registry::{Builder, resource},
+    registry::resource,
     store::Content,
 };
 
-type Reading = BoxFuture<'static, Result<Content, ResourceError>>;
-type Read = Box<dyn Fn(Arc<Scope>, String) -> Reading + Send + Sync>;
+type ReadFuture = BoxFuture<'static, Result<Content, ResourceError>>;
+type ReadHandler = Box<dyn Fn(Arc<Scope>, String) -> ReadFuture + Send + Sync>;
 
-/// Handlers beside registered resources and templates.
+/// The handlers, in addition to registered resources and templates.
 #[derive(Default)]
-pub(in crate::registry) struct Resources {
-    list: Option<Listing<model::Resource>>,
-    templates: Option<Listing<model::ResourceTemplate>>,
-    read: Option<Read>,
+pub(in crate::registry) struct CustomResources {
+    list: Option<ListHandler<model::Resource>>,
+    list_templates: Option<ListHandler<model::ResourceTemplate>>,
+    read: Option<ReadHandler>,
 }
 
-impl<S: Send + Sync + 'static> Builder<S> {
-    /// Lists the server's own resources by a handler, which may give each
-    /// caller another list. Goes together with [`Builder::read_resource`], and
-    /// beside [`Builder::resource`] and [`Builder::template`]: what is registered
-    /// comes first.
-    ///
-    /// ```
-    /// use larder::{Context, Registry, ResourceError};
-    /// use rmcp::model::Resource;
-    ///
-    /// let registry = Registry::builder("by-hand")
-    ///     .list_resources(|_: Context| async { Ok(vec![Resource::new("docs://one", "one")]) })
-    ///     .read_resource(|_: Context, uri: String| async move {
-    ///         match uri.as_str() {
-    ///             "docs://one" => Ok("The first page."),
-    ///             _ => Err(ResourceError::NotFound),
-    ///         }
-    ///     })
-    ///     .build();
-    /// assert!(registry.is_ok());
-    /// ```
-    #[must_use]
-    pub fn list_resources<F, Fut>(mut self, list: F) -> Self
+impl CustomResources {
+    pub(in crate::registry) fn on_list<S, F, Fut>(&mut self, state: &Arc<S>, list: F)
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<model::Resource>, Fault>> + Send + 'static,
     {
-        self.custom.resources.list = Some(listing(&self.state, list));
-        self
+        self.list = Some(list_handler(state, list));
     }
 
-    /// Answers `resources/templates/list` by a handler. Goes together with
-    /// [`Builder::read_resource`] as well, which reads what they cover.
-    #[must_use]
-    pub fn list_resource_templates<F, Fut>(mut self, list: F) -> Self
+    pub(in crate::registry) fn on_list_templates<S, F, Fut>(&mut self, state: &Arc<S>, list: F)
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<model::ResourceTemplate>, Fault>> + Send + 'static,
     {
-        self.custom.resources.templates = Some(listing(&self.state, list));
-        self
+        self.list_templates = Some(list_handler(state, list));
     }
 
-    /// Reads the server's own resources by a handler, listed or not: it is
-    /// given whatever URI the caller has put nothing by at and nothing is
-    /// registered for, and says
-    /// [`ResourceError::NotFound`] where there is nothing. The URI is as the
-    /// caller wrote it; a handler that takes a part of it for the name of a
-    /// file has to see where that leads
-    /// ([`UriTemplate::matches`](crate::uri_template::UriTemplate::matches) does).
-    #[must_use]
-    pub fn read_resource<F, Fut, R>(mut self, read: F) -> Self
+    pub(in crate::registry) fn on_read<S, F, Fut, R>(&mut self, state: &Arc<S>, read: F)
     where
+        S: Send + Sync + 'static,
         F: Fn(Context<S>, String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, ResourceError>> + Send + 'static,
         R: IntoContent + Send + 'static,
     {
-        let state = Arc::clone(&self.state);
-        self.custom.resources.read = Some(Box::new(move |scope, uri| {
-            let reading = read(Context::new(scope, Arc::clone(&state)), uri);
-            async move { reading.await?.into_content().await }.boxed()
+        let state = Arc::clone(state);
+        self.read = Some(Box::new(move |scope, uri| {
+            let result = read(Context::new(scope, Arc::clone(&state)), uri);
+            async move { result.await?.into_content().await }.boxed()
         }));
-        self
-    }
-}
-
-impl<S> Context<S> {
-    /// The server's own resources and templates for this caller, where
-    /// handlers list them.
-    ///
-    /// # Errors
-    /// What the handlers say.
-    pub async fn listed_by_hand(
-        &self,
-    ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
-        let (registry, scope) = (self.registry(), self.scope());
-        let resources = registry.custom_resources(scope.clone()).await?;
-        Ok((resources, registry.custom_templates(scope.clone()).await?))
-    }
-}
-
-impl Resources {
-    pub(super) fn check(&self, faults: &mut Vec<String>) {
-        let lists = self.list.is_some() || self.templates.is_some();
-        let reads = self.read.is_some();
-        // URIs tell whose a resource is, so what is registered may stand beside.
-        pair(("resources/list", lists), ("resources/read", reads), None, faults);
     }
 
-    /// Whether resources are listed and read by hand.
-    pub(in crate::registry) fn is_there(&self) -> bool {
+    pub(super) fn check(&self, problems: &mut Vec<String>) {
+        let has_list = self.list.is_some() || self.list_templates.is_some();
+        // Registered items are allowed as well, because URIs tell them apart.
+        check_pair(
+            ("resources/list", has_list),
+            ("resources/read", self.read.is_some()),
+            None,
+            problems,
+        );
+    }
+
+    /// Whether custom handlers list and read the resources.
+    pub(in crate::registry) fn is_defined(&self) -> bool {
         self.read.is_some()
     }
 
@@ -123,17 +79,17 @@ impl Resources {
         &self,
         scope: Arc<Scope>,
     ) -> Result<Vec<model::Resource>, Fault> {
-        listed(self.list.as_ref(), "resources/list", scope).await
+        run_list(self.list.as_ref(), "resources/list", scope).await
     }
 
     pub(in crate::registry) async fn templates(
         &self,
         scope: Arc<Scope>,
     ) -> Result<Vec<model::ResourceTemplate>, Fault> {
-        listed(self.templates.as_ref(), "resources/templates/list", scope).await
+        run_list(self.list_templates.as_ref(), "resources/templates/list", scope).await
     }
 
-    /// What the handler reads; nothing where it finds nothing.
+    /// `None` if the handler does not find the resource.
     pub(in crate::registry) async fn read(
         &self,
         uri: &str,
@@ -141,7 +97,7 @@ impl Resources {
     ) -> Option<Result<(Content, Option<String>), Fault>> {
         let read = self.read.as_ref()?;
         let request_id = Arc::clone(&scope.request_id);
-        let content = resource::guarded(uri, &request_id, || read(scope, uri.to_owned())).await;
+        let content = resource::run_handler(uri, &request_id, || read(scope, uri.to_owned())).await;
         match content {
             Err(Fault::ResourceNotFound { .. }) => None,
             content => Some(content.map(|content| {

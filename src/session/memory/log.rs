@@ -1,10 +1,10 @@
-//! A stream's log in memory.
+//! The log of a stream in memory.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     session::{Deliveries, Delivery, Event, EventId, SessionError, SessionLimits},
 };
 
-/// Appended by one, followed by at most one at a time.
+/// A log with one writer and at most one follower at a time.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) stream: Arc<str>,
@@ -29,20 +29,20 @@ pub(super) struct Log {
 struct State {
     events: VecDeque<(Timestamp, Bytes)>,
     bytes: usize,
-    /// How many events were dropped from the front.
+    /// The number of events dropped from the front.
     trimmed: u64,
-    /// The last position that a follower was given.
+    /// The last position delivered to a follower.
     delivered: u64,
-    /// Counts followers: an earlier one sees that it is no longer the one.
+    /// The number of the present follower; a follower with a lower one is cut off.
     follower: u64,
     following: bool,
-    /// The one who follows now is asked to go, once it has seen everything.
+    /// Asks the present follower to disconnect after it has received everything.
     disconnect: Option<Duration>,
     closed: bool,
-    /// When it was last written or followed, if that is over.
-    used: Timestamp,
-    /// The last change that was announced here.
-    change: Option<Box<str>>,
+    /// When the last writer or follower ended.
+    last_used: Timestamp,
+    /// The last announced change.
+    last_change: Option<Box<str>>,
 }
 
 impl Log {
@@ -56,8 +56,8 @@ impl Log {
             following: false,
             disconnect: None,
             closed: false,
-            used: Timestamp::from_millis(0),
-            change: None,
+            last_used: Timestamp::from_millis(0),
+            last_change: None,
         };
         Self {
             stream,
@@ -71,20 +71,16 @@ impl Log {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     pub(super) fn append(&self, message: Bytes) {
         let now = self.clock.now();
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.closed {
                 return;
             }
             state.bytes += message.len();
             state.events.push_back((now, message));
-            while self.is_over(&state, now) {
+            while self.exceeds_limits(&state, now) {
                 let oldest = state.events.pop_front().map_or(0, |(_, message)| message.len());
                 state.bytes -= oldest;
                 state.trimmed += 1;
@@ -93,9 +89,9 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    /// Whether the oldest must go. The newest is kept whatever its size: it may
-    /// be the result.
-    fn is_over(&self, state: &State, now: Timestamp) -> bool {
+    /// Whether the oldest event must be dropped. The newest is kept regardless of its
+    /// size, because it may be the call's result.
+    fn exceeds_limits(&self, state: &State, now: Timestamp) -> bool {
         let is_old = |(at, _): &(Timestamp, Bytes)| now.since(*at) > self.max_age;
         state.events.len() > 1
             && (state.events.len() > self.max_events
@@ -103,70 +99,69 @@ impl Log {
                 || state.events.front().is_some_and(is_old))
     }
 
-    /// Appends unless that change was announced already, or the same message
-    /// is the last and nobody has seen it yet: saying twice that a list
-    /// changed says nothing more.
+    /// Appends the message, unless this change is already announced or the last
+    /// undelivered message is identical, because a repeated change notification
+    /// carries no information.
     pub(super) fn append_once(&self, message: Bytes, change: Option<&str>) {
-        let waiting = {
-            let mut state = self.lock();
-            if change.is_some() && state.change.as_deref() == change {
+        let is_duplicate = {
+            let mut state = self.state.lock();
+            if change.is_some() && state.last_change.as_deref() == change {
                 return;
             }
-            state.change = change.map(Into::into);
+            state.last_change = change.map(Into::into);
             let end = state.trimmed + state.events.len() as u64;
             let last = state.events.back().map(|(_, last)| last);
             end > state.delivered && last == Some(&message)
         };
-        if !waiting {
+        if !is_duplicate {
             self.append(message);
         }
     }
 
     pub(super) fn close(&self) {
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.closed = true;
-            state.used = self.clock.now();
+            state.last_used = self.clock.now();
         }
         self.changed.notify_waiters();
     }
 
-    /// Without effect when nobody follows.
+    /// Asks the follower to disconnect; no effect without one.
     pub(super) fn disconnect(&self, retry: Duration) {
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.disconnect = state.following.then_some(retry);
         }
         self.changed.notify_waiters();
     }
 
-    /// When it was last in use: now, if somebody follows it or writes it. The
-    /// session's own is written by nobody in particular.
-    pub(super) fn last_used(&self, own: bool) -> Timestamp {
-        let state = self.lock();
-        let in_use = state.following || !(own || state.closed);
-        if in_use { self.clock.now() } else { state.used }
+    /// When the log was last in use: now, if it has a follower or an open writer. A
+    /// session's standalone stream has no such writer.
+    pub(super) fn last_used(&self, standalone: bool) -> Timestamp {
+        let state = self.state.lock();
+        let in_use = state.following || !(standalone || state.closed);
+        if in_use { self.clock.now() } else { state.last_used }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.lock().closed
+        self.state.lock().closed
     }
 
-    /// The position before the first message that no follower was given and
-    /// that is still kept.
+    /// The position before the first undelivered message that is still kept.
     pub(super) fn undelivered(&self) -> u64 {
-        let state = self.lock();
+        let state = self.state.lock();
         state.delivered.max(state.trimmed)
     }
 
-    /// Events after `position`, as they come.
+    /// Delivers the events after `position`, existing and future ones.
     pub(super) fn follow(self: &Arc<Self>, position: u64) -> Result<Deliveries, SessionError> {
         let follower = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let end = state.trimmed + state.events.len() as u64;
-            let forgotten = state.used.saturating_add(self.replay);
+            let replay_ends = state.last_used.saturating_add(self.replay);
             let id = EventId { stream: Arc::clone(&self.stream), position }.to_string();
-            if position > end || (state.closed && self.clock.now() >= forgotten) {
+            if position > end || (state.closed && self.clock.now() >= replay_ends) {
                 return Err(SessionError::NoStream(id));
             }
             if position < state.trimmed {
@@ -177,33 +172,33 @@ impl Log {
             state.disconnect = None;
             state.follower
         };
-        // Whoever followed before must look up to see that it is over.
+        // Wakes the previous follower, which then sees that it is cut off.
         self.changed.notify_waiters();
-        let following = Following { log: Arc::clone(self), follower };
-        let begin = Some((following, position));
+        let follower = Follower { log: Arc::clone(self), follower };
+        let begin = Some((follower, position));
         Ok(stream::unfold(begin, |following| async move {
             let (following, position) = following?;
             let next = following.next(position).await?;
-            let goes_on = matches!(next, Ok(Delivery::Event(_)));
-            Some((next, goes_on.then_some((following, position + 1))))
+            let continues = matches!(next, Ok(Delivery::Event(_)));
+            Some((next, continues.then_some((following, position + 1))))
         })
         .boxed())
     }
 }
 
-/// One follower, until it is dropped or another takes its place.
-struct Following {
+/// A follower of a log.
+struct Follower {
     log: Arc<Log>,
     follower: u64,
 }
 
-impl Following {
+impl Follower {
     async fn next(&self, position: u64) -> Option<Result<Delivery, SessionError>> {
         loop {
             let mut changed = std::pin::pin!(self.log.changed.notified());
             changed.as_mut().enable();
             {
-                let mut state = self.log.lock();
+                let mut state = self.log.state.lock();
                 if state.follower != self.follower {
                     return None;
                 }
@@ -229,13 +224,13 @@ impl Following {
     }
 }
 
-impl Drop for Following {
+impl Drop for Follower {
     fn drop(&mut self) {
-        let mut state = self.log.lock();
+        let mut state = self.log.state.lock();
         if state.follower == self.follower {
             state.following = false;
             if !state.closed {
-                state.used = self.log.clock.now();
+                state.last_used = self.log.clock.now();
             }
         }
     }

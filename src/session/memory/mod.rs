@@ -11,7 +11,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use self::{
@@ -30,7 +30,7 @@ use crate::{
     random::Random,
 };
 
-/// Keeps sessions and streams in memory.
+/// Stores sessions and streams in memory.
 #[derive(Debug)]
 pub struct MemorySessions {
     inner: Arc<Inner>,
@@ -41,36 +41,30 @@ struct Inner {
     clock: Arc<dyn Clock>,
     random: Random,
     limits: SessionLimits,
-    // A plain mutex: held for a few map operations and never across an await.
+    // Held for a few map operations and never across an await.
     table: Mutex<Table>,
     watches: Mutex<Watches>,
-    sooner: Notify,
+    /// Notified when something is added that may expire next.
+    added: Notify,
 }
 
 impl MemorySessions {
-    /// None yet.
+    /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
-        let (table, watches, sooner) = (Mutex::default(), Mutex::default(), Notify::new());
-        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, sooner }) }
+        let (table, watches, added) = (Mutex::default(), Mutex::default(), Notify::new());
+        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, added }) }
     }
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
-    }
-
-    fn watches(&self) -> MutexGuard<'_, Watches> {
-        self.watches.lock()
-    }
-
     fn new_log(&self) -> Arc<Log> {
         Arc::new(Log::new(self.random.id().into(), &self.limits, Arc::clone(&self.clock)))
     }
 
     fn announce(&self, owner: Option<&Owner>, announcement: &Announcement, change: Option<&str>) {
         let message = announcement.encode(None);
-        let logs = self.lock().own_streams_wanting(owner, announcement, || self.new_log());
+        let logs =
+            self.table.lock().standalone_streams_receiving(owner, announcement, || self.new_log());
         for log in logs {
             log.append_once(message.clone(), change);
         }
@@ -79,10 +73,10 @@ impl Inner {
     fn with_record<T>(
         &self,
         session: &Session,
-        act: impl FnOnce(&mut Record) -> T,
+        action: impl FnOnce(&mut Record) -> T,
     ) -> Result<T, SessionError> {
-        let mut table = self.lock();
-        table.record(&session.id).map(act).ok_or(SessionError::NotFound)
+        let mut table = self.table.lock();
+        table.record(&session.id).map(action).ok_or(SessionError::NotFound)
     }
 }
 
@@ -99,18 +93,18 @@ impl Sessions for MemorySessions {
         let client = Arc::new(client);
         let session = Arc::new(Session { id, principal, version, client, log_level });
         let expires = inner.clock.now().saturating_add(inner.limits.idle);
-        let most = inner.limits.sessions_per_principal;
-        let inserted = inner.lock().insert(Arc::clone(&session), expires, most);
+        let max = inner.limits.sessions_per_principal;
+        let inserted = inner.table.lock().insert(Arc::clone(&session), expires, max);
         if !inserted {
-            return Err(SessionError::too_many_sessions(most));
+            return Err(SessionError::too_many_sessions(max));
         }
-        inner.sooner.notify_one();
+        inner.added.notify_one();
         Ok(session)
     }
 
     async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError> {
         let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
-        let mut table = self.inner.lock();
+        let mut table = self.inner.table.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
         let record = record.filter(|r| r.expires_at(idle) > now).ok_or(SessionError::NotFound)?;
         record.expires = now.saturating_add(idle);
@@ -119,7 +113,7 @@ impl Sessions for MemorySessions {
 
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
         let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
-        let mut table = self.inner.lock();
+        let mut table = self.inner.table.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
         let Some(expired) = record.map(|r| r.expires_at(idle) <= now) else { return Ok(false) };
         table.remove(id);
@@ -134,11 +128,11 @@ impl Sessions for MemorySessions {
     }
 
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
-        let most = self.inner.limits.subscriptions_per_session;
+        let max = self.inner.limits.subscriptions_per_session;
         self.inner.with_record(session, |record| {
             let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
-            if subscriptions.len() >= most && !subscriptions.contains(uri) {
-                return Err(SessionError::too_many_subscriptions(most));
+            if subscriptions.len() >= max && !subscriptions.contains(uri) {
+                return Err(SessionError::too_many_subscriptions(max));
             }
             subscriptions.insert(uri.to_owned());
             Ok(())
@@ -158,17 +152,17 @@ impl Sessions for MemorySessions {
         owner: &Owner,
         uri: &str,
         watch: Watch,
-        lasting: Duration,
+        ttl: Duration,
     ) -> Result<(), SessionError> {
         let now = self.inner.clock.now();
-        let (resource, until) = ((owner.clone(), uri.to_owned()), now.saturating_add(lasting));
-        self.inner.watches().add(resource, watch, until, now);
+        let (resource, until) = ((owner.clone(), uri.to_owned()), now.saturating_add(ttl));
+        self.inner.watches.lock().add(resource, watch, until, now);
         Ok(())
     }
 
     async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError> {
         let now = self.inner.clock.now();
-        Ok(self.inner.watches().of(&(owner.clone(), uri.to_owned()), now))
+        Ok(self.inner.watches.lock().get(&(owner.clone(), uri.to_owned()), now))
     }
 
     async fn open(
@@ -177,11 +171,11 @@ impl Sessions for MemorySessions {
         _call: &RequestId,
     ) -> Result<Box<dyn StreamWriter>, SessionError> {
         let log = self.inner.new_log();
-        let most = self.inner.limits.streams_per_session;
+        let max = self.inner.limits.streams_per_session;
         let opened =
-            self.inner.with_record(session, |record| record.add_stream(Arc::clone(&log), most))?;
+            self.inner.with_record(session, |record| record.add_stream(Arc::clone(&log), max))?;
         if !opened {
-            return Err(SessionError::too_many_streams(most));
+            return Err(SessionError::too_many_streams(max));
         }
         let session = Arc::clone(&session.id);
         Ok(Box::new(MemoryWriter { inner: Arc::clone(&self.inner), session, log }))
@@ -195,7 +189,7 @@ impl Sessions for MemorySessions {
 
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError> {
         let log =
-            self.inner.with_record(session, |record| record.own_stream(|| self.inner.new_log()))?;
+            self.inner.with_record(session, |record| record.standalone(|| self.inner.new_log()))?;
         let start = EventId { stream: Arc::clone(&log.stream), position: log.undelivered() };
         Ok((start.clone(), log.follow(start.position)?))
     }
@@ -209,7 +203,7 @@ impl Sessions for MemorySessions {
     }
 
     async fn signal(&self, _session: &Session, _signal: Signal) -> Result<(), SessionError> {
-        // Whoever could be concerned is in this process and has been asked.
+        // There are no other processes.
         Ok(())
     }
 
@@ -217,34 +211,34 @@ impl Sessions for MemorySessions {
         futures_util::stream::pending().boxed()
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         None
     }
 
     async fn count(&self) -> Result<u64, SessionError> {
-        Ok(self.inner.lock().len() as u64)
+        Ok(self.inner.table.lock().len() as u64)
     }
 
     async fn maintain(&self) {
-        let Inner { clock, limits, sooner, .. } = &*self.inner;
+        let Inner { clock, limits, added, .. } = &*self.inner;
         loop {
-            let added = sooner.notified();
+            let notified = added.notified();
             let now = clock.now();
             let next = {
-                let mut table = self.inner.lock();
+                let mut table = self.inner.table.lock();
                 table.remove_expired(now, limits.idle);
-                table.next_expiry()
+                table.next_check()
             };
             let next = next.unwrap_or_else(|| now.saturating_add(Duration::from_secs(60 * 60)));
             tokio::select! {
                 () = clock.sleep_until(next) => {}
-                () = added => {}
+                () = notified => {}
             }
         }
     }
 }
 
-/// Writes one stream; closes it and starts its replay time when dropped.
+/// The writer of a stream. Drop closes the stream and starts its replay time.
 struct MemoryWriter {
     inner: Arc<Inner>,
     session: Arc<str>,
@@ -278,7 +272,7 @@ impl Drop for MemoryWriter {
     fn drop(&mut self) {
         self.log.close();
         let until = self.inner.clock.now().saturating_add(self.inner.limits.replay);
-        self.inner.lock().keep_stream_until(until, &self.session, &self.log.stream);
-        self.inner.sooner.notify_one();
+        self.inner.table.lock().keep_stream_until(until, &self.session, &self.log.stream);
+        self.inner.added.notify_one();
     }
 }

@@ -1,4 +1,4 @@
-//! The maps behind sessions in memory.
+//! The maps of sessions in memory.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -13,34 +13,34 @@ use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 pub(super) struct Table {
     records: HashMap<Arc<str>, Record>,
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
-    /// When to look at a session, or at one of its streams, again. A session's
-    /// expiry slides without touching this; who is due is asked anew.
-    due: BTreeSet<(Timestamp, Arc<str>, Option<Arc<str>>)>,
+    /// When to check whether a session, or one of its streams, has expired. A session's
+    /// sliding expiry does not update this; the check schedules the next one.
+    checks: BTreeSet<(Timestamp, Arc<str>, Option<Arc<str>>)>,
 }
 
-/// A session and what changes in it. Small while it is idle.
+/// A session and its mutable state. Small while idle.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) session: Arc<Session>,
     pub(super) expires: Timestamp,
     pub(super) subscriptions: Option<HashSet<String>>,
-    own: Option<Arc<Log>>,
+    standalone: Option<Arc<Log>>,
     calls: Vec<Arc<Log>>,
 }
 
 impl Record {
-    /// So long after the last request, connection or running call.
+    /// The expiry: `idle` after the last request, connection or running call.
     pub(super) fn expires_at(&self, idle: Duration) -> Timestamp {
-        let own = self.own.iter().map(|log| log.last_used(true));
+        let standalone = self.standalone.iter().map(|log| log.last_used(true));
         let calls = self.calls.iter().map(|log| log.last_used(false));
-        let last_used = own.chain(calls).max();
-        self.expires.max(last_used.map_or(self.expires, |at| at.saturating_add(idle)))
+        let last_used = standalone.chain(calls).max();
+        self.expires.max(last_used.map_or(self.expires, |used| used.saturating_add(idle)))
     }
 
-    /// Adds a call's stream; forgets the oldest finished one when there are
-    /// too many, and refuses when all are running.
-    pub(super) fn add_stream(&mut self, log: Arc<Log>, most: usize) -> bool {
-        if self.calls.len() >= most {
+    /// Adds a call's stream. If there are `max` streams already, removes the oldest
+    /// finished one, or returns false if all are running.
+    pub(super) fn add_stream(&mut self, log: Arc<Log>, max: usize) -> bool {
+        if self.calls.len() >= max {
             let Some(finished) = self.calls.iter().position(|log| log.is_closed()) else {
                 return false;
             };
@@ -51,15 +51,15 @@ impl Record {
     }
 
     pub(super) fn stream(&self, stream: &str) -> Option<Arc<Log>> {
-        let logs = self.calls.iter().chain(&self.own);
+        let logs = self.calls.iter().chain(&self.standalone);
         logs.into_iter().find(|log| *log.stream == *stream).cloned()
     }
 
-    pub(super) fn own_stream(&mut self, new: impl FnOnce() -> Arc<Log>) -> Arc<Log> {
-        Arc::clone(self.own.get_or_insert_with(new))
+    pub(super) fn standalone(&mut self, new: impl FnOnce() -> Arc<Log>) -> Arc<Log> {
+        Arc::clone(self.standalone.get_or_insert_with(new))
     }
 
-    pub(super) fn wants(&self, announcement: &Announcement) -> bool {
+    pub(super) fn receives(&self, announcement: &Announcement) -> bool {
         match announcement {
             Announcement::ToolListChanged
             | Announcement::PromptListChanged
@@ -71,28 +71,24 @@ impl Record {
     }
 
     fn close(&self) {
-        for log in self.calls.iter().chain(&self.own) {
+        for log in self.calls.iter().chain(&self.standalone) {
             log.close();
         }
     }
 }
 
 impl Table {
-    /// Says whether there was room for it.
-    pub(super) fn insert(
-        &mut self,
-        session: Arc<Session>,
-        expires: Timestamp,
-        most: usize,
-    ) -> bool {
+    /// Inserts a session. Returns false if its owner has `max` sessions already.
+    pub(super) fn insert(&mut self, session: Arc<Session>, expires: Timestamp, max: usize) -> bool {
         let of_owner = self.by_owner.entry(session.principal.owner()).or_default();
-        if of_owner.len() >= most {
+        if of_owner.len() >= max {
             return false;
         }
         let id = Arc::clone(&session.id);
         of_owner.insert(Arc::clone(&id));
-        self.due.insert((expires, Arc::clone(&id), None));
-        let record = Record { session, expires, subscriptions: None, own: None, calls: Vec::new() };
+        self.checks.insert((expires, Arc::clone(&id), None));
+        let record =
+            Record { session, expires, subscriptions: None, standalone: None, calls: Vec::new() };
         self.records.insert(id, record);
         true
     }
@@ -105,8 +101,9 @@ impl Table {
         self.records.get_mut(id)
     }
 
-    /// The own streams of that owner's sessions, or everybody's, that want the announcement.
-    pub(super) fn own_streams_wanting(
+    /// The standalone streams of the sessions that receive the announcement, of one owner or
+    /// of all.
+    pub(super) fn standalone_streams_receiving(
         &mut self,
         owner: Option<&Owner>,
         announcement: &Announcement,
@@ -119,9 +116,9 @@ impl Table {
         let mut logs = Vec::new();
         for id in &ids {
             if let Some(record) = self.records.get_mut(id)
-                && record.wants(announcement)
+                && record.receives(announcement)
             {
-                logs.push(record.own_stream(&new));
+                logs.push(record.standalone(&new));
             }
         }
         logs
@@ -146,27 +143,27 @@ impl Table {
         stream: &Arc<str>,
     ) {
         if self.records.contains_key(session) {
-            self.due.insert((until, Arc::clone(session), Some(Arc::clone(stream))));
+            self.checks.insert((until, Arc::clone(session), Some(Arc::clone(stream))));
         }
     }
 
     pub(super) fn remove_expired(&mut self, now: Timestamp, idle: Duration) {
-        while self.due.first().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, id, stream)) = self.due.pop_first() else { break };
+        while self.checks.first().is_some_and(|(time, ..)| *time <= now) {
+            let Some((_, id, stream)) = self.checks.pop_first() else { break };
             let Some(record) = self.records.get_mut(&id) else { continue };
             match stream {
                 Some(stream) => record.calls.retain(|log| log.stream != stream),
                 None => match record.expires_at(idle) {
                     expired if expired <= now => self.remove(&id),
-                    again => {
-                        self.due.insert((again, id, None));
+                    later => {
+                        self.checks.insert((later, id, None));
                     }
                 },
             }
         }
     }
 
-    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
-        self.due.first().map(|(at, ..)| *at)
+    pub(super) fn next_check(&self) -> Option<Timestamp> {
+        self.checks.first().map(|(time, ..)| *time)
     }
 }

@@ -31,7 +31,7 @@ impl Harness for Memory {
 crate::session_contract!(Memory::default());
 
 #[tokio::test]
-async fn nothing_is_left_of_what_has_expired() {
+async fn an_expired_session_leaves_nothing_behind() {
     let clock = ManualClock::new();
     let limits = SessionLimits::default();
     let sessions = MemorySessions::new(Arc::new(clock.clone()), Random::counting(), limits);
@@ -41,7 +41,7 @@ async fn nothing_is_left_of_what_has_expired() {
     drop(sessions.open(&session, &RequestId::Number(1)).await.expect("a stream opens"));
     drop(sessions.standalone(&session).await.expect("it has a stream of its own"));
     clock.advance(Duration::from_secs(3 * 60 * 60));
-    let mut table = sessions.inner.lock();
+    let mut table = sessions.inner.table.lock();
     table.remove_expired(clock.now(), Duration::from_secs(60 * 60));
-    assert!(table.next_expiry().is_none());
+    assert!(table.next_check().is_none());
 }

@@ -1,18 +1,18 @@
-//! Who watches what of somebody else's.
+//! The watches of shared resources.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::Watch;
 use crate::{auth::Owner, clock::Timestamp};
 
-/// A resource, by its owner and its name.
+/// A resource, by owner and URI.
 type Resource = (Owner, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     by_resource: HashMap<Resource, HashMap<Watch, Timestamp>>,
-    /// When to look whether one of them is over.
-    due: BTreeSet<(Timestamp, Resource)>,
+    /// The resources by the expiry of a watch.
+    by_expiry: BTreeSet<(Timestamp, Resource)>,
 }
 
 impl Watches {
@@ -23,20 +23,19 @@ impl Watches {
         until: Timestamp,
         now: Timestamp,
     ) {
-        self.tidy(now);
+        self.remove_expired(now);
         self.by_resource.entry(resource.clone()).or_default().insert(watch, until);
-        self.due.insert((until, resource));
+        self.by_expiry.insert((until, resource));
     }
 
-    pub(super) fn of(&mut self, resource: &Resource, now: Timestamp) -> Vec<Watch> {
-        self.tidy(now);
+    pub(super) fn get(&mut self, resource: &Resource, now: Timestamp) -> Vec<Watch> {
+        self.remove_expired(now);
         self.by_resource.get(resource).into_iter().flat_map(HashMap::keys).cloned().collect()
     }
 
-    /// Forgets those that are over, so that none has to be looked for.
-    fn tidy(&mut self, now: Timestamp) {
-        while self.due.first().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, resource)) = self.due.pop_first() else { break };
+    fn remove_expired(&mut self, now: Timestamp) {
+        while self.by_expiry.first().is_some_and(|(expiry, _)| *expiry <= now) {
+            let Some((_, resource)) = self.by_expiry.pop_first() else { break };
             if let Some(watches) = self.by_resource.get_mut(&resource) {
                 watches.retain(|_, until| *until > now);
                 if watches.is_empty() {

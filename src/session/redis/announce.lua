@@ -1,15 +1,15 @@
--- Appends an announcement to the own streams of the sessions that want it:
--- change, uri (or '' for what all want), message, memory, batch, events, bytes, age.
--- Replicas that hear of the same change share one cursor over the sessions, in
--- the order in which they expire; being used only moves a session on. So all
--- are told, each once, whoever of the replicas does it, and one that dies
--- leaves the rest to the others.
+-- Appends an announcement to the standalone streams of the owner's sessions.
+-- Arguments: change, uri ('' to announce to all sessions, else only to those that
+-- subscribe to it), message, time to live of the cursor, batch, events, bytes, age.
+-- Instances that announce the same change share one cursor over the sessions,
+-- in the order of their expiry, which only grows. So each session receives the
+-- announcement once, and if an instance dies the others continue.
 local change, uri, message = ARGV[4], ARGV[5], ARGV[6]
 local batch = tonumber(ARGV[8])
 local limits = { events = tonumber(ARGV[9]), bytes = tonumber(ARGV[10]), age = tonumber(ARGV[11]) }
-local progress = shard .. 'announced:' .. owner .. ':' .. change
+local cursor = shard .. 'announced:' .. owner .. ':' .. change
 
-local function tell(id)
+local function deliver(id)
   local own = redis.call('HGET', key('session', id), 'own')
   if not own then
     return
@@ -28,7 +28,7 @@ local function tell(id)
     redis.call('PEXPIRE', log, life)
   end
   redis.call('HSET', log, 'change', change)
-  -- Saying twice that a list changed says nothing more.
+  -- A repeated change notification carries no information.
   if state[3] == message and tonumber(state[1]) > tonumber(state[2] or '0') then
     return
   end
@@ -36,29 +36,29 @@ local function tell(id)
   push(id, own, message, limits)
 end
 
-local done = redis.call('GET', progress)
+local done = redis.call('GET', cursor)
 if done == 'all' then
   return { 'ok' }
 end
 local from = done and '(' .. done or '(' .. digits(now)
 local due = redis.call('ZRANGEBYSCORE', sessions, from, '+inf', 'WITHSCORES', 'LIMIT', 0, batch)
 if #due == 2 * batch then
-  -- Those that expire together with the last are told together with it.
+  -- The cursor is an expiry, so a batch includes all sessions that expire with its last one.
   local last = due[#due]
   local peers = redis.call('ZRANGEBYSCORE', sessions, last, last)
   for i = 1, #due, 2 do
     if due[i + 1] ~= last then
-      tell(due[i])
+      deliver(due[i])
     end
   end
   for _, id in ipairs(peers) do
-    tell(id)
+    deliver(id)
   end
-  redis.call('SET', progress, last, 'PX', ARGV[7])
+  redis.call('SET', cursor, last, 'PX', ARGV[7])
   return { 'again' }
 end
 for i = 1, #due, 2 do
-  tell(due[i])
+  deliver(due[i])
 end
-redis.call('SET', progress, 'all', 'PX', ARGV[7])
+redis.call('SET', cursor, 'all', 'PX', ARGV[7])
 return { 'ok' }

@@ -1,6 +1,6 @@
--- Appends the message of a position: stream, position, message, replay, linger,
--- events, bytes, age. With a replay time (not '') it is the last.
--- Doing so again does nothing, so a writer that heard no answer may try again.
+-- Appends a message. Arguments: stream, position, message, replay (not '' closes the
+-- stream), linger, events, bytes, age.
+-- Idempotent by position, so a writer that received no reply may retry.
 local stream, position = ARGV[4], tonumber(ARGV[5])
 local log = redis.call('HMGET', KEYS[1], 'last', 'until')
 local last = tonumber(log[1] or '-1')
@@ -10,11 +10,11 @@ end
 if last < 0 or log[2] then
   return { 'none' }
 end
--- What was acknowledged has been lost with a failover: a gap is no stream.
+-- A failover lost acknowledged messages. A stream must not have gaps.
 if position > last + 1 then
   return { 'none' }
 end
--- First, so that whoever is woken sees both.
+-- Before the push, which wakes the follower: it must see both.
 if ARGV[7] ~= '' then
   close(stream, tonumber(ARGV[7]), tonumber(ARGV[8]))
 end

@@ -1,5 +1,5 @@
--- Closes a stream of a writer's: stream, replay, linger, writer, last words (or ''),
--- events, bytes, age.
+-- Closes a stream if it is open and belongs to the writer. Arguments: stream, replay,
+-- linger, writer, final message (or ''), events, bytes, age.
 local stream = ARGV[4]
 local log = redis.call('HMGET', KEYS[1], 'writer', 'until')
 if log[1] ~= ARGV[7] or log[2] then

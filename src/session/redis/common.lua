@@ -1,5 +1,6 @@
--- What the other scripts share; it stands before each of them. mod.rs says
--- what the keys are. ARGV[1] to ARGV[3]: the shard's prefix, the owner, the session.
+-- Functions of all session scripts, prepended to each of them. mod.rs documents
+-- the keys. ARGV[1] to ARGV[3]: the shard's prefix, the owner, the session. The
+-- arguments in the scripts' comments begin at ARGV[4]. Times are in milliseconds.
 local shard, owner, session = ARGV[1], ARGV[2], ARGV[3]
 local now = time()
 
@@ -12,14 +13,14 @@ local sessions = shard .. 'sessions:' .. owner
 local owners = shard .. 'owners'
 local living = shard .. 'living'
 
--- Makes a key live that long, if it would not by itself.
+-- Extends the expiry of a key, never shortens it.
 local function extend(name, till)
   if redis.call('PTTL', name) < till - now then
     redis.call('PEXPIREAT', name, digits(till))
   end
 end
 
--- Puts the expiry of a session off, and of all that lives as long.
+-- Extends the expiry of a session and of the keys that expire with it.
 local function touch(id, own, idle)
   local till = now + idle
   redis.call('ZADD', sessions, digits(till), id)
@@ -31,7 +32,7 @@ local function touch(id, own, idle)
   end
 end
 
--- Wakes whoever follows, wherever that is.
+-- Wakes the follower, on whichever instance it is.
 local function wake(log)
   local follower = redis.call('HMGET', log, 'channel', 'follower')
   if follower[1] then
@@ -39,8 +40,8 @@ local function wake(log)
   end
 end
 
--- Closes a stream: it can be resumed for the replay time; whoever is reading
--- then gets the linger time to finish.
+-- Closes a stream. It can be resumed for the replay time. A follower that is still
+-- reading then has the linger time to finish.
 local function close(stream, replay, linger)
   local log, till = key('log', session, stream), now + replay
   redis.call('HSET', log, 'until', digits(till))
@@ -49,8 +50,8 @@ local function close(stream, replay, linger)
   redis.call('ZADD', key('streams', session), digits(till), stream)
 end
 
--- Appends a message, and drops the oldest while there are too many, too much,
--- or too old ones: never the newest, which may be the result.
+-- Appends a message and trims the oldest ones while the stream exceeds its limits.
+-- The newest stays, because it may be the call's result.
 local function push(id, stream, message, limits)
   local log, entries = key('log', id, stream), key('stream', id, stream)
   local position = redis.call('HINCRBY', log, 'last', 1)

@@ -1,2 +1,2 @@
--- How many sessions of the shard live.
+-- Returns the number of sessions in the shard.
 return redis.call('ZCOUNT', living, '(' .. digits(now), '+inf')

@@ -1,4 +1,4 @@
--- Ends a session and its streams, and tells all replicas: channel, message.
+-- Ends a session and its streams, and notifies all instances. Arguments: channel, message.
 local own = redis.call('HGET', KEYS[1], 'own')
 if not own then
   return { 'none' }

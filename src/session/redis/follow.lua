@@ -1,12 +1,12 @@
--- Follows a stream in the place of whoever did: stream (or '' for the
--- session's own), position, channel, follower.
+-- Follows a stream and cuts off its previous follower. Arguments: stream ('' for the
+-- session's standalone stream), position, channel, follower.
 local stream, position = ARGV[4], tonumber(ARGV[5])
 local own = redis.call('HGET', KEYS[1], 'own')
 if not own then
   return { 'none' }
 end
-local from_the_start = stream == ''
-if from_the_start then
+local standalone = stream == ''
+if standalone then
   stream = own
 end
 local log = key('log', session, stream)
@@ -18,7 +18,8 @@ local state = redis.call('HMGET', log, 'last', 'trimmed', 'delivered', 'until', 
 if not state[1] or (state[4] and now >= tonumber(state[4])) then
   return { 'no stream' }
 end
-if from_the_start then
+if standalone then
+  -- From the first message that is undelivered and still kept.
   position = math.max(tonumber(state[3] or '0'), tonumber(state[2]))
 end
 if position > tonumber(state[1]) then

@@ -1,4 +1,4 @@
-//! Following a stream: what came before, then what comes.
+//! Follows a stream: replays its existing messages, then delivers new ones.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -6,192 +6,201 @@ use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::{
-    Inner, RETRY, hub::Subscriber, lease_renewal::Hold, scripts::Place, writer::last_words,
+    Inner, MAX_OUTAGE, RETRY, hub::LocalFollower, keys::SessionKeys, lease_renewal::Lease,
+    unavailable, writer::lost_call_error,
 };
 use crate::{
     protocol::RequestId,
-    redis::{RedisError, cmd, pipe},
+    redis::{RedisError, cmd, escape, pipe},
     session::{Deliveries, Delivery, Event, EventId, SessionError},
 };
 
-/// How many messages are read at once.
+/// The number of messages per read.
 const BATCH: usize = 256;
 
-/// How often to look whether the writer lives. One that is missed twice is
-/// gone; once may be a Redis that has just come back.
-const LOOK: Duration = Duration::from_millis(2500);
+/// The interval at which the follower checks whether the writer is alive. A writer
+/// that is missing in two consecutive checks is gone; once may be a Redis that has
+/// just restarted.
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(2500);
 
-/// How long a Redis that does not answer is put up with: longer than writers
-/// do, so that whoever comes back then finds out what became of the call.
-const PATIENCE: Duration = Duration::from_secs(super::PATIENCE.as_secs() + 2);
+/// How long a follower retries while Redis is unreachable. Longer than a writer
+/// does, so that the follower still learns how the call ended.
+const MAX_FOLLOWER_OUTAGE: Duration = Duration::from_secs(MAX_OUTAGE.as_secs() + 2);
 
-/// How long the news that a session has ended may come after its streams are gone.
-const NEWS: Duration = Duration::from_millis(500);
+/// How long the notice that a session has ended may arrive after its streams are
+/// deleted.
+const NOTICE_DELAY: Duration = Duration::from_millis(500);
 
-/// Follows until it is dropped or another takes its place.
-pub(super) struct Following {
+/// A follower of a stream, until it is dropped or another one takes over.
+pub(super) struct Follower {
     inner: Arc<Inner>,
-    place: Place,
+    keys: SessionKeys,
     stream: Arc<str>,
-    /// The session's own stream, which no call writes.
-    own: bool,
+    /// The session's standalone stream, which has no writing call.
+    standalone: bool,
     position: u64,
     number: u64,
-    subscriber: Arc<Subscriber>,
-    _hold: Hold,
-    read: VecDeque<Event>,
-    trouble: Option<Instant>,
-    missed: bool,
+    local: Arc<LocalFollower>,
+    _lease: Lease,
+    unread: VecDeque<Event>,
+    /// Since when Redis has been unreachable.
+    outage: Option<Instant>,
+    /// Whether the writer was missing in the last check.
+    writer_missing: bool,
 }
 
-/// What stands in a stream after a position.
-struct Read {
-    mine: bool,
+/// The state of a stream, and its messages after a position.
+struct Snapshot {
+    is_follower: bool,
     trimmed: u64,
     closed: bool,
     disconnect: Option<Duration>,
+    /// The writing instance and the call's id (JSON).
     writer: Option<(String, String)>,
     events: VecDeque<Event>,
 }
 
-/// `HMGET` of a log, and `XRANGE` of its entries.
-type Answer = (Vec<Option<String>>, Vec<(String, Vec<Vec<u8>>)>);
+/// The replies to `HMGET` on a log and `XRANGE` on its entries.
+type Replies = (Vec<Option<String>>, Vec<(String, Vec<Vec<u8>>)>);
 
 impl Inner {
-    /// Follows from after `position`, or the session's own stream from the
-    /// first message that nobody was given.
+    /// Follows a stream from after an event, or the standalone stream from the first
+    /// undelivered message. Also returns the event id that precedes it.
     pub(super) async fn follow(
         self: &Arc<Self>,
-        place: Place,
+        keys: SessionKeys,
         after: Option<&EventId>,
     ) -> Result<(EventId, Deliveries), SessionError> {
-        self.hub.listening().await?;
-        let (number, subscriber) = self.hub.follower(Arc::clone(&place.id));
-        let hold = self.held.hold(&place, None);
-        // From here on, dropping it takes everything back.
-        let mut following = Following {
+        self.hub.wait_until_subscribed().await?;
+        let (number, local) = self.hub.add_follower(Arc::clone(&keys.id));
+        let lease = self.leases.acquire(&keys, None);
+        // Created before the call, so that dropping it also undoes a failed one.
+        let mut follower = Follower {
             inner: Arc::clone(self),
-            place,
+            keys,
             stream: after.map_or("".into(), |after| Arc::clone(&after.stream)),
-            own: false,
+            standalone: false,
             position: 0,
             number,
-            subscriber,
-            _hold: hold,
-            read: VecDeque::new(),
-            trouble: None,
-            missed: false,
+            local,
+            _lease: lease,
+            unread: VecDeque::new(),
+            outage: None,
+            writer_missing: false,
         };
-        let shown = || after.map(ToString::to_string).unwrap_or_default();
-        let call = following.place.session(&self.scripts.follow);
-        let call = call.arg(crate::redis::escape(&following.stream));
+        let event_id = || after.map(ToString::to_string).unwrap_or_default();
+        let call = follower.keys.session(&self.scripts.follow);
+        let call = call.arg(escape(&follower.stream));
         let call = call.arg(after.map_or(0, |after| after.position));
         let call = call.arg(self.hub.channel()).arg(number);
-        let answer: Vec<String> =
-            self.redis.call(&call).await.map_err(|error| self.unavailable(&error))?;
-        match &answer[..] {
-            [ok, stream, position, own] if ok == "ok" => {
-                following.stream = stream.as_str().into();
-                following.position = position.parse().unwrap_or(0);
-                following.own = own == "own";
+        let reply: Vec<String> =
+            self.redis.call(&call).await.map_err(|error| unavailable(&error))?;
+        match &reply[..] {
+            [status, stream, position, own] if status == "ok" => {
+                follower.stream = stream.as_str().into();
+                follower.position = position.parse().unwrap_or(0);
+                follower.standalone = own == "own";
             }
-            [refusal, ..] if refusal == "trimmed" => return Err(SessionError::Trimmed(shown())),
-            [refusal, ..] if refusal == "no stream" => return Err(SessionError::NoStream(shown())),
+            [status, ..] if status == "trimmed" => return Err(SessionError::Trimmed(event_id())),
+            [status, ..] if status == "no stream" => {
+                return Err(SessionError::NoStream(event_id()));
+            }
             _ => return Err(SessionError::NotFound),
         }
-        let start = EventId { stream: Arc::clone(&following.stream), position: following.position };
-        let deliveries = stream::unfold(Some(following), |following| async move {
-            let mut following = following?;
-            let next = following.next().await?;
-            let goes_on = matches!(next, Ok(Delivery::Event(_)));
-            Some((next, goes_on.then_some(following)))
+        let start = follower.event_id();
+        let deliveries = stream::unfold(Some(follower), |follower| async move {
+            let mut follower = follower?;
+            let next = follower.next().await?;
+            let continues = matches!(next, Ok(Delivery::Event(_)));
+            Some((next, continues.then_some(follower)))
         });
         Ok((start, deliveries.boxed()))
     }
 }
 
-impl Following {
+impl Follower {
     async fn next(&mut self) -> Option<Result<Delivery, SessionError>> {
-        let subscriber = Arc::clone(&self.subscriber);
+        let local = Arc::clone(&self.local);
         loop {
-            let mut woken = std::pin::pin!(subscriber.woken.notified());
+            let mut woken = std::pin::pin!(local.woken.notified());
             woken.as_mut().enable();
-            if subscriber.is_cut() {
+            if local.is_cut_off() {
                 return None;
             }
-            if let Some(event) = self.read.pop_front() {
+            if let Some(event) = self.unread.pop_front() {
                 return self.deliver(event).await;
             }
-            let read = match self.read().await {
-                Ok(read) => read,
+            let snapshot = match self.read().await {
+                Ok(snapshot) => snapshot,
                 Err(error) => {
-                    let since = *self.trouble.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= PATIENCE {
-                        return Some(Err(self.inner.unavailable(&error)));
+                    let since = *self.outage.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= MAX_FOLLOWER_OUTAGE {
+                        return Some(Err(unavailable(&error)));
                     }
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
             };
-            self.trouble = None;
-            let Some(read) = read else {
-                // Not there: with its session, if that has ended.
-                let _ = tokio::time::timeout(NEWS, woken).await;
-                return if subscriber.is_cut() { None } else { Some(Err(self.no_stream())) };
+            self.outage = None;
+            let Some(snapshot) = snapshot else {
+                // Missing either because the session has ended, or for another reason.
+                let _ = tokio::time::timeout(NOTICE_DELAY, woken).await;
+                return if local.is_cut_off() { None } else { Some(Err(self.no_stream())) };
             };
-            if !read.mine {
+            if !snapshot.is_follower {
                 return None;
             }
-            if read.trimmed > self.position {
-                return Some(Err(SessionError::Trimmed(self.id().to_string())));
+            if snapshot.trimmed > self.position {
+                return Some(Err(SessionError::Trimmed(self.event_id().to_string())));
             }
-            if !read.events.is_empty() {
-                self.read = read.events;
+            if !snapshot.events.is_empty() {
+                self.unread = snapshot.events;
                 continue;
             }
-            if read.closed {
+            if snapshot.closed {
                 return None;
             }
-            if let Some(retry) = read.disconnect {
+            if let Some(retry) = snapshot.disconnect {
                 return Some(Ok(Delivery::Disconnect { retry }));
             }
-            if self.own {
+            if self.standalone {
                 woken.await;
-            } else if tokio::time::timeout(LOOK, woken).await.is_err()
-                && let Some((writer, call)) = read.writer
+            } else if tokio::time::timeout(LIVENESS_INTERVAL, woken).await.is_err()
+                && let Some((writer, call)) = snapshot.writer
             {
-                self.judge(&writer, &call).await;
+                self.check_liveness(&writer, &call).await;
             }
         }
     }
 
     async fn deliver(&mut self, event: Event) -> Option<Result<Delivery, SessionError>> {
-        if self.own {
-            let call = self.place.stream(&self.inner.scripts.seen, &self.stream);
+        if self.standalone {
+            let call = self.keys.stream(&self.inner.scripts.delivered, &self.stream);
             let call = call.arg(self.inner.hub.channel()).arg(self.number).arg(event.id.position);
             match self.inner.redis.call::<Vec<String>>(&call).await {
-                Ok(answer) if answer[0] == "ok" => {}
+                Ok(reply) if reply[0] == "ok" => {}
                 Ok(_) => return None,
-                Err(error) => return Some(Err(self.inner.unavailable(&error))),
+                Err(error) => return Some(Err(unavailable(&error))),
             }
         }
         self.position = event.id.position;
         Some(Ok(Delivery::Event(event)))
     }
 
-    /// Nothing when there is no such stream any more.
-    async fn read(&self) -> Result<Option<Read>, RedisError> {
-        let mut both = pipe();
-        both.atomic();
+    /// Reads the stream after the present position. `None` if it no longer exists.
+    async fn read(&self) -> Result<Option<Snapshot>, RedisError> {
+        let mut commands = pipe();
+        commands.atomic();
         let fields =
             ["channel", "follower", "trimmed", "until", "disconnect", "writer", "call", "last"];
-        both.add_command(cmd("HMGET").arg(self.place.log(&self.stream)).arg(&fields).clone());
-        // What others have been given in the meantime must not be noted for us.
-        let count = if self.own { 1 } else { BATCH };
+        commands.add_command(cmd("HMGET").arg(self.keys.log(&self.stream)).arg(&fields).clone());
+        // On the standalone stream another follower may take over between two messages, so
+        // they are not read ahead.
+        let count = if self.standalone { 1 } else { BATCH };
         let mut range = cmd("XRANGE");
-        range.arg(self.place.entries(&self.stream)).arg(format!("(0-{}", self.position));
-        both.add_command(range.arg("+").arg("COUNT").arg(count).clone());
-        let (log, entries): Answer = self.inner.redis.pipeline(&both).await?;
+        range.arg(self.keys.entries(&self.stream)).arg(format!("(0-{}", self.position));
+        commands.add_command(range.arg("+").arg("COUNT").arg(count).clone());
+        let (log, entries): Replies = self.inner.redis.pipeline(&commands).await?;
         let mut log = log.into_iter();
         let mut field = || log.next().flatten();
         let (channel, follower, trimmed) = (field(), field(), field());
@@ -205,8 +214,8 @@ impl Following {
             Some(Event { id, data: fields.into_iter().nth(1)?.into() })
         };
         let number = self.number.to_string();
-        Ok(Some(Read {
-            mine: channel == Some(self.inner.hub.channel()) && follower == Some(number),
+        Ok(Some(Snapshot {
+            is_follower: channel == Some(self.inner.hub.channel()) && follower == Some(number),
             trimmed: trimmed.and_then(|trimmed| trimmed.parse().ok()).unwrap_or(0),
             closed: until.is_some(),
             disconnect: disconnect.and_then(|ms| ms.parse().ok()).map(Duration::from_millis),
@@ -215,47 +224,49 @@ impl Following {
         }))
     }
 
-    /// Ends the stream if its writer is gone: once, whoever finds out.
-    async fn judge(&mut self, writer: &str, call: &str) {
+    /// Closes the stream with an error if its writer is gone. Only the first of
+    /// several attempts to close it takes effect.
+    async fn check_liveness(&mut self, writer: &str, call: &str) {
         if *writer == **self.inner.instance.name() {
             return;
         }
         match self.inner.instance.alive().await {
-            Ok(alive) if alive.iter().any(|instance| instance == writer) => self.missed = false,
-            Ok(_) if !self.missed => self.missed = true,
+            Ok(alive) if alive.iter().any(|instance| instance == writer) => {
+                self.writer_missing = false;
+            }
+            Ok(_) if !self.writer_missing => self.writer_missing = true,
             Ok(_) => {
                 let Ok(call) = serde_json::from_str::<RequestId>(call) else { return };
-                let words = last_words(&call);
-                // It is tried again where it fails.
-                let _ = self.inner.close(&self.place, &self.stream, writer, &words).await;
+                let message = lost_call_error(&call);
+                // On failure, the next check tries again.
+                let _ = self.inner.close(&self.keys, &self.stream, writer, &message).await;
             }
-            // The next reading says so, too.
+            // The next read fails as well and handles it.
             Err(_) => {}
         }
     }
 
-    fn id(&self) -> EventId {
+    fn event_id(&self) -> EventId {
         EventId { stream: Arc::clone(&self.stream), position: self.position }
     }
 
     fn no_stream(&self) -> SessionError {
-        SessionError::NoStream(self.id().to_string())
+        SessionError::NoStream(self.event_id().to_string())
     }
 }
 
-impl Drop for Following {
+impl Drop for Follower {
     fn drop(&mut self) {
-        self.inner.hub.forget(self.number);
-        // Whoever follows next takes the place anyway.
+        self.inner.hub.remove_follower(self.number);
+        // Without a runtime the process is ending. The next follower takes over anyway.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (inner, place) = (Arc::clone(&self.inner), self.place.clone());
-        let (stream, number, cut) =
-            (Arc::clone(&self.stream), self.number, self.subscriber.is_cut());
-        if stream.is_empty() || cut {
+        if self.stream.is_empty() || self.local.is_cut_off() {
             return;
         }
+        let (inner, keys) = (Arc::clone(&self.inner), self.keys.clone());
+        let (stream, number) = (Arc::clone(&self.stream), self.number);
         runtime.spawn(async move {
-            let call = place.stream(&inner.scripts.leave, &stream);
+            let call = keys.stream(&inner.scripts.unfollow, &stream);
             let call = call.arg(inner.hub.channel()).arg(number);
             let _ = inner.redis.call::<Vec<String>>(&call).await;
         });

@@ -1,7 +1,7 @@
-//! What a replica hears: on a channel of its own that a stream it follows has
-//! more, and on one of all replicas what concerns a session wherever it is
-//! used. So following a stream subscribes to nothing, and cannot miss
-//! anything between subscribing and reading.
+//! The channels of this instance: its own, on which it learns that a stream has
+//! new messages for one of its followers, and the common one, on which all
+//! instances receive notices about sessions. A new follower needs no subscription
+//! of its own, so it cannot miss a message between subscribing and reading.
 
 use std::{
     collections::HashMap,
@@ -14,31 +14,33 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
 use super::cache::Cache;
 use crate::{
     redis::{Heard, Keys, Redis, cmd},
-    session::{SessionError, Signal, Signalled, Signals},
+    session::{SessionError, SessionSignal, Signal, Signals},
 };
 
-/// How many signals may wait to be attended to.
+/// The number of signals that may wait for their receiver.
 const BACKLOG: usize = 1024;
 
-/// How long to wait for the first connection, or for others to acknowledge.
-const PATIENCE: Duration = Duration::from_secs(2);
-const ACKNOWLEDGED: Duration = Duration::from_millis(500);
+/// How long a follower waits for the first subscription.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is published for all replicas.
+/// How long a notice waits for its acknowledgements.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A message for all instances.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Notice {
     from: Arc<str>,
     session: Arc<str>,
-    /// Where that is waited for, tell `from` by this number when it is done.
+    /// The number to send to `from` as an acknowledgement, if it waits for one.
     acknowledge: Option<u64>,
-    /// Or else its record has changed.
+    /// `None` if the session's fields have changed.
     signal: Option<Signal>,
 }
 
@@ -46,38 +48,39 @@ pub(super) struct Notice {
 pub(super) struct Hub {
     keys: Keys,
     instance: Arc<str>,
-    ears: Mutex<HashMap<u64, Arc<Subscriber>>>,
-    waiting: Mutex<HashMap<u64, mpsc::UnboundedSender<()>>>,
-    numbers: AtomicU64,
-    signals: broadcast::Sender<Signalled>,
-    listening: watch::Sender<bool>,
+    followers: Mutex<HashMap<u64, Arc<LocalFollower>>>,
+    /// Notices that wait for acknowledgements, by number.
+    unacknowledged: Mutex<HashMap<u64, mpsc::UnboundedSender<()>>>,
+    next_number: AtomicU64,
+    signals: broadcast::Sender<SessionSignal>,
+    subscribed: watch::Sender<bool>,
 }
 
-/// One follower's.
+/// The state of a follower on this instance.
 #[derive(Debug)]
-pub(super) struct Subscriber {
+pub(super) struct LocalFollower {
     session: Arc<str>,
     pub(super) woken: Notify,
-    cut: AtomicBool,
+    cut_off: AtomicBool,
 }
 
-impl Subscriber {
-    /// Whether somebody else follows now, or the session has ended.
-    pub(super) fn is_cut(&self) -> bool {
-        self.cut.load(Ordering::Relaxed)
+impl LocalFollower {
+    /// Whether another follower has taken over, or the session has ended.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
     }
 
-    fn cut(&self) {
-        self.cut.store(true, Ordering::Relaxed);
+    fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Relaxed);
         self.woken.notify_waiters();
     }
 }
 
-/// Somebody who waits until the other replicas have heard.
+/// Receives the acknowledgements of a notice.
 pub(super) struct Acknowledgements<'a> {
     hub: &'a Hub,
     number: u64,
-    come: mpsc::UnboundedReceiver<()>,
+    received: mpsc::UnboundedReceiver<()>,
 }
 
 impl Hub {
@@ -85,15 +88,15 @@ impl Hub {
         Self {
             keys,
             instance,
-            ears: Mutex::default(),
-            waiting: Mutex::default(),
-            numbers: AtomicU64::new(1),
+            followers: Mutex::default(),
+            unacknowledged: Mutex::default(),
+            next_number: AtomicU64::new(1),
             signals: broadcast::Sender::new(BACKLOG),
-            listening: watch::Sender::new(false),
+            subscribed: watch::Sender::new(false),
         }
     }
 
-    /// Where this replica is told what its followers wait for.
+    /// The channel of this instance.
     pub(super) fn channel(&self) -> String {
         self.channel_of(&self.instance)
     }
@@ -102,58 +105,60 @@ impl Hub {
         self.keys.channel(&format!("replica:{instance}"))
     }
 
-    /// Where all replicas are told.
+    /// The channel of all instances.
     pub(super) fn common_channel(&self) -> String {
         self.keys.channel("sessions")
     }
 
-    pub(super) fn is_listening(&self) -> bool {
-        *self.listening.borrow()
+    pub(super) fn is_subscribed(&self) -> bool {
+        *self.subscribed.borrow()
     }
 
-    /// Waits until nothing can be missed any more.
-    pub(super) async fn listening(&self) -> Result<(), SessionError> {
-        let mut listening = self.listening.subscribe();
-        let wait = listening.wait_for(|listening| *listening);
-        match tokio::time::timeout(PATIENCE, wait).await {
+    /// Waits until both channels are subscribed to.
+    pub(super) async fn wait_until_subscribed(&self) -> Result<(), SessionError> {
+        let mut subscribed = self.subscribed.subscribe();
+        let wait = subscribed.wait_for(|subscribed| *subscribed);
+        match tokio::time::timeout(SUBSCRIBE_TIMEOUT, wait).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(SessionError::Unavailable),
         }
     }
 
-    pub(super) fn follower(&self, session: Arc<str>) -> (u64, Arc<Subscriber>) {
-        let subscriber =
-            Arc::new(Subscriber { session, woken: Notify::new(), cut: AtomicBool::new(false) });
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        lock(&self.ears).insert(number, Arc::clone(&subscriber));
-        (number, subscriber)
+    /// Adds a follower and returns its number.
+    pub(super) fn add_follower(&self, session: Arc<str>) -> (u64, Arc<LocalFollower>) {
+        let (woken, cut_off) = (Notify::new(), AtomicBool::new(false));
+        let follower = Arc::new(LocalFollower { session, woken, cut_off });
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        self.followers.lock().insert(number, Arc::clone(&follower));
+        (number, follower)
     }
 
-    pub(super) fn forget(&self, number: u64) {
-        lock(&self.ears).remove(&number);
+    pub(super) fn remove_follower(&self, number: u64) {
+        self.followers.lock().remove(&number);
     }
 
+    /// Encodes a notice.
     pub(super) fn notice(&self, session: &Arc<str>, signal: Option<Signal>) -> String {
         self.encode(session, signal, None)
     }
 
-    /// The same where it is waited for that all have heard it.
-    pub(super) fn urgent_notice(
+    /// Encodes a notice that the other instances acknowledge.
+    pub(super) fn acknowledged_notice(
         &self,
         session: &Arc<str>,
         signal: Option<Signal>,
     ) -> (String, Acknowledgements<'_>) {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let (sender, come) = mpsc::unbounded_channel();
-        lock(&self.waiting).insert(number, sender);
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let (sender, received) = mpsc::unbounded_channel();
+        self.unacknowledged.lock().insert(number, sender);
         let notice = self.encode(session, signal, Some(number));
-        (notice, Acknowledgements { hub: self, number, come })
+        (notice, Acknowledgements { hub: self, number, received })
     }
 
     fn encode(&self, session: &Arc<str>, signal: Option<Signal>, number: Option<u64>) -> String {
         let (from, session) = (Arc::clone(&self.instance), Arc::clone(session));
         let notice = Notice { from, session, acknowledge: number, signal };
-        // Maps with other keys than strings are in none of it.
+        // Cannot fail: all maps have string keys.
         serde_json::to_string(&notice).unwrap_or_default()
     }
 
@@ -163,7 +168,7 @@ impl Hub {
                 match signals.recv().await {
                     Ok(signal) => return Some((signal, signals)),
                     Err(broadcast::error::RecvError::Lagged(missed)) => {
-                        tracing::warn!(missed, "signals between replicas came too fast");
+                        tracing::warn!(missed, "missed signals from other instances");
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }
@@ -172,52 +177,52 @@ impl Hub {
         .boxed()
     }
 
-    /// Hears, until dropped.
-    pub(super) async fn hear(&self, redis: &Redis, cache: &Cache) {
+    /// Receives from both channels, until dropped.
+    pub(super) async fn run(&self, redis: &Redis, cache: &Cache) {
         let mut own = redis.listen_patiently(&self.channel()).await;
         let mut common = redis.listen_patiently(&self.common_channel()).await;
-        self.listening.send_replace(true);
+        self.subscribed.send_replace(true);
         loop {
             tokio::select! {
-                heard = own.next() => match heard {
-                    Heard::Message(message) => self.called(&message),
-                    Heard::Gap => self.look_up(),
+                event = own.next() => match event {
+                    Heard::Message(message) => self.on_own_message(&message),
+                    Heard::Gap => self.wake_all(),
                 },
-                heard = common.next() => match heard {
-                    Heard::Message(message) => self.noticed(&message, redis, cache),
+                event = common.next() => match event {
+                    Heard::Message(message) => self.on_notice(&message, redis, cache),
                     Heard::Gap => {
                         cache.clear();
-                        self.look_up();
+                        self.wake_all();
                     }
                 },
             }
         }
     }
 
-    /// Something on this replica's channel: `wake 7`.
-    fn called(&self, message: &Bytes) {
+    /// Handles a message on this instance's channel, such as `wake 7`.
+    fn on_own_message(&self, message: &Bytes) {
         let message = String::from_utf8_lossy(message);
-        let Some((what, number)) = message.split_once(' ') else { return };
+        let Some((verb, number)) = message.split_once(' ') else { return };
         let Ok(number) = number.parse::<u64>() else { return };
-        if what == "done" {
-            if let Some(waiting) = lock(&self.waiting).get(&number) {
-                // Whoever no longer waits is not missed.
-                let _ = waiting.send(());
+        if verb == "done" {
+            if let Some(sender) = self.unacknowledged.lock().get(&number) {
+                // Fails if the wait has timed out.
+                let _ = sender.send(());
             }
             return;
         }
-        let ears = lock(&self.ears);
-        match (what, ears.get(&number)) {
-            ("cut", Some(subscriber)) => subscriber.cut(),
-            (_, Some(subscriber)) => subscriber.woken.notify_waiters(),
+        let followers = self.followers.lock();
+        match (verb, followers.get(&number)) {
+            ("cut", Some(follower)) => follower.cut_off(),
+            (_, Some(follower)) => follower.woken.notify_waiters(),
             _ => {}
         }
     }
 
-    fn noticed(&self, message: &Bytes, redis: &Redis, cache: &Cache) {
+    fn on_notice(&self, message: &Bytes, redis: &Redis, cache: &Cache) {
         let Ok(notice) = serde_json::from_slice::<Notice>(message) else {
-            // A newer version may know more.
-            tracing::debug!("a notice between replicas cannot be read");
+            // May come from a newer version.
+            tracing::debug!("cannot decode a notice from another instance");
             return;
         };
         let ended = notice.signal == Some(Signal::Ended);
@@ -225,60 +230,55 @@ impl Hub {
             cache.remove(&notice.session);
         }
         if ended {
-            for subscriber in
-                lock(&self.ears).values().filter(|subscriber| subscriber.session == notice.session)
-            {
-                subscriber.cut();
+            let followers = self.followers.lock();
+            for follower in followers.values().filter(|f| f.session == notice.session) {
+                follower.cut_off();
             }
         }
         if notice.from == self.instance {
             return;
         }
         if let Some(signal) = notice.signal {
-            // Nobody attending is no failure.
+            // Fails if there is no receiver.
             let _ = self.signals.send((notice.session, signal));
         }
         if let Some(number) = notice.acknowledge {
             let (redis, channel) = (redis.clone(), self.channel_of(&notice.from));
             tokio::spawn(async move {
-                let mut done = cmd("PUBLISH");
-                done.arg(channel).arg(format!("done {number}"));
-                // Whoever waits does not wait for long.
-                let _ = redis.query::<()>(&done).await;
+                let mut acknowledge = cmd("PUBLISH");
+                acknowledge.arg(channel).arg(format!("done {number}"));
+                // On failure, the sender's wait times out.
+                let _ = redis.query::<()>(&acknowledge).await;
             });
         }
     }
 
-    /// Something may have been missed.
-    fn look_up(&self) {
-        for subscriber in lock(&self.ears).values() {
-            subscriber.woken.notify_waiters();
+    /// Has all followers read again, because messages may have been missed.
+    fn wake_all(&self) {
+        for follower in self.followers.lock().values() {
+            follower.woken.notify_waiters();
         }
     }
 }
 
 impl Acknowledgements<'_> {
-    /// Waits until these replicas have heard; for a moment at most: one that
-    /// hangs must not hold up the others.
-    pub(super) async fn by(mut self, instances: &[String]) {
+    /// Waits until the other ones of these instances have acknowledged. Times out,
+    /// so that a hanging instance does not block the caller.
+    pub(super) async fn wait_for(mut self, instances: &[String]) {
         let others = instances.iter().filter(|instance| ***instance != *self.hub.instance).count();
         let all = async {
             for _ in 0..others {
-                self.come.recv().await;
+                self.received.recv().await;
             }
         };
-        if tokio::time::timeout(ACKNOWLEDGED, all).await.is_err() {
-            tracing::debug!("not all replicas have acknowledged that a session changed");
+        if tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, all).await.is_err() {
+            tracing::debug!("not all instances have acknowledged a changed session");
         }
     }
 }
 
 impl Drop for Acknowledgements<'_> {
     fn drop(&mut self) {
-        lock(&self.hub.waiting).remove(&self.number);
+        self.hub.unacknowledged.lock().remove(&self.number);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

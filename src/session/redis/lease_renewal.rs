@@ -1,55 +1,61 @@
-//! What a replica does so that what is in use does not expire.
+//! Leases on the sessions and streams that this instance uses, and the task that
+//! renews them before they expire.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
-use super::{Inner, LINGER, scripts::Place};
+use super::{Inner, LINGER, keys::SessionKeys};
 use crate::redis::{RedisError, millis};
 
-/// How often what was looked up is forgotten: a little after it cannot be used.
-const TIDY: Duration = Duration::from_secs(1);
+/// The interval at which expired entries are removed from the cache.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many renewals are under way at once.
-const AT_ONCE: usize = 64;
+/// The number of concurrent renewals.
+const CONCURRENCY: usize = 64;
 
-/// What this replica has in use.
+/// The sessions and streams in use by this instance.
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    sessions: Mutex<HashMap<Arc<str>, (Place, usize)>>,
-    streams: Mutex<HashMap<Arc<str>, Place>>,
+pub(super) struct Leases {
+    /// With the number of uses.
+    sessions: Mutex<HashMap<Arc<str>, (SessionKeys, usize)>>,
+    streams: Mutex<HashMap<Arc<str>, SessionKeys>>,
 }
 
-/// Keeps a session while it lives.
+/// Keeps a session, and possibly a stream of it, from expiring until dropped.
 #[derive(Debug)]
-pub(super) struct Hold {
-    held: Arc<Held>,
+pub(super) struct Lease {
+    leases: Arc<Leases>,
     session: Arc<str>,
     stream: Option<Arc<str>>,
 }
 
-impl Held {
+impl Leases {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        lock(&self.sessions).len() + lock(&self.streams).len()
+        self.sessions.lock().len() + self.streams.lock().len()
     }
 
-    /// Keeps the session, and the stream where one is written.
-    pub(super) fn hold(self: &Arc<Self>, place: &Place, stream: Option<&Arc<str>>) -> Hold {
-        let uses = &mut lock(&self.sessions);
-        uses.entry(Arc::clone(&place.id)).or_insert_with(|| (place.clone(), 0)).1 += 1;
+    /// Takes a lease on the session, and on the stream if this instance writes it.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        keys: &SessionKeys,
+        stream: Option<&Arc<str>>,
+    ) -> Lease {
+        let session = Arc::clone(&keys.id);
+        let mut sessions = self.sessions.lock();
+        sessions.entry(Arc::clone(&session)).or_insert_with(|| (keys.clone(), 0)).1 += 1;
         if let Some(stream) = stream {
-            lock(&self.streams).insert(Arc::clone(stream), place.clone());
+            self.streams.lock().insert(Arc::clone(stream), keys.clone());
         }
-        let held = Arc::clone(self);
-        Hold { held, session: Arc::clone(&place.id), stream: stream.cloned() }
+        Lease { leases: Arc::clone(self), session, stream: stream.cloned() }
     }
 }
 
-impl Drop for Hold {
+impl Drop for Lease {
     fn drop(&mut self) {
-        let mut sessions = lock(&self.held.sessions);
+        let mut sessions = self.leases.sessions.lock();
         if let Some((_, uses)) = sessions.get_mut(&self.session) {
             *uses -= 1;
             if *uses == 0 {
@@ -57,56 +63,51 @@ impl Drop for Hold {
             }
         }
         if let Some(stream) = &self.stream {
-            lock(&self.held.streams).remove(stream);
+            self.leases.streams.lock().remove(stream);
         }
     }
 }
 
 impl Inner {
-    /// Forgets what was looked up a while ago, until dropped.
-    pub(super) async fn tidy(&self) {
+    /// Removes expired cache entries, until dropped.
+    pub(super) async fn prune_cache(&self) {
         loop {
-            tokio::time::sleep(TIDY).await;
+            tokio::time::sleep(PRUNE_INTERVAL).await;
             self.cache.prune();
         }
     }
 
-    /// Renews what is in use, until dropped.
-    pub(super) async fn renew(&self) {
-        let every = self.limits.idle.min(self.limits.replay + LINGER) / 3;
+    /// Renews all leases at intervals, until dropped.
+    pub(super) async fn renew_leases(&self) {
+        let interval = self.limits.idle.min(self.limits.replay + LINGER) / 3;
         loop {
-            tokio::time::sleep(every).await;
+            tokio::time::sleep(interval).await;
             let streams: Vec<_> = {
-                let streams = lock(&self.held.streams);
-                streams.iter().map(|(stream, place)| (Arc::clone(stream), place.clone())).collect()
+                let streams = self.leases.streams.lock();
+                streams.iter().map(|(stream, keys)| (Arc::clone(stream), keys.clone())).collect()
             };
             let lease = millis(self.limits.replay + LINGER);
             stream::iter(streams)
-                .for_each_concurrent(AT_ONCE, |(stream, place)| async move {
-                    let renewal = place.stream(&self.scripts.lease, &stream).arg(lease);
-                    self.renewed(self.redis.call(&renewal).await);
+                .for_each_concurrent(CONCURRENCY, |(stream, keys)| async move {
+                    let renewal = keys.stream(&self.scripts.renew_stream, &stream).arg(lease);
+                    log_failure(self.redis.call(&renewal).await);
                 })
                 .await;
             let sessions: Vec<_> =
-                lock(&self.held.sessions).values().map(|(place, _)| place.clone()).collect();
+                self.leases.sessions.lock().values().map(|(keys, _)| keys.clone()).collect();
             let idle = millis(self.limits.idle);
             stream::iter(sessions)
-                .for_each_concurrent(AT_ONCE, |place| async move {
-                    let renewal = place.session(&self.scripts.look).arg(idle);
-                    self.renewed(self.redis.call(&renewal).await);
+                .for_each_concurrent(CONCURRENCY, |keys| async move {
+                    let renewal = keys.session(&self.scripts.get).arg(idle);
+                    log_failure(self.redis.call(&renewal).await);
                 })
                 .await;
-        }
-    }
-
-    #[allow(clippy::unused_self, reason = "reads as the step that it is")]
-    fn renewed(&self, renewal: Result<Vec<String>, RedisError>) {
-        if let Err(error) = renewal {
-            tracing::debug!(%error, "what is in use cannot be renewed");
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
+fn log_failure(renewal: Result<Vec<String>, RedisError>) {
+    if let Err(error) = renewal {
+        tracing::debug!(%error, "cannot renew a lease");
+    }
 }

@@ -1,4 +1,4 @@
-//! A session as it is written down, and who watches what.
+//! The encoding of sessions and watches in Redis.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,20 +19,24 @@ struct Client {
     capabilities: ClientCapabilities,
 }
 
-pub(super) fn client(facts: &ClientFacts) -> String {
+pub(super) fn encode_client(facts: &ClientFacts) -> String {
     let ClientFacts { info, capabilities } = facts.clone();
-    // It came as JSON and goes as JSON.
+    // Decoded from JSON, so it can be encoded as JSON.
     serde_json::to_string(&Client { info, capabilities }).unwrap_or_default()
 }
 
-pub(super) fn level(level: LogLevel) -> String {
-    // A word in quotation marks.
+pub(super) fn encode_level(level: LogLevel) -> String {
+    // A JSON string, which cannot fail.
     serde_json::to_string(&level).unwrap_or_default()
 }
 
-/// Version, client and level, as [`client`] and [`level`] wrote them.
-pub(super) fn session(id: &str, principal: &Principal, record: &[String]) -> Option<Session> {
-    let [version, client, level] = record else { return None };
+/// Decodes the version, the client and the log level of a session.
+pub(super) fn decode_session(
+    id: &str,
+    principal: &Principal,
+    fields: &[String],
+) -> Option<Session> {
+    let [version, client, level] = fields else { return None };
     let Client { info, capabilities } = serde_json::from_str(client).ok()?;
     Some(Session {
         id: id.into(),
@@ -43,12 +47,11 @@ pub(super) fn session(id: &str, principal: &Principal, record: &[String]) -> Opt
     })
 }
 
-pub(super) fn watch(watch: &Watch) -> String {
+pub(super) fn encode_watch(watch: &Watch) -> String {
     format!("{} {}", escape(watch.reader.as_str()), watch.link)
 }
 
-/// As [`watch`] wrote it.
-pub(super) fn read_watch(written: &str) -> Option<Watch> {
-    let (reader, link) = written.split_once(' ')?;
+pub(super) fn decode_watch(encoded: &str) -> Option<Watch> {
+    let (reader, link) = encoded.split_once(' ')?;
     Some(Watch { reader: Owner::new(unescape(reader)?), link: link.to_owned() })
 }

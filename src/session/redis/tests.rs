@@ -1,5 +1,5 @@
-//! What the contract does not say: what lies in Redis, and what happens when
-//! it or a replica goes.
+//! Beyond the contract: keys and their expiry, and failures of Redis and of
+//! instances.
 
 use std::{sync::Arc, time::Duration};
 
@@ -63,20 +63,20 @@ async fn begin(sessions: &RedisSessions) -> Arc<Session> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_holds_in_a_cluster() {
+async fn the_contract_holds_in_a_cluster() {
     let harness = OnRedis(Installations::in_a_cluster().await);
-    contract::a_follower_sees_what_came_before_and_what_comes(&harness).await;
+    contract::a_follower_receives_existing_and_new_messages(&harness).await;
     contract::a_trimmed_cursor_is_an_error_and_never_a_gap(&harness).await;
     contract::a_new_follower_cuts_the_old_one_off(&harness).await;
-    contract::running_streams_are_bounded_and_finished_ones_make_room(&harness).await;
-    contract::a_connection_without_a_cursor_goes_on_where_the_last_one_was(&harness).await;
-    contract::a_change_is_announced_once_whoever_hears_of_it(&harness).await;
-    contract::what_concerns_all_is_announced_to_all(&harness).await;
+    contract::running_streams_are_limited_and_finished_ones_make_room(&harness).await;
+    contract::a_connection_without_a_cursor_continues_where_the_last_one_stopped(&harness).await;
+    contract::a_change_is_announced_once_by_several_processes(&harness).await;
+    contract::an_announcement_to_all_reaches_every_session(&harness).await;
     contract::deleting_a_session_ends_its_streams(&harness).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_its_expiry_nothing_is_left_of_a_session() {
+async fn an_expired_session_leaves_no_keys() {
     let harness = OnRedis::new().await;
     let idle = Duration::from_millis(500);
     let limits = SessionLimits { idle, replay: Duration::ZERO, ..SessionLimits::default() };
@@ -91,7 +91,7 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
     writer.finish("2".into()).await.expect("it is appended");
     drop((writer, sessions));
     let redis = harness.0.redis(0).await;
-    // What has been announced is remembered for a minute, streams for the linger time.
+    // Announcements expire after a minute, streams after the linger time.
     let left = async {
         loop {
             let keys: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists");
@@ -103,14 +103,14 @@ async fn after_its_expiry_nothing_is_left_of_a_session() {
         let announced: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists");
         for key in announced {
             let life: i64 = redis.query(cmd("PTTL").arg(key)).await.expect("it says");
-            assert!(life > 0, "it stays for ever");
+            assert!(life > 0, "the key has no expiry");
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), left).await.expect("everything goes");
+    tokio::time::timeout(Duration::from_secs(30), left).await.expect("all keys expire");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_has_lost_messages_ends_with_a_word() {
+async fn a_stream_that_has_lost_messages_ends_with_an_error() {
     let harness = OnRedis::new().await;
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let session = begin(&sessions).await;
@@ -119,27 +119,28 @@ async fn a_stream_that_has_lost_messages_ends_with_a_word() {
     for message in ["1", "2"] {
         writer.append(message.into()).await.expect("it is appended");
     }
-    // As after a failover to a server that the second had not reached.
+    // As after a failover to a server that never received the second message.
     let redis = harness.0.redis(0).await;
-    let place = sessions.inner.place(&session);
-    let (log, entries) = (place.log(&start.stream), place.entries(&start.stream));
-    let mut back = pipe();
-    back.cmd("HSET").arg(log).arg("last").arg(1);
-    back.cmd("DEL").arg(&entries);
-    back.cmd("XADD").arg(&entries).arg("0-1").arg("m").arg("1").arg("t").arg(0);
-    redis.pipeline::<()>(&back).await.expect("it is set back");
+    let keys = sessions.inner.keys(&session);
+    let (log, entries) = (keys.log(&start.stream), keys.entries(&start.stream));
+    let mut rollback = pipe();
+    rollback.cmd("HSET").arg(log).arg("last").arg(1);
+    rollback.cmd("DEL").arg(&entries);
+    rollback.cmd("XADD").arg(&entries).arg("0-1").arg("m").arg("1").arg("t").arg(0);
+    redis.pipeline::<()>(&rollback).await.expect("the rollback succeeds");
     let follower = sessions.follow(&session, &start).await.expect("it is there");
-    assert!(writer.append("3".into()).await.is_err(), "a gap is no stream");
+    assert!(writer.append("3".into()).await.is_err(), "the stream would have a gap");
     drop(writer);
-    let told = tokio::time::timeout(Duration::from_secs(10), follower.collect::<Vec<_>>()).await;
-    let last = told.expect("it ends").pop().expect("not without a word");
+    let deliveries =
+        tokio::time::timeout(Duration::from_secs(10), follower.collect::<Vec<_>>()).await;
+    let last = deliveries.expect("the stream ends").pop().expect("it ends with an error");
     let Ok(Delivery::Event(last)) = last else { panic!("{last:?}") };
     let text = String::from_utf8_lossy(&last.data);
     assert!(text.contains("\"id\":7") && text.contains("Send the request again"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_session_is_in_redis_only() {
+async fn an_idle_session_uses_no_memory_of_the_instance() {
     let harness = OnRedis::new().await;
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let beginning = stream::iter(0..2000).map(|_| begin(&sessions)).buffer_unordered(64);
@@ -148,16 +149,16 @@ async fn an_idle_session_is_in_redis_only() {
         sessions.get(&session.id, &Principal::Local).await.expect("it is there");
     }
     drop(sessions.standalone(&begun[0]).await.expect("it can be followed"));
-    let forgotten = async {
-        while sessions.inner.cache.len() + sessions.inner.held.len() > 0 {
+    let released = async {
+        while sessions.inner.cache.len() + sessions.inner.leases.len() > 0 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), forgotten).await.expect("nothing is kept");
+    tokio::time::timeout(Duration::from_secs(10), released).await.expect("all is released");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_reaches_thousands_of_sessions_once_though_replicas_share_the_work() {
+async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_work() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, SessionLimits::default()).await;
     let other = harness.instance(0, SessionLimits::default()).await;
@@ -181,6 +182,6 @@ async fn a_change_reaches_thousands_of_sessions_once_though_replicas_share_the_w
         let two: Vec<_> = events.take(2).collect().await;
         assert!(two.iter().all(Result::is_ok), "{two:?}");
         let ahead = crate::session::EventId { position: 3, ..start };
-        assert!(one.follow(session, &ahead).await.is_err(), "it was told more than twice");
+        assert!(one.follow(session, &ahead).await.is_err(), "it received more than two messages");
     }
 }

@@ -1,4 +1,4 @@
--- Notes for so long who watches one of this owner's resources, under which name: uri, watch, lasting.
+-- Records a watch of one of the owner's resources. Arguments: uri, watch, time to live.
 local watched, till = shard .. 'watched:' .. owner .. ':' .. ARGV[4], now + tonumber(ARGV[6])
 redis.call('ZREMRANGEBYSCORE', watched, '-inf', digits(now))
 redis.call('ZADD', watched, digits(till), ARGV[5])

@@ -1,5 +1,5 @@
--- Tells who watches one of this owner's resources: uri.
+-- Returns the watches of one of the owner's resources. Arguments: uri.
 local watched = shard .. 'watched:' .. owner .. ':' .. ARGV[4]
-local answer = redis.call('ZRANGEBYSCORE', watched, '(' .. digits(now), '+inf')
-table.insert(answer, 1, 'ok')
-return answer
+local reply = redis.call('ZRANGEBYSCORE', watched, '(' .. digits(now), '+inf')
+table.insert(reply, 1, 'ok')
+return reply

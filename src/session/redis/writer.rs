@@ -1,4 +1,4 @@
-//! The one writer of a stream.
+//! The writer of a stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,35 +8,76 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    Inner, LINGER, PATIENCE, RETRY,
-    lease_renewal::Hold,
-    scripts::{Place, limited},
+    Inner, LINGER, MAX_OUTAGE, RETRY, keys::SessionKeys, lease_renewal::Lease,
+    scripts::with_limits, unavailable,
 };
 use crate::{
     protocol::RequestId,
-    redis::millis,
-    session::{EventId, SessionError, StreamWriter},
+    redis::{RedisError, millis},
+    session::{EventId, Session, SessionError, StreamWriter},
 };
 
-/// Closes the stream when it is dropped.
+/// Writes the stream of a call. Closes it on drop.
 pub(super) struct RedisWriter {
-    pub(super) inner: Arc<Inner>,
-    pub(super) place: Place,
-    pub(super) stream: Arc<str>,
-    pub(super) call: RequestId,
-    pub(super) position: u64,
-    pub(super) finished: bool,
-    /// A message could not be written: whoever follows must not take the end
-    /// for the end of the call.
-    pub(super) broken: bool,
-    pub(super) hold: Option<Hold>,
+    inner: Arc<Inner>,
+    keys: SessionKeys,
+    stream: Arc<str>,
+    call: RequestId,
+    position: u64,
+    finished: bool,
+    /// A message could not be written, so the stream must not end as if the call had
+    /// finished.
+    broken: bool,
+    lease: Option<Lease>,
 }
 
-/// What a follower is told when the call will never answer.
-pub(super) fn last_words(call: &RequestId) -> String {
-    let message = "The server process that ran this call is gone, and its result with it. Send the request again.";
+/// The error response for followers of a call whose result is lost.
+pub(super) fn lost_call_error(call: &RequestId) -> String {
+    let message = "The server process that ran this call is gone, so its result is lost. Send the request again.";
     json!({ "jsonrpc": "2.0", "id": call, "error": { "code": -32603, "message": message } })
         .to_string()
+}
+
+impl Inner {
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        session: &Session,
+        call: &RequestId,
+    ) -> Result<RedisWriter, SessionError> {
+        let (keys, stream) = (self.keys(session), Arc::from(self.random.id()));
+        let max = self.limits.streams_per_session;
+        let lease = self.leases.acquire(&keys, Some(&stream));
+        let open = keys.session(&self.scripts.open).arg(&*stream).arg(max);
+        let open = open.arg(millis(self.limits.replay)).arg(millis(LINGER));
+        let open = open.arg(&**self.instance.name()).arg(json!(call).to_string());
+        if self.call(open).await?[0] == "many" {
+            return Err(SessionError::too_many_streams(max));
+        }
+        Ok(RedisWriter {
+            inner: Arc::clone(self),
+            keys,
+            stream,
+            call: call.clone(),
+            position: 0,
+            finished: false,
+            broken: false,
+            lease: Some(lease),
+        })
+    }
+
+    /// Closes a stream if it is open and belongs to `writer`. A non-empty message is
+    /// appended first.
+    pub(super) async fn close(
+        &self,
+        keys: &SessionKeys,
+        stream: &str,
+        writer: &str,
+        message: &str,
+    ) -> Result<(), RedisError> {
+        let call = keys.stream(&self.scripts.close, stream).arg(millis(self.limits.replay));
+        let call = call.arg(millis(LINGER)).arg(writer).arg(message);
+        self.redis.call::<Vec<String>>(&with_limits(call, &self.limits)).await.map(drop)
+    }
 }
 
 #[async_trait]
@@ -57,14 +98,14 @@ impl StreamWriter for RedisWriter {
     }
 
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError> {
-        let call = self.place.stream(&self.inner.scripts.disconnect, &self.stream);
-        let done: Result<Vec<String>, _> = self.inner.redis.call(&call.arg(millis(retry))).await;
-        done.map(drop).map_err(|error| self.inner.unavailable(&error))
+        let call = self.keys.stream(&self.inner.scripts.disconnect, &self.stream);
+        let result: Result<Vec<String>, _> = self.inner.redis.call(&call.arg(millis(retry))).await;
+        result.map(drop).map_err(|error| unavailable(&error))
     }
 }
 
 impl RedisWriter {
-    /// Appends; with a time for which it can be resumed, closes the stream, too.
+    /// Appends a message. With a replay time (ms), also closes the stream.
     async fn write(&mut self, message: &Bytes, replay: Option<u64>) -> Result<(), SessionError> {
         if self.broken {
             return Err(SessionError::Unavailable);
@@ -72,29 +113,29 @@ impl RedisWriter {
         let (inner, position) = (Arc::clone(&self.inner), self.position + 1);
         let begin = Instant::now();
         loop {
-            let call = self.place.stream(&inner.scripts.append, &self.stream);
+            let call = self.keys.stream(&inner.scripts.append, &self.stream);
             let call = call.arg(position).arg(&message[..]);
             let call = call.arg(replay.map_or_else(String::new, |replay| replay.to_string()));
-            let call = limited(call.arg(millis(LINGER)), &inner.limits);
+            let call = with_limits(call.arg(millis(LINGER)), &inner.limits);
             match inner.redis.call::<Vec<String>>(&call).await {
-                Ok(answer) if answer[0] == "ok" => {
+                Ok(reply) if reply[0] == "ok" => {
                     self.position = position;
                     return Ok(());
                 }
-                // Its session has ended; or what was acknowledged was lost in a
-                // failover, and then there is somebody to tell.
+                // The session has ended, or a failover lost acknowledged messages. In the
+                // second case a follower still has to receive the error.
                 Ok(_) => {
                     self.broken = true;
                     return Err(SessionError::NotFound);
                 }
-                // It may come back soon, and a call may have cost a lot.
-                Err(error) if begin.elapsed() < PATIENCE => {
-                    tracing::debug!(%error, "a message is not written yet");
+                // Retry: the outage may be short and the call's result expensive.
+                Err(error) if begin.elapsed() < MAX_OUTAGE => {
+                    tracing::debug!(%error, "cannot append a message yet");
                     tokio::time::sleep(RETRY).await;
                 }
                 Err(error) => {
                     self.broken = true;
-                    return Err(inner.unavailable(&error));
+                    return Err(unavailable(&error));
                 }
             }
         }
@@ -106,37 +147,22 @@ impl Drop for RedisWriter {
         if self.finished {
             return;
         }
-        // Without a runtime the process is ending; others will see that it has.
+        // Without a runtime the process is ending, which other instances will notice.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (inner, place, stream) =
-            (Arc::clone(&self.inner), self.place.clone(), Arc::clone(&self.stream));
-        let last_words = if self.broken { last_words(&self.call) } else { String::new() };
-        let hold = self.hold.take();
+        let (inner, keys, stream) =
+            (Arc::clone(&self.inner), self.keys.clone(), Arc::clone(&self.stream));
+        let message = if self.broken { lost_call_error(&self.call) } else { String::new() };
+        let lease = self.lease.take();
         runtime.spawn(async move {
             let begin = Instant::now();
-            // Later, nothing is left of it.
+            // Afterwards the stream has expired.
             while begin.elapsed() < inner.limits.replay + LINGER {
-                if inner.close(&place, &stream, inner.instance.name(), &last_words).await.is_ok() {
+                if inner.close(&keys, &stream, inner.instance.name(), &message).await.is_ok() {
                     break;
                 }
                 tokio::time::sleep(RETRY).await;
             }
-            drop(hold);
+            drop(lease);
         });
-    }
-}
-
-impl Inner {
-    /// Closes a stream of that writer's, if it is open.
-    pub(super) async fn close(
-        &self,
-        place: &Place,
-        stream: &str,
-        writer: &str,
-        last_words: &str,
-    ) -> Result<(), crate::redis::RedisError> {
-        let call = place.stream(&self.scripts.close, stream).arg(millis(self.limits.replay));
-        let call = call.arg(millis(LINGER)).arg(writer).arg(last_words);
-        self.redis.call::<Vec<String>>(&limited(call, &self.limits)).await.map(drop)
     }
 }

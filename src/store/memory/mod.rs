@@ -1,7 +1,7 @@
-//! The default backend: this process's memory. It refuses what does not fit
-//! and never evicts what it took.
+//! The default backend: this process's memory. It refuses what does not fit and
+//! never evicts live resources.
 
-mod shelf;
+mod resources;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -14,34 +14,33 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use self::shelf::Shelves;
+use self::resources::Resources;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, ResourceUri, StoreError, Upload, Usage,
+    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, OwnerQuota, ResourceUri, StoreError,
+    Upload, Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
-/// How many expired resources are removed before others get the lock.
+/// How many expired resources are removed at once, while holding the lock.
 const SWEEP_BATCH: usize = 256;
 
-/// How much may be kept, counted before compression.
+/// How much the memory backend stores, counted before compression.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
-    /// Bytes of content in all, uploads under way included.
+    /// Bytes of content of all owners, unfinished uploads included.
     pub bytes: u64,
-    /// Bytes of content of one owner.
-    pub bytes_per_owner: u64,
-    /// Resources of one owner.
-    pub resources_per_owner: u64,
+    /// The quota of each owner.
+    pub per_owner: OwnerQuota,
 }
 
 impl Default for MemoryLimits {
-    /// 1 GiB in all, 512 MiB and 100,000 resources an owner.
+    /// 1 GiB in total, and the default quota for each owner.
     fn default() -> Self {
-        Self { bytes: 1 << 30, bytes_per_owner: 1 << 29, resources_per_owner: 100_000 }
+        Self { bytes: 1 << 30, per_owner: OwnerQuota::default() }
     }
 }
 
-/// Keeps resources in memory.
+/// Stores resources in memory.
 #[derive(Debug)]
 pub struct MemoryBackend {
     inner: Arc<Inner>,
@@ -52,53 +51,53 @@ struct Inner {
     clock: Arc<dyn Clock>,
     limits: MemoryLimits,
     feed: ChangeFeed,
-    // A plain mutex: it is held for a few map operations and never across an await.
-    shelves: Mutex<Shelves>,
-    /// Wakes the sweeper when something expires sooner than it thinks.
-    sooner: Notify,
+    /// The lock is held for a few map operations and never across an await.
+    resources: Mutex<Resources>,
+    /// Wakes [`MemoryBackend::maintain`] when the next expiry moves forward.
+    earlier_expiry: Notify,
 }
 
 impl MemoryBackend {
-    /// An empty one.
+    /// An empty backend.
     pub fn new(clock: Arc<dyn Clock>, limits: MemoryLimits) -> Self {
         let inner = Inner {
             clock,
             limits,
             feed: ChangeFeed::new(),
-            shelves: Mutex::default(),
-            sooner: Notify::new(),
+            resources: Mutex::default(),
+            earlier_expiry: Notify::new(),
         };
         Self { inner: Arc::new(inner) }
     }
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock()
+    fn lock(&self) -> MutexGuard<'_, Resources> {
+        self.resources.lock()
     }
 
-    /// The shelves, with nothing on them that has expired: so nobody else
-    /// need think of it, and what has expired takes no one's room.
-    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+    /// Locks the resources after removing all expired ones, so that these are
+    /// neither found nor counted towards a quota.
+    fn live_resources(&self) -> MutexGuard<'_, Resources> {
         loop {
-            let mut shelves = self.lock();
-            if !self.sweep(&mut shelves) {
-                return shelves;
+            let mut resources = self.lock();
+            if !self.sweep(&mut resources) {
+                return resources;
             }
         }
     }
 
-    /// Removes what has expired; says whether there may be more.
-    fn sweep(&self, shelves: &mut Shelves) -> bool {
-        let gone = shelves.remove_expired(self.clock.now(), SWEEP_BATCH);
-        for entry in &gone {
+    /// Removes a batch of expired resources. Returns whether there may be more.
+    fn sweep(&self, resources: &mut Resources) -> bool {
+        let expired = resources.remove_expired(self.clock.now(), SWEEP_BATCH);
+        for entry in &expired {
             self.publish(&entry.owner, &entry.uri, ChangeKind::Expired);
         }
-        gone.len() == SWEEP_BATCH
+        expired.len() == SWEEP_BATCH
     }
 
-    /// Says what happened. With the lock held, so that changes are heard in
-    /// the order in which they are made.
+    /// Publishes a change. Call it with the lock held, so that changes are
+    /// published in the order in which they are made.
     fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
         self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind, id: None });
     }
@@ -110,7 +109,7 @@ impl Backend for MemoryBackend {
         "memory"
     }
 
-    fn shared(&self) -> Option<String> {
+    fn shared_location(&self) -> Option<String> {
         None
     }
 
@@ -124,20 +123,20 @@ impl Backend for MemoryBackend {
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
-        let shelves = self.inner.shelves();
-        if let Some(found) = shelves.get(owner, uri) {
-            return Ok(Lookup::Found(found.clone()));
+        let resources = self.inner.live_resources();
+        if let Some(found) = resources.get(owner, uri) {
+            return Ok(Lookup::Live(found.clone()));
         }
-        Ok(shelves.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
+        Ok(resources.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
     }
 
     async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
-        Ok(self.inner.shelves().revisions(owner, uri))
+        Ok(self.inner.live_resources().revisions(owner, uri))
     }
 
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        let mut shelves = self.inner.shelves();
-        let removed = shelves.remove(owner, uri).is_some();
+        let mut resources = self.inner.live_resources();
+        let removed = resources.remove(owner, uri).is_some();
         if removed {
             self.inner.publish(owner, uri, ChangeKind::Deleted);
         }
@@ -151,16 +150,16 @@ impl Backend for MemoryBackend {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        Ok(self.inner.shelves().page(owner, prefix, after, limit))
+        Ok(self.inner.live_resources().page(owner, prefix, after, limit))
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
-        Ok(self.inner.shelves().usage())
+        Ok(self.inner.live_resources().usage())
     }
 
     async fn maintain(&self) {
         loop {
-            let sooner = self.inner.sooner.notified();
+            let earlier_expiry = self.inner.earlier_expiry.notified();
             while self.inner.sweep(&mut self.inner.lock()) {
                 tokio::task::yield_now().await;
             }
@@ -173,7 +172,7 @@ impl Backend for MemoryBackend {
             };
             tokio::select! {
                 () = due => {}
-                () = sooner => {}
+                () = earlier_expiry => {}
             }
         }
     }

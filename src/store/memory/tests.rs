@@ -16,11 +16,7 @@ struct Memory(ManualClock);
 #[async_trait]
 impl Harness for Memory {
     async fn store(&self, setup: Setup) -> Store {
-        let limits = MemoryLimits {
-            bytes: u64::MAX,
-            bytes_per_owner: setup.bytes_per_owner,
-            resources_per_owner: setup.resources_per_owner,
-        };
+        let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
     }
 
@@ -39,12 +35,12 @@ fn uri(uri: &str) -> ResourceUri {
     ResourceUri::parse(uri).expect("it is a URI")
 }
 
-fn lasting(ttl: Duration) -> Details {
+fn with_ttl(ttl: Duration) -> Details {
     Details { ttl: Some(ttl), ..Details::default() }
 }
 
 #[tokio::test]
-async fn what_all_owners_have_together_is_capped() {
+async fn the_total_of_all_owners_is_capped() {
     let limits = MemoryLimits { bytes: 100, ..MemoryLimits::default() };
     let store = Store::memory(Arc::new(ManualClock::new()), limits, StoreLimits::default());
     let bytes = |len| Content::from(vec![0; len]);
@@ -59,13 +55,13 @@ async fn what_all_owners_have_together_is_capped() {
 }
 
 #[tokio::test]
-async fn many_that_expire_at_once_are_gone_at_once() {
+async fn many_resources_that_expire_at_once_are_removed_at_once() {
     let memory = Memory::default();
     let store = memory.store(Setup::default()).await;
     let owner = Owner::new("alice");
     for n in 0..=2 * SWEEP_BATCH {
         let uri = uri(&format!("temp://{n}"));
-        let details = lasting(Duration::from_secs(1));
+        let details = with_ttl(Duration::from_secs(1));
         store.create(&owner, uri, "text".into(), details).await.expect("it fits");
     }
     memory.pass(Duration::from_secs(1)).await;
@@ -74,13 +70,13 @@ async fn many_that_expire_at_once_are_gone_at_once() {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_said_to_have_expired_until_the_name_is_used_anew() {
+async fn an_expired_resource_is_reported_as_expired_until_its_uri_is_used_again() {
     let memory = Memory::default();
     let store = memory.store(Setup::default()).await;
     let (owner, uri) = (Owner::new("alice"), uri("temp://a"));
-    // More often than names are remembered.
+    // More often than the number of expiries that are remembered.
     for _ in 0..5000 {
-        let details = lasting(Duration::from_secs(1));
+        let details = with_ttl(Duration::from_secs(1));
         let entry = store.create(&owner, uri.clone(), "text".into(), details).await;
         let expires = entry.expect("it fits").expires;
         memory.pass(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! Content on its way into memory, counted from its first byte.
+//! Uploads into memory. Their bytes count towards the quota from the first block.
 
 use std::{ops::Range, sync::Arc};
 
@@ -8,27 +8,30 @@ use bytes::Bytes;
 use super::Inner;
 use crate::{
     auth::Owner,
-    store::{Blob, ChangeKind, Committed, Draft, Found, Packed, ResourceUri, StoreError, Upload},
+    store::{
+        Blob, ChangeKind, Committed, Draft, Found, ResourceUri, StoreError, StoredBlock, Upload,
+    },
 };
 
-/// The blocks of one revision. Readers hold it, so that what they began to
-/// read stays whole after the resource has gone.
+/// The blocks of one revision. Readers share ownership, so a read in progress
+/// completes after the resource is removed.
 #[derive(Debug)]
 pub(in crate::store) struct MemoryBlob {
-    /// As they are kept, with where each begins in that.
+    /// The stored blocks with their offsets in the blob.
     pub(in crate::store) blocks: Vec<(u64, Bytes)>,
 }
 
 #[async_trait]
 impl Blob for MemoryBlob {
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let at = self.blocks.partition_point(|(offset, _)| *offset <= range.start);
-        let Some((offset, block)) = at.checked_sub(1).and_then(|i| self.blocks.get(i)) else {
+        let next = self.blocks.partition_point(|(offset, _)| *offset <= range.start);
+        let Some((offset, block)) = next.checked_sub(1).and_then(|i| self.blocks.get(i)) else {
             return Ok(Bytes::new());
         };
-        let clamp =
-            |at: u64| usize::try_from(at - offset).map_or(block.len(), |at| at.min(block.len()));
-        Ok(block.slice(clamp(range.start)..clamp(range.end)))
+        let index = |position: u64| {
+            usize::try_from(position - offset).map_or(block.len(), |index| index.min(block.len()))
+        };
+        Ok(block.slice(index(range.start)..index(range.end)))
     }
 }
 
@@ -37,9 +40,9 @@ pub(super) struct MemoryUpload {
     owner: Owner,
     uri: ResourceUri,
     blocks: Vec<(u64, Bytes)>,
-    /// How much is kept.
+    /// How many bytes are stored.
     stored: u64,
-    /// Counted, and given back unless committed.
+    /// Bytes reserved in the quota; released on drop unless committed.
     reserved: u64,
 }
 
@@ -48,26 +51,26 @@ impl MemoryUpload {
         Self { inner, owner, uri, blocks: Vec::new(), stored: 0, reserved: 0 }
     }
 
-    fn place(&mut self, draft: Draft) -> Result<Committed, StoreError> {
+    fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        let mut shelves = self.inner.shelves();
-        let previous = shelves.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
+        let mut resources = self.inner.live_resources();
+        let previous = resources.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
         let missing = || StoreError::NotFound { uri: uri.clone() };
         let revisions = draft.revisions;
-        let entry = Arc::new(draft.over(previous.as_deref()).ok_or_else(missing)?);
+        let entry = Arc::new(draft.apply_to(previous.as_deref()).ok_or_else(missing)?);
         let change = if previous.is_some() {
             ChangeKind::Updated
         } else {
-            shelves.check_count(&owner, &self.inner.limits)?;
+            resources.check_count(&owner, self.inner.limits.per_owner)?;
             ChangeKind::Created
         };
         let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
-        shelves.insert(Found { entry: Arc::clone(&entry), blob }, revisions);
-        // From here on the entry counts for the bytes.
+        resources.insert(Found { entry: Arc::clone(&entry), blob }, revisions);
+        // From here on the entry accounts for the bytes.
         self.reserved = 0;
         self.inner.publish(&owner, &uri, change);
-        if shelves.next_expiry() == Some(entry.expires) {
-            self.inner.sooner.notify_one();
+        if resources.next_expiry() == Some(entry.expires) {
+            self.inner.earlier_expiry.notify_one();
         }
         Ok(Committed { entry, change })
     }
@@ -75,19 +78,19 @@ impl MemoryUpload {
 
 #[async_trait]
 impl Upload for MemoryUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        let (mut shelves, limits) = (self.inner.shelves(), &self.inner.limits);
-        shelves.reserve(&self.owner, &self.uri, block.size, limits)?;
-        drop(shelves);
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        let mut resources = self.inner.live_resources();
+        resources.reserve(&self.owner, &self.uri, block.size, &self.inner.limits)?;
+        drop(resources);
         self.reserved += block.size;
-        let begin = self.stored;
+        let offset = self.stored;
         self.stored += block.bytes.len() as u64;
-        self.blocks.push((begin, block.bytes));
+        self.blocks.push((offset, block.bytes));
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        self.place(draft)
+        self.insert(draft)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Buckets, by whoever keeps them: S3 and what speaks like it, and where they
-//! are built in Google's and Azure's.
+//! Buckets by provider: S3 and compatible services, and with the features `gcs`
+//! and `azure` those of Google and Azure.
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -8,10 +8,10 @@ use object_store::{
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
 };
 
-/// How long a request is tried again before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a failed request is retried.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who keeps a bucket.
+/// The provider of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     S3,
@@ -20,17 +20,16 @@ pub(super) enum Provider {
 }
 
 impl Provider {
-    /// By the URL, and what that says besides.
-    pub(super) fn of(url: &str) -> Option<(Self, &str)> {
+    /// The provider of a URL, and the part of the URL after `://`.
+    pub(super) fn from_url(url: &str) -> Option<(Self, &str)> {
         let (scheme, rest) = url.split_once("://")?;
-        let keepers = [Self::S3, Self::Google, Self::Azure];
-        keepers
+        let provider = [Self::S3, Self::Google, Self::Azure]
             .into_iter()
-            .find(|provider| provider.scheme() == scheme)
-            .map(|provider| (provider, rest))
+            .find(|provider| provider.scheme() == scheme)?;
+        Some((provider, rest))
     }
 
-    /// How their URLs begin, and what they are called.
+    /// The scheme of its URLs, which is also the backend's name.
     pub(super) fn scheme(self) -> &'static str {
         match self {
             Self::S3 => "s3",
@@ -39,7 +38,7 @@ impl Provider {
         }
     }
 
-    /// The feature that they are built in with, where this is built without it.
+    /// The cargo feature that it needs, if this build does not have it.
     pub(super) fn missing_feature(self) -> Option<&'static str> {
         match self {
             Self::Google if !cfg!(feature = "gcs") => Some("gcs"),
@@ -48,33 +47,33 @@ impl Provider {
         }
     }
 
-    /// What a URL of theirs is like, and where the rest is said.
-    pub(super) fn usage(self) -> &'static str {
+    /// The format of its URLs, and the environment variables with credentials.
+    pub(super) fn url_format(self) -> &'static str {
         match self {
             Self::S3 => {
-                "s3://bucket/prefix; keys, region and endpoint are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL"
+                "s3://bucket/prefix (with keys, region and endpoint in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)"
             }
             Self::Google => {
-                "gs://bucket/prefix; credentials are in the file that GOOGLE_APPLICATION_CREDENTIALS names"
+                "gs://bucket/prefix (with credentials in the file GOOGLE_APPLICATION_CREDENTIALS)"
             }
             Self::Azure => {
-                "az://container/prefix; account and key are in AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY"
+                "az://container/prefix (with account and key in AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY)"
             }
         }
     }
 
-    /// Whether they list in the order of keys, from any key on. Azure does not
-    /// where an account has a hierarchical namespace.
-    pub(super) fn in_order(self) -> bool {
+    /// Whether listings are in the order of keys and can start after any key.
+    /// Azure's are not if the account has a hierarchical namespace.
+    pub(super) fn lists_in_order(self) -> bool {
         self != Self::Azure
     }
 
-    /// Whether they drop dots at the end of a part of a key.
+    /// Whether dots at the end of a part of a key are dropped.
     pub(super) fn drops_dots(self) -> bool {
         self == Self::Azure
     }
 
-    /// That bucket, with what is in the environment.
+    /// Opens a bucket, with settings from the environment variables.
     pub(super) fn open(
         self,
         bucket: &str,
@@ -103,8 +102,8 @@ fn s3(
     for (key, value) in settings(environment, "AWS_") {
         builder = builder.with_config(key, value);
     }
-    // Who writes http:// means it.
-    if is_plain(builder.get_config_value(&AmazonS3ConfigKey::Endpoint)) {
+    // An endpoint with http:// is used unencrypted.
+    if is_unencrypted(builder.get_config_value(&AmazonS3ConfigKey::Endpoint)) {
         builder = builder.with_allow_http(true);
     }
     Ok(Arc::new(builder.with_bucket_name(bucket).with_retry(retry()).build()?))
@@ -124,7 +123,7 @@ fn google(
     for (key, value) in settings(environment, "GOOGLE_") {
         builder = builder.with_config(key, value);
     }
-    if is_plain(builder.get_config_value(&GoogleConfigKey::BaseUrl)) {
+    if is_unencrypted(builder.get_config_value(&GoogleConfigKey::BaseUrl)) {
         builder = builder.with_config(GoogleConfigKey::Client(ClientConfigKey::AllowHttp), "true");
     }
     Ok(Arc::new(builder.with_bucket_name(bucket).with_retry(retry()).build()?))
@@ -141,28 +140,28 @@ fn azure(
     for (key, value) in settings(environment, "AZURE_") {
         builder = builder.with_config(key, value);
     }
-    if is_plain(builder.get_config_value(&AzureConfigKey::Endpoint)) {
+    if is_unencrypted(builder.get_config_value(&AzureConfigKey::Endpoint)) {
         builder = builder.with_allow_http(true);
     }
     Ok(Arc::new(builder.with_container_name(container).with_retry(retry()).build()?))
 }
 
-/// What is meant for a kind of bucket.
+/// The environment variables with that prefix that object_store knows.
 fn settings<K: FromStr>(
     environment: impl Iterator<Item = (String, String)>,
     prefix: &str,
 ) -> impl Iterator<Item = (K, String)> {
     environment.filter_map(move |(name, value)| {
-        // Other programs have variables of their own.
+        // Variables of other programs may have the prefix, too.
         let key = name.starts_with(prefix).then(|| name.to_ascii_lowercase().parse().ok());
         Some((key.flatten()?, value))
     })
 }
 
-fn is_plain(endpoint: Option<String>) -> bool {
+fn is_unencrypted(endpoint: Option<String>) -> bool {
     endpoint.is_some_and(|url| url.starts_with("http://"))
 }
 
 fn retry() -> RetryConfig {
-    RetryConfig { retry_timeout: PATIENCE, max_retries: 3, ..RetryConfig::default() }
+    RetryConfig { retry_timeout: RETRY_TIMEOUT, max_retries: 3, ..RetryConfig::default() }
 }

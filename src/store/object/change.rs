@@ -1,11 +1,11 @@
-//! Putting, deleting, expiring: each is one step in the owner's ledger.
+//! Writes, deletions and expiries. Each is one record in the owner's ledger.
 
 use std::{panic, sync::Arc, time::Duration};
 
 use super::{
     Inner,
-    ledger::{Change, Ledger, Tail},
-    record::{Current, Past, Record},
+    ledger::{Change, LedgerRecord, Tail},
+    stored_entry::{Current, EarlierRevision, StoredEntry},
 };
 use crate::{
     auth::Owner,
@@ -13,24 +13,22 @@ use crate::{
     store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError},
 };
 
-/// How long content that was replaced or deleted stays for those who have
-/// begun to read it.
+/// How long replaced or deleted content stays, so that reads that have begun can
+/// finish.
 pub(super) const GRACE: Duration = Duration::from_secs(60);
 
-/// What is to become of a resource.
 #[derive(Clone)]
 enum Operation {
-    /// Content that lies there under that id.
+    /// Commits the uploaded content with that ID.
     Put(Box<Draft>, String),
     Delete,
     Expire,
 }
 
-/// What became of it.
 enum Outcome {
     Put(Committed),
     Removed,
-    Nothing,
+    Unchanged,
 }
 
 impl Inner {
@@ -42,7 +40,7 @@ impl Inner {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         match self.change(&owner, &uri, Operation::Put(Box::new(draft), content)).await? {
             Outcome::Put(committed) => Ok(committed),
-            Outcome::Removed | Outcome::Nothing => Err(StoreError::NotFound { uri }),
+            Outcome::Removed | Outcome::Unchanged => Err(StoreError::NotFound { uri }),
         }
     }
 
@@ -55,7 +53,7 @@ impl Inner {
         Ok(matches!(deleted, Outcome::Removed))
     }
 
-    /// Removes a resource whose time is over.
+    /// Removes a resource if it has expired.
     pub(super) async fn expire(
         self: &Arc<Self>,
         owner: &Owner,
@@ -64,7 +62,8 @@ impl Inner {
         self.change(owner, uri, Operation::Expire).await.map(|_| ())
     }
 
-    /// Once begun it is carried out, whoever stops waiting for it.
+    /// Runs the operation in its own task, so that it completes even if the
+    /// caller is dropped.
     async fn change(
         self: &Arc<Self>,
         owner: &Owner,
@@ -73,14 +72,14 @@ impl Inner {
     ) -> Result<Outcome, StoreError> {
         let (inner, owner, uri) = (Arc::clone(self), owner.clone(), uri.clone());
         let changing =
-            tokio::spawn(async move { inner.change_in_turn(&owner, &uri, operation).await });
+            tokio::spawn(async move { inner.change_locked(&owner, &uri, operation).await });
         changing.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => panic::resume_unwind(panic),
             Err(error) => Err(self.objects.failed(error)),
         })
     }
 
-    async fn change_in_turn(
+    async fn change_locked(
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
@@ -88,12 +87,12 @@ impl Inner {
     ) -> Result<Outcome, StoreError> {
         let mut swept = false;
         loop {
-            let mut turn = self.turns.wait(owner).await;
-            let tail = self.tail(owner, &mut turn).await?;
+            let mut lock = self.locks.lock(owner).await;
+            let tail = self.tail(owner, &mut lock).await?;
             let current = self.current(owner, uri).await?;
             let exists = current.is_some();
-            // What cannot be read can still be replaced or deleted.
-            let old = current.and_then(|Current { number, record }| Some((number, record.ok()?)));
+            // A damaged entry can still be replaced or deleted.
+            let old = current.and_then(|Current { number, stored }| Some((number, stored.ok()?)));
             let (number, old) = old.unzip();
             let now = self.clock.now();
             let expired = old.as_ref().filter(|old| old.entry.is_expired(now));
@@ -102,19 +101,19 @@ impl Inner {
             let put = match &operation {
                 Operation::Put(draft, content) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
-                    let entry = Draft::clone(draft).over(living).ok_or_else(missing)?;
+                    let entry = Draft::clone(draft).apply_to(living).ok_or_else(missing)?;
                     let past = old.clone().filter(|_| expired.is_none()).zip(number);
-                    let past = past.map_or_else(Vec::new, |(old, number)| old.into_past(number));
-                    match self.past_beside(&tail, &entry, exists, past, draft.revisions) {
-                        Ok(past) => Some(Record { content: content.clone(), entry, past }),
+                    let past = past.map_or_else(Vec::new, |(old, number)| old.into_earlier(number));
+                    match self.fitting_revisions(&tail, &entry, exists, past, draft.revisions) {
+                        Ok(past) => Some(StoredEntry { content: content.clone(), entry, past }),
                         Err(full) => {
-                            drop(turn);
+                            drop(lock);
                             if swept {
                                 return Err(full);
                             }
-                            // What has expired takes nobody's room.
+                            // Expired resources that are not removed yet may use the quota.
                             if let Err(error) = self.sweep().await {
-                                tracing::debug!(%error, "what has expired may still take room");
+                                tracing::debug!(%error, "cannot remove expired resources to free quota");
                             }
                             swept = true;
                             continue;
@@ -123,29 +122,29 @@ impl Inner {
                 }
                 Operation::Delete if exists => None,
                 Operation::Expire if expired.is_some() => None,
-                Operation::Delete | Operation::Expire => return Ok(Outcome::Nothing),
+                Operation::Delete | Operation::Expire => return Ok(Outcome::Unchanged),
             };
             let readable = old.as_ref().filter(|_| expired.is_none());
             let until = readable.map(|_| now.saturating_add(GRACE));
-            let next = self.next(&tail, old.as_ref(), exists, uri, put.clone(), until);
-            if !self.advance(owner, &mut turn, &tail, next).await? {
+            let next = self.next_record(&tail, old.as_ref(), exists, uri, put.clone(), until);
+            if !self.append(owner, &mut lock, &tail, next).await? {
                 continue;
             }
-            // With the turn still held, so that changes are heard in their order.
+            // The lock is still held, so that changes are published in their order.
             if let Some(at) = expired {
-                self.expired().remember(owner.clone(), uri.clone(), at);
+                self.expired.remember(owner.clone(), uri.clone(), at);
                 self.publish(owner, uri, ChangeKind::Expired);
             }
             let created = expired.is_some() || !exists;
             return Ok(match put {
-                Some(Record { entry, .. }) => {
+                Some(StoredEntry { entry, .. }) => {
                     let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
-                    self.expired().forget(owner, uri);
-                    self.agenda.expect(entry.expires);
+                    self.expired.forget(owner, uri);
+                    self.schedule.wake_at(entry.expires);
                     self.publish(owner, uri, change);
                     Outcome::Put(Committed { entry: Arc::new(entry), change })
                 }
-                None if expired.is_some() => Outcome::Nothing,
+                None if expired.is_some() => Outcome::Unchanged,
                 None => {
                     self.publish(owner, uri, ChangeKind::Deleted);
                     Outcome::Removed
@@ -154,61 +153,58 @@ impl Inner {
         }
     }
 
-    /// How much of what was there is kept beside an entry: what there is room
-    /// for, of so many revisions in all.
+    /// The earlier revisions to keep with a new entry: as many as the quota
+    /// allows, and at most `revisions` with the new one.
     ///
     /// # Errors
-    /// Where there is no room for the entry itself.
-    fn past_beside(
+    /// [`StoreError::Full`] if the entry itself exceeds the quota.
+    fn fitting_revisions(
         &self,
         tail: &Tail,
         entry: &Entry,
         exists: bool,
-        mut past: Vec<Past>,
+        mut past: Vec<EarlierRevision>,
         revisions: usize,
-    ) -> Result<Vec<Past>, StoreError> {
-        let Ledger { bytes, resources, .. } = tail.ledger;
-        let most = self.limits.bytes_per_owner;
-        let mut left = bytes;
-        // All but the last one, which the entry replaces only when it is there.
-        while left.saturating_add(entry.size) > most && past.len() > 1 {
-            left = left.saturating_sub(past.remove(0).size);
+    ) -> Result<Vec<EarlierRevision>, StoreError> {
+        let LedgerRecord { bytes, resources, .. } = tail.record;
+        let max = self.quota.bytes;
+        let mut used = bytes;
+        // The latest revision counts until the new entry is committed.
+        while used.saturating_add(entry.size) > max && past.len() > 1 {
+            used = used.saturating_sub(past.remove(0).size);
         }
-        if left.saturating_add(entry.size) > most {
-            return Err(StoreError::Full(format!(
-                "Your resources would exceed {most} bytes; {bytes} are used. Delete some with delete_resource, or store less."
-            )));
+        if used.saturating_add(entry.size) > max {
+            return Err(self.quota.out_of_bytes(bytes));
         }
-        if !exists && resources >= self.limits.resources_per_owner {
-            return Err(StoreError::Full(format!(
-                "You have {resources} resources, the most there may be. Delete some with delete_resource, or wait until some expire."
-            )));
+        if !exists && resources >= self.quota.resources {
+            return Err(self.quota.out_of_resources(resources));
         }
-        let too_many = (past.len() + 1).saturating_sub(revisions.max(1));
-        past.drain(..too_many);
+        let excess = (past.len() + 1).saturating_sub(revisions.max(1));
+        past.drain(..excess);
         Ok(past)
     }
 
-    /// The ledger after `put` stands in the place of `old`, whose content stays
-    /// `until` then.
-    fn next(
+    /// The ledger record that replaces `old` by `put`. Old content is removed at
+    /// `until`.
+    fn next_record(
         &self,
         tail: &Tail,
-        old: Option<&Record>,
+        old: Option<&StoredEntry>,
         existed: bool,
         uri: &ResourceUri,
-        put: Option<Record>,
+        put: Option<StoredEntry>,
         until: Option<Timestamp>,
-    ) -> Ledger {
-        let Ledger { bytes, resources, .. } = tail.ledger;
-        let size = |record: Option<&Record>| record.map_or(0, Record::bytes);
+    ) -> LedgerRecord {
+        let LedgerRecord { bytes, resources, .. } = tail.record;
+        let size = |stored: Option<&StoredEntry>| stored.map_or(0, StoredEntry::bytes);
         let resources = resources.saturating_sub(u64::from(existed));
-        // What could not be read is counted until nothing is left.
+        // The size of a damaged entry is unknown, so it counts until the owner has no
+        // resources left.
         let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
-        let stays = |id: &&String| put.as_ref().is_some_and(|put| put.wants(id));
-        let gone = old.iter().flat_map(|old| old.contents()).filter(|id| !stays(id));
+        let stays = |id: &&String| put.as_ref().is_some_and(|put| put.has_content(id));
+        let gone = old.iter().flat_map(|old| old.content_ids()).filter(|id| !stays(id));
         let gone = gone.cloned().collect();
-        Ledger {
+        LedgerRecord {
             id: self.random.id(),
             bytes: bytes + size(put.as_ref()),
             resources: resources + u64::from(put.is_some()),
@@ -221,15 +217,15 @@ impl Inner {
         self.feed.publish(store::Change { owner, uri, kind, id: None });
     }
 
-    /// Puts the resource down to be looked at when it expires.
-    pub(super) async fn note(&self, draft: &Draft) -> Result<(), StoreError> {
-        let ttl = match &draft.placement {
-            store::Placement::Create { ttl, .. } | store::Placement::Update { ttl: Some(ttl) } => {
+    /// Schedules a check of the resource for when it will expire.
+    pub(super) async fn schedule_expiry(&self, draft: &Draft) -> Result<(), StoreError> {
+        let ttl = match &draft.mode {
+            store::WriteMode::Create { ttl, .. } | store::WriteMode::Update { ttl: Some(ttl) } => {
                 *ttl
             }
-            // It is down already.
-            store::Placement::Update { ttl: None } => return Ok(()),
+            // The expiry does not change, and has its check already.
+            store::WriteMode::Update { ttl: None } => return Ok(()),
         };
-        self.look_at(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
+        self.schedule_check(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
     }
 }

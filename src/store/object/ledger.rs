@@ -1,8 +1,9 @@
-//! The changes of one owner, one after the other: who creates the n-th record
-//! has made the n-th change, and everybody else has to look again. A record is
-//! created once and never changed, which files and S3 alike can promise; so a
-//! change is atomic, and what an owner has is counted exactly, whoever dies
-//! in the middle and however many servers there are.
+//! The ledger of an owner: a sequence of records, one for each change.
+//!
+//! The process that creates the n-th record has made the n-th change; any other
+//! process that tries to must look again. Files and S3 can both create an object
+//! only if it does not exist. So a change is atomic, and usage is counted exactly,
+//! with any number of instances and if one dies during a change.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -12,43 +13,42 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
-use super::{Inner, layout, record::Record};
+use super::{Inner, layout, stored_entry::StoredEntry};
 use crate::{
     auth::Owner,
     clock::Timestamp,
     store::{ResourceUri, StoreError},
 };
 
-/// After that time somebody looks again what the last change is, rather than
-/// trust that nobody else has been there: much less than [`KEEP`].
-const TRUST: Duration = Duration::from_secs(20);
+/// How long a cached tail is used without listing the ledger. Must be much less
+/// than [`RETENTION`].
+const TAIL_TTL: Duration = Duration::from_secs(20);
 
-/// The same by number of changes.
-const TRUST_CHANGES: u32 = 1000;
+/// How many changes a cached tail is used for without listing the ledger.
+const TAIL_MAX_CHANGES: u32 = 1000;
 
-/// How long a record stays after a newer one: so long, and for so many
-/// changes, nobody can create it a second time.
-const KEEP: chrono::Duration = chrono::Duration::minutes(2);
-const KEEP_CHANGES: u64 = 8 * TRUST_CHANGES as u64;
+/// How long a record stays after a newer one, and for how many changes. While it
+/// exists, no process with an old tail can create it a second time.
+const RETENTION: chrono::Duration = chrono::Duration::minutes(2);
+const RETAINED_CHANGES: u64 = 8 * TAIL_MAX_CHANGES as u64;
 
-/// How many owners' last changes are remembered.
-const REMEMBERED: usize = 1024;
+/// How many owners' tails are cached.
+const CACHED_OWNERS: usize = 1024;
 
-/// How long whoever made a change has to carry it out, before another does it.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(100);
+/// How long other processes wait for a change to be applied by the process that
+/// made it, before they apply it.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many entries stay that newer ones have overtaken: who has seen the name
-/// of one among others still finds it.
-const OVERTAKEN: usize = 8;
+/// Superseded entries kept for readers that hold an older listing.
+pub(super) const SUPERSEDED_ENTRIES: usize = 8;
 
-/// What an owner has after a change, and what the change was: whoever comes
-/// next makes sure that it is carried out.
+/// One record: a change, and the owner's totals after it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Ledger {
-    /// Of this record; of no other ever.
+pub(super) struct LedgerRecord {
+    /// Unique, so that a process recognizes a record as its own.
     pub(super) id: String,
-    /// Of content.
+    /// Bytes of content.
     pub(super) bytes: u64,
     pub(super) resources: u64,
     pub(super) change: Option<Change>,
@@ -57,59 +57,64 @@ pub(super) struct Ledger {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) uri: ResourceUri,
-    /// What is there now, if anything.
-    pub(super) put: Option<Record>,
-    /// The content that is there no more.
+    /// The new entry, unless the resource was removed.
+    pub(super) put: Option<StoredEntry>,
+    /// IDs of content that no revision has any more.
     pub(super) gone: Vec<String>,
-    /// When it goes, so that whoever is reading it can end; at once if not given.
+    /// When that content is removed; at once if not set.
     pub(super) until: Option<Timestamp>,
 }
 
+/// The last record of a ledger and its number, 0 if the ledger is empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
     pub(super) number: u64,
-    pub(super) ledger: Ledger,
+    pub(super) record: LedgerRecord,
 }
 
-/// What is remembered of an owner's ledger. Who changes something holds it,
-/// so that the changes of one process queue up rather than collide.
+/// The cached tail of an owner's ledger. Changes hold it, so that those of one
+/// process queue instead of colliding.
 #[derive(Debug, Default)]
 pub(super) struct OwnerLock {
     tail: Option<Tail>,
-    trusted: Option<Instant>,
+    /// When the ledger was last listed.
+    listed: Option<Instant>,
+    /// Changes since then.
     changes: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<HashMap<Owner, Arc<tokio::sync::Mutex<OwnerLock>>>>);
+pub(super) struct OwnerLocks(Mutex<HashMap<Owner, Arc<tokio::sync::Mutex<OwnerLock>>>>);
 
-impl Turns {
-    pub(super) async fn wait(&self, owner: &Owner) -> OwnedMutexGuard<OwnerLock> {
-        let turn = {
-            let mut turns = self.0.lock();
-            if turns.len() >= REMEMBERED && !turns.contains_key(owner) {
-                turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+impl OwnerLocks {
+    pub(super) async fn lock(&self, owner: &Owner) -> OwnedMutexGuard<OwnerLock> {
+        let lock = {
+            let mut locks = self.0.lock();
+            if locks.len() >= CACHED_OWNERS && !locks.contains_key(owner) {
+                // Locks in use stay.
+                locks.retain(|_, lock| Arc::strong_count(lock) > 1);
             }
-            Arc::clone(turns.entry(owner.clone()).or_default())
+            Arc::clone(locks.entry(owner.clone()).or_default())
         };
-        turn.lock_owned().await
+        lock.lock_owned().await
     }
 }
 
 impl Inner {
-    /// The last change, which has been carried out.
+    /// The last record. Its change has been applied.
     pub(super) async fn tail(
         &self,
         owner: &Owner,
-        turn: &mut OwnerLock,
+        lock: &mut OwnerLock,
     ) -> Result<Tail, StoreError> {
-        let trusted = turn.trusted.is_some_and(|since| since.elapsed() < TRUST);
-        if let Some(tail) = turn.tail.as_ref().filter(|_| trusted && turn.changes < TRUST_CHANGES) {
+        let fresh = lock.listed.is_some_and(|since| since.elapsed() < TAIL_TTL);
+        if let Some(tail) = lock.tail.as_ref().filter(|_| fresh && lock.changes < TAIL_MAX_CHANGES)
+        {
             return Ok(tail.clone());
         }
         let since = Instant::now();
         let folder = layout::ledger(owner);
-        let records: Vec<_> = self.objects.below(&folder).try_collect().await?;
+        let records: Vec<_> = self.objects.list(&folder).try_collect().await?;
         let number = |path| layout::number(path);
         let last = records.iter().max_by_key(|record| number(&record.location));
         let tail = match last.and_then(|last| number(&last.location).map(|number| (number, last))) {
@@ -117,105 +122,109 @@ impl Inner {
             Some((last, newest)) => {
                 for record in &records {
                     let Some(number) = number(&record.location) else { continue };
-                    let old = newest.last_modified - record.last_modified > KEEP;
-                    if number != last && (old || number + KEEP_CHANGES < last) {
+                    let old = newest.last_modified - record.last_modified > RETENTION;
+                    if number != last && (old || number + RETAINED_CHANGES < last) {
                         self.objects.remove(&record.location).await?;
                     }
                 }
-                let known = turn.tail.take().filter(|tail| tail.number == last);
-                match known {
+                let cached = lock.tail.take().filter(|tail| tail.number == last);
+                match cached {
                     Some(tail) => tail,
                     None => {
-                        let tail = self.read_ledger(&folder, last).await?;
-                        self.settle(owner, &tail).await?;
+                        let tail = self.read_record(&folder, last).await?;
+                        self.ensure_applied(owner, &tail).await?;
                         tail
                     }
                 }
             }
         };
-        *turn = OwnerLock { tail: Some(tail.clone()), trusted: Some(since), changes: 0 };
+        *lock = OwnerLock { tail: Some(tail.clone()), listed: Some(since), changes: 0 };
         Ok(tail)
     }
 
-    pub(super) async fn read_ledger(&self, folder: &Path, number: u64) -> Result<Tail, StoreError> {
-        let path = layout::change(folder, number);
+    pub(super) async fn read_record(&self, ledger: &Path, number: u64) -> Result<Tail, StoreError> {
+        let path = layout::ledger_record(ledger, number);
         let Some(bytes) = self.objects.get(&path).await? else {
-            return Err(self.objects.failed(format!("{path} has gone")));
+            return Err(self.objects.failed(format!("{path} is missing")));
         };
-        let ledger = serde_json::from_slice(&bytes);
-        let ledger = ledger.map_err(|error| self.objects.damaged(&path, &error))?;
-        Ok(Tail { number, ledger })
+        let record = serde_json::from_slice(&bytes);
+        let record = record.map_err(|error| self.objects.damaged(&path, &error))?;
+        Ok(Tail { number, record })
     }
 
-    /// Makes the change after `tail`, and carries it out. `false` if somebody
-    /// else made one first.
-    pub(super) async fn advance(
+    /// Appends a record after `tail` and applies its change. Returns `false` if
+    /// another process appended one first.
+    pub(super) async fn append(
         &self,
         owner: &Owner,
-        turn: &mut OwnerLock,
+        lock: &mut OwnerLock,
         tail: &Tail,
-        next: Ledger,
+        next: LedgerRecord,
     ) -> Result<bool, StoreError> {
         let number = tail.number + 1;
         let folder = layout::ledger(owner);
-        let path = layout::change(&folder, number);
-        // Until it is known what became of it.
-        turn.tail = None;
+        let path = layout::ledger_record(&folder, number);
+        // The tail is unknown until the append has succeeded.
+        lock.tail = None;
         let record = serde_json::to_vec(&next).expect("it is JSON");
         if !self.objects.create(&path, record).await? {
-            // It may be ours all the same, where the answer to the first try was lost.
-            let there = self.read_ledger(&folder, number).await?;
-            if there.ledger.id != next.id {
+            // A retried request finds the object that its first attempt created.
+            let existing = self.read_record(&folder, number).await?;
+            if existing.record.id != next.id {
                 return Ok(false);
             }
         }
-        self.sum.change(&tail.ledger, &next);
-        let tail = Tail { number, ledger: next };
+        self.total_usage.change(&tail.record, &next);
+        let tail = Tail { number, record: next };
         self.apply(owner, &tail).await?;
-        turn.tail = Some(tail);
-        turn.changes += 1;
+        lock.tail = Some(tail);
+        lock.changes += 1;
         Ok(true)
     }
 
-    /// Waits until somebody else's change is carried out, or does it.
-    async fn settle(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
-        if let Some(Change { uri, put: Some(_), .. }) = &tail.ledger.change {
+    /// Waits until another process has applied its change, and applies it after
+    /// [`APPLY_TIMEOUT`].
+    async fn ensure_applied(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
+        if let Some(Change { uri, put: Some(_), .. }) = &tail.record.change {
             let entry = layout::entry(&layout::resource(owner, uri), tail.number);
             let begin = Instant::now();
-            while begin.elapsed() < PATIENCE {
+            while begin.elapsed() < APPLY_TIMEOUT {
                 if self.objects.exists(&entry).await? {
                     break;
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
         self.apply(owner, tail).await
     }
 
-    /// May be done again, and by several at once: entries bear the number of
-    /// their change, so none is ever put in the place of another.
+    /// Writes the new entry, and removes what the change has replaced. Idempotent,
+    /// also when run concurrently: an entry's path has its change number, so no
+    /// entry replaces another.
     async fn apply(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
-        let Some(Change { uri, put, gone, until }) = &tail.ledger.change else { return Ok(()) };
+        let Some(Change { uri, put, gone, until }) = &tail.record.change else { return Ok(()) };
         let resource = layout::resource(owner, uri);
-        if let Some(record) = put {
-            let record = serde_json::to_vec(record).expect("it is JSON");
-            self.objects.put(&layout::entry(&resource, tail.number), record).await?;
+        if let Some(entry) = put {
+            let entry = serde_json::to_vec(entry).expect("it is JSON");
+            self.objects.put(&layout::entry(&resource, tail.number), entry).await?;
         }
-        // Before the entries, so that whoever finds none finds no content that is nobody's.
+        // Before the entries, so that without an entry no content remains unscheduled.
         match until {
-            Some(until) if !gone.is_empty() => self.remove_at(*until, owner, uri, gone).await?,
+            Some(until) if !gone.is_empty() => {
+                self.schedule_removal(*until, owner, uri, gone).await?;
+            }
             _ => self.remove_contents(&resource, gone).await?,
         }
-        let files: Vec<_> = self.objects.below(&resource).try_collect().await?;
-        let mut overtaken: Vec<u64> =
+        let files: Vec<_> = self.objects.list(&resource).try_collect().await?;
+        let mut superseded: Vec<u64> =
             files.iter().filter_map(|file| layout::number(&file.location)).collect();
-        let is_kept = |number: &u64| {
-            put.iter().flat_map(|record| &record.past).any(|past| past.number == *number)
+        let is_earlier_revision = |number: &u64| {
+            put.iter().flat_map(|entry| &entry.past).any(|earlier| earlier.number == *number)
         };
-        overtaken.retain(|number| *number < tail.number && !is_kept(number));
-        overtaken.sort_unstable_by(|one, other| other.cmp(one));
-        let stay = if put.is_some() { OVERTAKEN } else { 0 };
-        for number in overtaken.into_iter().skip(stay) {
+        superseded.retain(|number| *number < tail.number && !is_earlier_revision(number));
+        superseded.sort_unstable_by(|one, other| other.cmp(one));
+        let stay = if put.is_some() { SUPERSEDED_ENTRIES } else { 0 };
+        for number in superseded.into_iter().skip(stay) {
             self.objects.remove(&layout::entry(&resource, number)).await?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Listing: keys are in the order of names, so a page begins where it must and
-//! reads as many entries as it has.
+//! Listing of an owner's resources. Paths sort as URIs do, so a page starts at
+//! its first resource and reads only the entries that it returns.
 
 use std::{error::Error, pin::pin, sync::Arc};
 
@@ -12,11 +12,11 @@ use crate::{
     store::{Found, ResourceUri, StoreError},
 };
 
-/// How many entries are read at once.
-const READERS: usize = 16;
+/// How many entries are read concurrently.
+const CONCURRENCY: usize = 16;
 
-/// Where a resource lies, and the number of its newest entry.
-type Place = (Path, u64);
+/// The folder of a resource, and the change number of its newest entry.
+type Newest = (Path, u64);
 
 impl Inner {
     pub(super) async fn page(
@@ -27,96 +27,96 @@ impl Inner {
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
         let now = self.clock.now();
-        let wanted = move |uri: &ResourceUri| {
+        let matches = move |uri: &ResourceUri| {
             uri.as_str().starts_with(prefix) && after.is_none_or(|after| uri.as_str() > after)
         };
-        let names = self.names(owner, layout::before(owner, prefix, after));
-        // The first that lies behind all that begin like that ends them.
-        let names = names.try_take_while(|(uri, _)| {
+        let uris = self.uris(owner, layout::list_start(owner, prefix, after));
+        // The listing ends at the first URI that sorts after all that begin with the prefix.
+        let uris = uris.try_take_while(|(uri, _)| {
             let goes_on = uri.as_str().starts_with(prefix) || uri.as_str() < prefix;
             async move { Ok(goes_on) }
         });
-        let names = names.try_filter(|(uri, _)| std::future::ready(wanted(uri)));
-        let entries = names.map(|name| async move {
-            let (_, (resource, number)) = name?;
-            self.record(&resource, number, owner, None).await
+        let uris = uris.try_filter(|(uri, _)| std::future::ready(matches(uri)));
+        let entries = uris.map(|uri| async move {
+            let (_, (resource, number)) = uri?;
+            self.read_entry(&resource, number, owner, None).await
         });
-        let mut entries = pin!(entries.buffered(READERS.min(limit.max(1))));
+        let mut entries = pin!(entries.buffered(CONCURRENCY.min(limit.max(1))));
         let mut page = Vec::new();
         while page.len() < limit {
             match entries.next().await.transpose()? {
                 None => break,
-                // It has gone, or was replaced since.
+                // It was removed since it was listed.
                 Some(None) => {}
-                Some(Some(Ok(record))) if record.entry.is_expired(now) => {}
-                Some(Some(Ok(record))) => page.push(self.found(record)),
-                // One that cannot be read is missing from the list, and the rest is there.
+                Some(Some(Ok(stored))) if stored.entry.is_expired(now) => {}
+                Some(Some(Ok(stored))) => page.push(self.found(stored)),
+                // One damaged entry does not fail the listing.
                 Some(Some(Err(error))) => {
-                    tracing::error!(%error, source = error.source(), "left out of a listing");
+                    tracing::error!(%error, source = error.source(), "a listing skipped a damaged entry");
                 }
             }
         }
         Ok(page)
     }
 
-    /// The owner's names after a key, in order.
-    fn names(
+    /// The owner's URIs after a path, in order.
+    fn uris(
         &self,
         owner: &Owner,
         after: Path,
-    ) -> impl Stream<Item = Result<(ResourceUri, Place), StoreError>> + Send {
-        let places = self.places(owner, after).peekable();
-        let names = stream::try_unfold(Box::pin(places), move |mut places| async move {
-            let Some(first) = places.next().await.transpose()? else {
+    ) -> impl Stream<Item = Result<(ResourceUri, Newest), StoreError>> + Send {
+        let newest = self.newest_entries(owner, after).peekable();
+        let uris = stream::try_unfold(Box::pin(newest), move |mut newest| async move {
+            let Some(first) = newest.next().await.transpose()? else {
                 return Ok::<_, StoreError>(None);
             };
             if let Some(uri) = layout::uri(owner, &first.0) {
-                return Ok(Some((vec![(uri, first)], places)));
+                return Ok(Some((vec![(uri, first)], newest)));
             }
-            // Too long for a path: the names stand in the entries, and say the order.
+            // The path has a digest: the URIs come from the entries, and are sorted here.
             let stem = layout::stem(&first.0).map(str::to_owned);
-            let mut alike = vec![first];
-            let is_alike = |next: &Result<Place, StoreError>| {
+            let mut same_stem = vec![first];
+            let has_stem = |next: &Result<Newest, StoreError>| {
                 next.as_ref().is_ok_and(|next| layout::stem(&next.0) == stem.as_deref())
             };
-            while let Some(next) = places.as_mut().next_if(is_alike).await.transpose()? {
-                alike.push(next);
+            while let Some(next) = newest.as_mut().next_if(has_stem).await.transpose()? {
+                same_stem.push(next);
             }
-            let mut names = Vec::new();
-            for (resource, number) in alike {
-                match self.record(&resource, number, owner, None).await? {
-                    Some(Ok(record)) => names.push((record.entry.uri, (resource, number))),
+            let mut uris = Vec::new();
+            for (resource, number) in same_stem {
+                match self.read_entry(&resource, number, owner, None).await? {
+                    Some(Ok(stored)) => uris.push((stored.entry.uri, (resource, number))),
                     Some(Err(error)) => {
-                        tracing::error!(%error, source = error.source(), "left out of a listing");
+                        tracing::error!(%error, source = error.source(), "a listing skipped a damaged entry");
                     }
                     None => {}
                 }
             }
-            names.sort_unstable();
-            Ok(Some((names, places)))
+            uris.sort_unstable();
+            Ok(Some((uris, newest)))
         });
-        names.map_ok(|names| stream::iter(names).map(Ok)).try_flatten()
+        uris.map_ok(|uris| stream::iter(uris).map(Ok)).try_flatten()
     }
 
-    /// Where the owner's resources lie after a key, in the order of keys.
-    fn places(
+    /// The newest entries of the owner's resources after a path, in order of paths.
+    fn newest_entries(
         &self,
         owner: &Owner,
         after: Path,
-    ) -> impl Stream<Item = Result<Place, StoreError>> + Send {
-        let files = self.objects.after(&layout::of_owner(owner), after);
+    ) -> impl Stream<Item = Result<Newest, StoreError>> + Send {
+        let files = self.objects.list_after(&layout::owner_folder(owner), after);
         let entries = files.try_filter_map(|file| {
-            let place = layout::number(&file).zip(layout::folder(&file));
-            async move { Ok(place.map(|(number, resource)| (resource, number))) }
+            let entry = layout::folder(&file).zip(layout::number(&file));
+            async move { Ok(entry) }
         });
         stream::try_unfold(Box::pin(entries.peekable()), |mut entries| async move {
             let Some((resource, mut newest)) = entries.next().await.transpose()? else {
                 return Ok(None);
             };
-            let same = |next: &Result<Place, StoreError>| {
+            let is_same = |next: &Result<Newest, StoreError>| {
                 next.as_ref().is_ok_and(|next| next.0 == resource)
             };
-            while let Some((_, number)) = entries.as_mut().next_if(same).await.transpose()? {
+            while let Some((_, number)) = entries.as_mut().next_if(is_same).await.transpose()? {
                 newest = newest.max(number);
             }
             Ok(Some(((resource, newest), entries)))

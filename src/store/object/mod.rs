@@ -1,63 +1,45 @@
-//! Resources as objects: files in a directory, or in S3 and what speaks like it.
+//! Resources as objects: files in a directory, or objects in S3 and compatible
+//! services.
 //!
-//! Nothing here is ever changed: an entry is a file whose name has a number
-//! that is never used again, and the newest counts. What makes a number one's
-//! own is [`ledger`]; where things lie is [`layout`]; what has expired is
-//! found by [`expiry`].
+//! Objects are created and removed, never changed. An entry's name has a change
+//! number that is used once, and the entry with the highest number is current.
+//! [`ledger`] assigns the numbers, [`layout`] defines the paths, and [`sweep`]
+//! removes what has expired.
 
+mod blob;
 mod bucket;
 mod change;
-mod expiry;
+mod content_writer;
 mod layout;
 mod ledger;
 mod listing;
+mod location;
 mod objects;
-mod parts;
-mod place;
-mod record;
+mod stored_entry;
+mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
 mod upload;
 mod usage;
 
-use std::{error::Error, fmt, ops::Range, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use object_store::path::Path;
-use parking_lot::{Mutex, MutexGuard};
 
-pub use self::place::{ObjectPlace, PlaceError};
-use self::{expiry::Agenda, ledger::Turns, record::Record, upload::ObjectUpload, usage::Sum};
-pub(super) use self::{objects::Objects, parts::Parts};
+pub use self::location::{ObjectPlace, PlaceError};
+pub(super) use self::{blob::ObjectBlob, content_writer::ContentWriter, objects::Objects};
+use self::{
+    ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
+    usage::TotalUsage,
+};
 use super::{
-    Backend, Blob, ChangeFeed, Found, Lookup, MemoryLimits, ResourceUri, StoreError, Upload, Usage,
+    Backend, ChangeFeed, Found, Lookup, OwnerQuota, ResourceUri, StoreError, Upload, Usage,
     expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
-/// How much content is asked for at once: a request to S3 takes as long as this to come.
-const AT_ONCE: u64 = 1 << 20;
-
-/// How much one owner may keep, counted before compression.
-#[derive(Debug, Clone)]
-pub struct ObjectLimits {
-    /// Bytes of content.
-    pub bytes_per_owner: u64,
-    /// Resources.
-    pub resources_per_owner: u64,
-}
-
-impl Default for ObjectLimits {
-    /// As in memory.
-    fn default() -> Self {
-        let MemoryLimits { bytes_per_owner, resources_per_owner, .. } = MemoryLimits::default();
-        Self { bytes_per_owner, resources_per_owner }
-    }
-}
-
-/// Keeps resources as objects. Changes are heard in the process that makes
-/// them, and expiries in the one that finds them.
+/// A [`Backend`] that stores resources as objects. Its feed has the changes that
+/// this process makes and the expiries that this process finds.
 #[derive(Debug)]
 pub struct ObjectBackend {
     inner: Arc<Inner>,
@@ -67,36 +49,36 @@ struct Inner {
     objects: Objects,
     clock: Arc<dyn Clock>,
     random: Random,
-    limits: ObjectLimits,
+    quota: OwnerQuota,
     feed: ChangeFeed,
-    sum: Sum,
-    /// Where, for those who share it.
-    place: String,
-    turns: Turns,
-    agenda: Agenda,
-    /// What expired here: nothing of it is left there.
-    expired: Mutex<Expired>,
+    total_usage: TotalUsage,
+    /// The URL of the location, the same in all processes that share it.
+    url: String,
+    locks: OwnerLocks,
+    schedule: SweepSchedule,
+    /// What this process has removed as expired. The location keeps no trace of it.
+    expired: Expired,
 }
 
 impl ObjectBackend {
-    /// At a place that is known to be there.
+    /// A backend over an opened location.
     pub fn new(
-        place: ObjectPlace,
+        location: ObjectPlace,
         clock: Arc<dyn Clock>,
         random: Random,
-        limits: ObjectLimits,
+        quota: OwnerQuota,
     ) -> Self {
         let inner = Inner {
-            objects: place.objects,
-            place: place.url,
-            sum: Sum::default(),
-            agenda: Agenda::new(clock.now()),
+            objects: location.objects,
+            url: location.url,
+            total_usage: TotalUsage::default(),
+            schedule: SweepSchedule::new(clock.now()),
             clock,
             random,
-            limits,
+            quota,
             feed: ChangeFeed::new(),
-            turns: Turns::default(),
-            expired: Mutex::default(),
+            locks: OwnerLocks::default(),
+            expired: Expired::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -108,8 +90,8 @@ impl Backend for ObjectBackend {
         self.inner.objects.name
     }
 
-    fn shared(&self) -> Option<String> {
-        Some(self.inner.place.clone())
+    fn shared_location(&self) -> Option<String> {
+        Some(self.inner.url.clone())
     }
 
     fn feed(&self) -> &ChangeFeed {
@@ -123,15 +105,15 @@ impl Backend for ObjectBackend {
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
         let inner = &self.inner;
         let Some(current) = inner.current(owner, uri).await? else {
-            return Ok(inner.expired().at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
+            return Ok(inner.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
         };
-        let record = current.record?;
-        if record.entry.is_expired(inner.clock.now()) {
-            let at = record.entry.expires;
+        let stored = current.stored?;
+        if stored.entry.is_expired(inner.clock.now()) {
+            let at = stored.entry.expires;
             inner.expire(owner, uri).await?;
             return Ok(Lookup::Expired(at));
         }
-        Ok(Lookup::Found(inner.found(record)))
+        Ok(Lookup::Live(inner.found(stored)))
     }
 
     async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
@@ -168,75 +150,42 @@ impl Inner {
         uri: &ResourceUri,
     ) -> Result<Vec<Found>, StoreError> {
         let Some(current) = self.current(owner, uri).await? else { return Ok(Vec::new()) };
-        let present = current.record?;
-        if present.entry.is_expired(self.clock.now()) {
+        let current = current.stored?;
+        if current.entry.is_expired(self.clock.now()) {
             return Ok(Vec::new());
         }
         let resource = layout::resource(owner, uri);
         let mut revisions = Vec::new();
-        for past in &present.past {
-            // One that was dropped meanwhile is not there; one that is damaged is missing.
-            match self.record(&resource, past.number, owner, Some(uri)).await? {
+        for earlier in &current.past {
+            match self.read_entry(&resource, earlier.number, owner, Some(uri)).await? {
                 Some(Ok(earlier)) => {
-                    revisions.push(self.found(earlier).earlier_than(&present.entry));
+                    revisions.push(self.found(earlier).earlier_than(&current.entry));
                 }
+                // One damaged revision does not hide the others.
                 Some(Err(error)) => {
-                    tracing::error!(%error, source = error.source(), "an earlier revision is left out");
+                    tracing::error!(%error, source = error.source(), "skipped a damaged earlier revision");
                 }
+                // It was dropped since the current entry was read.
                 None => {}
             }
         }
-        revisions.push(self.found(present));
+        revisions.push(self.found(current));
         Ok(revisions)
     }
 
-    fn found(self: &Arc<Self>, record: Record) -> Found {
-        let resource = layout::resource(&record.entry.owner, &record.entry.uri);
+    fn found(self: &Arc<Self>, stored: StoredEntry) -> Found {
+        let resource = layout::resource(&stored.entry.owner, &stored.entry.uri);
         let blob = ObjectBlob {
             objects: self.objects.clone(),
-            path: layout::content(&resource, &record.content),
-            uri: record.entry.uri.clone(),
+            path: layout::content(&resource, &stored.content),
+            uri: stored.entry.uri.clone(),
         };
-        Found { entry: Arc::new(record.entry), blob: Arc::new(blob) }
-    }
-
-    fn expired(&self) -> MutexGuard<'_, Expired> {
-        self.expired.lock()
+        Found { entry: Arc::new(stored.entry), blob: Arc::new(blob) }
     }
 }
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inner").field("objects", &self.objects).finish_non_exhaustive()
-    }
-}
-
-/// The content of one revision. Its path is never used for another.
-pub(super) struct ObjectBlob {
-    pub(super) objects: Objects,
-    pub(super) path: Path,
-    pub(super) uri: ResourceUri,
-}
-
-#[async_trait]
-impl Blob for ObjectBlob {
-    async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-        if range.is_empty() {
-            return Ok(Bytes::new());
-        }
-        let wanted = range.end - range.start;
-        match self.objects.range(&self.path, range).await? {
-            Some(bytes) if bytes.len() as u64 == wanted => Ok(bytes),
-            Some(bytes) => {
-                let source = format!("{} of {wanted} bytes are there", bytes.len()).into();
-                Err(StoreError::Corrupt { uri: self.uri.clone(), source })
-            }
-            // Its time was over, or it was replaced a while ago.
-            None => Err(StoreError::NotFound { uri: self.uri.clone() }),
-        }
-    }
-
-    fn read_ahead(&self) -> u64 {
-        AT_ONCE
     }
 }

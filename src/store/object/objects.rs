@@ -1,5 +1,5 @@
-//! A place for objects as this crate uses it: what is not there is no error,
-//! and what fails names the place.
+//! An [`ObjectStore`] as the backends use it: a missing object is `None`, and
+//! errors name the backend.
 
 use std::{borrow::Cow, error::Error, fmt, ops::Range, sync::Arc};
 
@@ -18,34 +18,34 @@ use crate::store::StoreError;
 pub(in crate::store) struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) name: &'static str,
-    /// Whether it lists in the order of keys, from any key on.
-    pub(super) in_order: bool,
-    /// Whether dots at the end of a part are dropped, so that names that differ
-    /// in those alone would be one.
+    /// Whether listings are in the order of keys and can start after any key.
+    pub(super) lists_in_order: bool,
+    /// Whether the service drops dots at the end of a part, so that names that
+    /// differ only in those would be the same.
     pub(super) drops_dots: bool,
 }
 
 impl Objects {
-    /// What lies there, if anything.
+    /// The object, if it exists.
     pub(in crate::store) async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
-        let found = match self.store.get(&self.kept(path)).await {
+        let found = match self.store.get(&self.stored_path(path)).await {
             Ok(found) => found.bytes().await,
             Err(error) => Err(error),
         };
-        self.there(found)
+        self.existing(found)
     }
 
-    /// A part of what lies there, if anything does.
+    /// A range of the object, if it exists.
     pub(super) async fn range(
         &self,
         path: &Path,
         range: Range<u64>,
     ) -> Result<Option<Bytes>, StoreError> {
-        self.there(self.store.get_range(&self.kept(path), range).await)
+        self.existing(self.store.get_range(&self.stored_path(path), range).await)
     }
 
     pub(super) async fn exists(&self, path: &Path) -> Result<bool, StoreError> {
-        Ok(self.there(self.store.head(&self.kept(path)).await)?.is_some())
+        Ok(self.existing(self.store.head(&self.stored_path(path)).await)?.is_some())
     }
 
     pub(in crate::store) async fn put(
@@ -53,18 +53,18 @@ impl Objects {
         path: &Path,
         payload: impl Into<PutPayload> + Send,
     ) -> Result<(), StoreError> {
-        let put = self.store.put(&self.kept(path), payload.into()).await;
+        let put = self.store.put(&self.stored_path(path), payload.into()).await;
         put.map(drop).map_err(|error| self.failed(error))
     }
 
-    /// Puts something there unless something is there; says whether it did. It
-    /// may have done so all the same where the first of its answers was lost.
+    /// Creates the object unless it exists, and returns whether it did. `false` is
+    /// also possible after a retry, if the first attempt did create it.
     pub(super) async fn create(
         &self,
         path: &Path,
         payload: impl Into<PutPayload> + Send,
     ) -> Result<bool, StoreError> {
-        let path = self.kept(path);
+        let path = self.stored_path(path);
         match self.store.put_opts(&path, payload.into(), PutMode::Create.into()).await {
             Ok(_) => Ok(true),
             Err(
@@ -75,79 +75,83 @@ impl Objects {
         }
     }
 
-    /// Accepts content in parts.
-    pub(super) async fn put_parts(
+    /// Begins a multipart upload.
+    pub(super) async fn put_multipart(
         &self,
         path: &Path,
         part_bytes: usize,
     ) -> Result<WriteMultipart, StoreError> {
-        let parts = self.store.put_multipart(&self.kept(path)).await;
-        let parts = parts.map_err(|error| self.failed(error))?;
-        Ok(WriteMultipart::new_with_chunk_size(parts, part_bytes))
+        let upload = self.store.put_multipart(&self.stored_path(path)).await;
+        let upload = upload.map_err(|error| self.failed(error))?;
+        Ok(WriteMultipart::new_with_chunk_size(upload, part_bytes))
     }
 
-    /// Removes what lies there, if anything does.
+    /// Removes the object, if it exists.
     pub(in crate::store) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
-        self.there(self.store.delete(&self.kept(path)).await).map(drop)
+        self.existing(self.store.delete(&self.stored_path(path)).await).map(drop)
     }
 
-    /// Everything below a folder, in any order.
-    pub(in crate::store) fn below(
+    /// All objects below a folder, in any order.
+    pub(in crate::store) fn list(
         &self,
         folder: &Path,
     ) -> BoxStream<'_, Result<ObjectMeta, StoreError>> {
-        let files = self.store.list(Some(&self.kept(folder)));
-        let files = files.map_ok(|file| ObjectMeta { location: self.named(file.location), ..file });
+        let files = self.store.list(Some(&self.stored_path(folder)));
+        let files =
+            files.map_ok(|file| ObjectMeta { location: self.logical_path(file.location), ..file });
         files.map_err(|error| self.failed(error)).boxed()
     }
 
-    /// The folders in a folder.
+    /// The folders directly in a folder.
     pub(in crate::store) async fn folders(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
-        Ok(self.list(folder).await?.0)
+        Ok(self.list_folder(folder).await?.0)
     }
 
-    /// The folders in a folder, and the files.
-    async fn list(&self, folder: &Path) -> Result<(Vec<Path>, Vec<Path>), StoreError> {
-        let listed = self.store.list_with_delimiter(Some(&self.kept(folder))).await;
-        let listed = listed.map_err(|error| self.failed(error))?;
-        let folders = listed.common_prefixes.into_iter().map(|path| self.named(path));
-        let files = listed.objects.into_iter().map(|file| self.named(file.location));
+    /// The folders and the objects directly in a folder.
+    async fn list_folder(&self, folder: &Path) -> Result<(Vec<Path>, Vec<Path>), StoreError> {
+        let list = self.store.list_with_delimiter(Some(&self.stored_path(folder))).await;
+        let list = list.map_err(|error| self.failed(error))?;
+        let folders = list.common_prefixes.into_iter().map(|path| self.logical_path(path));
+        let files = list.objects.into_iter().map(|file| self.logical_path(file.location));
         Ok((folders.collect(), files.collect()))
     }
 
-    /// Everything below a folder that comes after `offset`, in the order of
-    /// keys. Where there is no such order, folders are looked into one by one,
-    /// and just those that have to be.
-    pub(super) fn after(
+    /// All objects below a folder whose paths sort after `offset`, in the order of
+    /// paths. If the service does not list in order, this walks the folders and
+    /// skips those that sort before `offset`.
+    pub(super) fn list_after(
         &self,
         folder: &Path,
         offset: Path,
     ) -> BoxStream<'_, Result<Path, StoreError>> {
-        if self.in_order {
-            let files = self.store.list_with_offset(Some(&self.kept(folder)), &self.kept(&offset));
-            let files = files.map_ok(|file| self.named(file.location));
+        if self.lists_in_order {
+            let files = self
+                .store
+                .list_with_offset(Some(&self.stored_path(folder)), &self.stored_path(&offset));
+            let files = files.map_ok(|file| self.logical_path(file.location));
             return files.map_err(|error| self.failed(error)).boxed();
         }
-        // The next one last.
-        let left = vec![format!("{folder}/")];
-        let walk = stream::try_unfold(left, move |mut left| {
+        // A stack of paths in reverse order. Folders end in a slash.
+        let pending = vec![format!("{folder}/")];
+        let walk = stream::try_unfold(pending, move |mut pending| {
             let offset = offset.clone();
             async move {
-                while let Some(next) = left.pop() {
+                while let Some(next) = pending.pop() {
                     let Some(folder) = next.strip_suffix('/') else {
                         let file = Path::parse(next).map_err(|error| self.failed(error))?;
-                        return Ok(Some((file, left)));
+                        return Ok(Some((file, pending)));
                     };
                     let folder = Path::parse(folder).map_err(|error| self.failed(error))?;
-                    let (folders, files) = self.list(&folder).await?;
-                    // What is in a folder comes before what would stand behind its slash.
+                    let (folders, files) = self.list_folder(&folder).await?;
+                    // `0` is the character after the slash, so the objects in a folder sort
+                    // before this.
                     let folders = folders.iter();
                     let folders = folders.filter(|path| *format!("{path}0") > *offset.as_ref());
                     let files = files.iter().filter(|path| **path > offset);
-                    let from = left.len();
-                    left.extend(folders.map(|path| format!("{path}/")));
-                    left.extend(files.map(Path::to_string));
-                    left[from..].sort_unstable_by(|one, other| other.cmp(one));
+                    let from = pending.len();
+                    pending.extend(folders.map(|path| format!("{path}/")));
+                    pending.extend(files.map(Path::to_string));
+                    pending[from..].sort_unstable_by(|one, other| other.cmp(one));
                 }
                 Ok(None)
             }
@@ -155,9 +159,9 @@ impl Objects {
         walk.boxed()
     }
 
-    /// A path as it is kept: `+` stands behind dots that would be dropped, and
-    /// ends no part otherwise.
-    fn kept<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+    /// The path as stored: has `+` after dots that would be dropped. No other part
+    /// of ours ends in `+` after a dot.
+    fn stored_path<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
         if !self.drops_dots {
             return Cow::Borrowed(path);
         }
@@ -167,18 +171,18 @@ impl Objects {
         Cow::Owned(parse(&parts.collect::<Vec<_>>().join("/")))
     }
 
-    /// The path that is kept like that.
-    fn named(&self, kept: Path) -> Path {
+    /// The inverse of [`stored_path`](Self::stored_path).
+    fn logical_path(&self, stored: Path) -> Path {
         if !self.drops_dots {
-            return kept;
+            return stored;
         }
-        let parts = kept.as_ref().split('/');
+        let parts = stored.as_ref().split('/');
         let parts =
             parts.map(|part| part.strip_suffix('+').filter(|p| p.ends_with('.')).unwrap_or(part));
         parse(&parts.collect::<Vec<_>>().join("/"))
     }
 
-    fn there<T>(&self, result: object_store::Result<T>) -> Result<Option<T>, StoreError> {
+    fn existing<T>(&self, result: object_store::Result<T>) -> Result<Option<T>, StoreError> {
         match result {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -196,7 +200,7 @@ impl Objects {
 }
 
 fn parse(path: &str) -> Path {
-    Path::parse(path).expect("a sign at the end of a part makes none empty or dots")
+    Path::parse(path).expect("a sign at the end makes no part empty or dots")
 }
 
 impl fmt::Debug for Objects {

@@ -1,54 +1,51 @@
-//! Content on its way into an object, and the entry after it.
+//! An upload: writes content to its own object, then commits the entry.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Inner, layout, parts::Parts};
+use super::{Inner, content_writer::ContentWriter, layout};
 use crate::{
     auth::Owner,
-    store::{Committed, Draft, Packed, ResourceUri, StoreError, Upload},
+    store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
 };
 
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    /// Of the content; of no other ever.
+    /// The ID of the content, never reused.
     id: String,
     size: u64,
-    parts: Parts,
+    writer: ContentWriter,
 }
 
 impl ObjectUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: &ResourceUri) -> Self {
         let id = inner.random.id();
         let path = layout::content(&layout::resource(&owner, uri), &id);
-        let parts = Parts::new(inner.objects.clone(), path);
-        Self { inner, owner, id, size: 0, parts }
+        let writer = ContentWriter::new(inner.objects.clone(), path);
+        Self { inner, owner, id, size: 0, writer }
     }
 }
 
 #[async_trait]
 impl Upload for ObjectUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        // The commit counts exactly; this is so that what can never fit is not sent first.
-        let most = self.inner.limits.bytes_per_owner;
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        // Refuses early what can never fit. The commit checks the quota exactly.
         self.size += block.size;
-        if self.size > most {
-            return Err(StoreError::larger_than_all(most));
-        }
-        self.parts.append(block.bytes).await
+        self.inner.quota.check_upload(self.size)?;
+        self.writer.append(block.bytes).await
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        debug_assert_eq!(self.owner, draft.owner, "content stays with whom it was begun for");
-        // First, so that nothing lies here that nobody will look at.
-        self.inner.note(&draft).await?;
-        self.parts.finish().await?;
-        let whole = self.parts.give();
+        debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
+        // Scheduled before the content is complete, so that content without an entry is found.
+        self.inner.schedule_expiry(&draft).await?;
+        self.writer.finish().await?;
+        let has_object = self.writer.keep();
         let committed = self.inner.put(draft, self.id.clone()).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
-            self.parts.take_back(whole);
+            self.writer.discard(has_object);
         }
         committed
     }

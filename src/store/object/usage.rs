@@ -1,5 +1,5 @@
-//! What all owners have together: added up now and then, and kept up with each
-//! change that this process makes.
+//! The total usage of all owners: counted from the ledgers from time to time, and
+//! adjusted by each change that this process makes.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -8,88 +8,91 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Inner, layout, ledger::Ledger};
+use super::{Inner, layout, ledger::LedgerRecord};
 use crate::store::{StoreError, Usage};
 
-/// After that time all is added up again, for what others have changed.
-const ROUND: Duration = Duration::from_mins(10);
+/// How often the total is counted again, to include changes by other instances.
+const RECOUNT_INTERVAL: Duration = Duration::from_mins(10);
 
-/// How many owners are looked at together.
-const LOOKERS: usize = 16;
+/// How many owners' ledgers are read concurrently.
+const CONCURRENCY: usize = 16;
 
 #[derive(Debug, Default)]
-pub(super) struct Sum {
-    known: Mutex<Option<(Usage, Instant)>>,
-    /// Held by whoever adds up.
-    adding: tokio::sync::Mutex<()>,
+pub(super) struct TotalUsage {
+    /// The total, and when it was last counted.
+    counted: Mutex<Option<(Usage, Instant)>>,
+    /// Held during a count.
+    counting: tokio::sync::Mutex<()>,
 }
 
-impl Sum {
-    /// An owner has that much instead of this.
-    pub(super) fn change(&self, before: &Ledger, after: &Ledger) {
-        let mut known = self.known.lock();
-        if let Some((sum, _)) = &mut *known {
-            let moved = |sum: u64, before: u64, after: u64| (sum + after).saturating_sub(before);
-            sum.resources = moved(sum.resources, before.resources, after.resources);
-            sum.bytes = moved(sum.bytes, before.bytes, after.bytes);
+impl TotalUsage {
+    /// Applies the difference between two consecutive records of a ledger.
+    pub(super) fn change(&self, before: &LedgerRecord, after: &LedgerRecord) {
+        let mut counted = self.counted.lock();
+        if let Some((total, _)) = &mut *counted {
+            let moved =
+                |total: u64, before: u64, after: u64| (total + after).saturating_sub(before);
+            total.resources = moved(total.resources, before.resources, after.resources);
+            total.bytes = moved(total.bytes, before.bytes, after.bytes);
         }
     }
 
-    fn known(&self) -> Option<(Usage, Instant)> {
-        *self.known.lock()
+    fn counted(&self) -> Option<(Usage, Instant)> {
+        *self.counted.lock()
     }
 }
 
 impl Inner {
+    /// The total usage. Only the first call waits for a count.
     pub(super) async fn usage(self: &Arc<Self>) -> Result<Usage, StoreError> {
-        if self.agenda.is_due(self.clock.now())
+        if self.schedule.is_due(self.clock.now())
             && let Err(error) = self.sweep().await
         {
-            tracing::debug!(%error, "what has expired may still count");
+            tracing::debug!(%error, "the usage may include expired resources");
         }
-        match self.sum.known() {
-            Some((sum, since)) if since.elapsed() < ROUND => Ok(sum),
-            Some((sum, _)) => {
+        match self.total_usage.counted() {
+            Some((total, since)) if since.elapsed() < RECOUNT_INTERVAL => Ok(total),
+            Some((total, _)) => {
                 let inner = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Err(error) = inner.add_up().await {
-                        tracing::debug!(%error, "what there is cannot be added up now");
+                    if let Err(error) = inner.count_usage().await {
+                        tracing::debug!(%error, "cannot count the usage");
                     }
                 });
-                Ok(sum)
+                Ok(total)
             }
             None => {
-                self.add_up().await?;
-                Ok(self.sum.known().map_or_else(Usage::default, |(sum, _)| sum))
+                self.count_usage().await?;
+                Ok(self.total_usage.counted().map_or_else(Usage::default, |(total, _)| total))
             }
         }
     }
 
-    async fn add_up(&self) -> Result<(), StoreError> {
-        // One is enough, and the others have what it finds.
-        let Ok(_adding) = self.sum.adding.try_lock() else { return Ok(()) };
+    async fn count_usage(&self) -> Result<(), StoreError> {
+        // Only one count runs at a time; other callers use its result.
+        let Ok(_counting) = self.total_usage.counting.try_lock() else { return Ok(()) };
         let mut newest = HashMap::<Path, u64>::new();
-        let mut records = self.objects.below(&layout::ledgers());
+        let mut records = self.objects.list(&layout::ledgers());
         while let Some(record) = records.try_next().await? {
             let number = layout::number(&record.location);
-            if let Some((number, owner)) = number.zip(layout::folder(&record.location)) {
-                let known = newest.entry(owner).or_default();
+            if let Some((number, ledger)) = number.zip(layout::folder(&record.location)) {
+                let known = newest.entry(ledger).or_default();
                 *known = number.max(*known);
             }
         }
-        let ledgers = stream::iter(newest).map(|(owner, number)| async move {
-            self.read_ledger(&owner, number).await.map(|tail| tail.ledger)
+        let records = stream::iter(newest).map(|(ledger, number)| async move {
+            self.read_record(&ledger, number).await.map(|tail| tail.record)
         });
-        let ledgers = ledgers.buffer_unordered(LOOKERS);
-        let sum = ledgers.try_fold(Usage::default(), |sum, ledger| async move {
+        let records = records.buffer_unordered(CONCURRENCY);
+        let total = records.try_fold(Usage::default(), |total, record| async move {
             Ok(Usage {
-                resources: sum.resources + ledger.resources,
-                bytes: sum.bytes + ledger.bytes,
+                resources: total.resources + record.resources,
+                bytes: total.bytes + record.bytes,
             })
         });
-        let sum = sum.await?;
-        let mut known = self.sum.known.lock();
-        *known = Some((sum, Instant::now()));
+        let total = total.await?;
+        let mut counted = self.total_usage.counted.lock();
+        *counted = Some((total, Instant::now()));
         Ok(())
     }
 }

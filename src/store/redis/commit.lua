@@ -1,51 +1,50 @@
--- Makes content readable under its name: entry, index, quota and change, all
--- or nothing.
+-- Commits content under its URI: entry, index, quota and change, all or nothing.
 local owner, uri, entry, id = ARGV[6], ARGV[7], KEYS[2], ARGV[8]
 local meta, blocks, size = ARGV[9], ARGV[10], tonumber(ARGV[11])
-local ttl = tonumber(ARGV[12]) -- nil keeps the predecessor's expiry
-local predecessor = ARGV[13] -- its content's id, or '' for whatever is there
-local most_bytes, most_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
+local ttl = tonumber(ARGV[12]) -- in milliseconds; nil keeps the predecessor's expiry
+local predecessor = ARGV[13] -- the ID of its content; '' accepts any or none
+local max_bytes, max_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
 local grace = tonumber(ARGV[16])
-local stored = tonumber(ARGV[17]) -- how many bytes of content are kept
-local rest = ARGV[18] -- content that comes with the commit, or ''
-local revisions = tonumber(ARGV[19]) -- how many are kept, this one included
+local stored_bytes = tonumber(ARGV[17]) -- the length of the content as stored
+local rest = ARGV[18] -- content that is appended first, or ''
+local revisions = tonumber(ARGV[19]) -- how many to keep, including this one
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
 if prune(index, batch) == batch then
-  settle(index)
+  save_index(index)
   return { 'again' }
 end
 
-local there = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past')
-local old = there[2]
+local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past')
+local old = fields[2]
 if predecessor ~= '' and old ~= predecessor then
-  settle(index)
+  save_index(index)
   return { 'changed' }
 end
 
--- What is refused leaves nothing.
+-- Refused content is removed.
 local function refuse(reason, number)
-  settle(index)
+  save_index(index)
   redis.call('UNLINK', blob)
   return { reason, number }
 end
-if redis.call('STRLEN', blob) + #rest ~= stored then
+if redis.call('STRLEN', blob) + #rest ~= stored_bytes then
   return refuse('lost', 0)
 end
 local used = tonumber(redis.call('HGET', index.sizes, '') or '0')
--- What was gives way to what comes.
-local past, dropped, left = past_of(there[6]), {}, used
-while left + size > most_bytes and #past > 0 do
-  left = left - past[1].size
+-- Earlier revisions are dropped, oldest first, if the quota requires it.
+local past, dropped, remaining = earlier_revisions(fields[6]), {}, used
+while remaining + size > max_bytes and #past > 0 do
+  remaining = remaining - past[1].size
   dropped[#dropped + 1] = table.remove(past, 1)
 end
-if left + size > most_bytes then
+if remaining + size > max_bytes then
   return refuse('bytes', used)
 end
 local listed = redis.call('ZSCORE', index.names, uri)
 local count = redis.call('ZCARD', index.names)
-if not listed and count >= most_resources then
+if not listed and count >= max_resources then
   return refuse('count', count)
 end
 
@@ -53,7 +52,7 @@ if rest ~= '' then
   redis.call('APPEND', blob, rest)
 end
 if old then
-  local earlier = { revision = there[1], id = old, size = tonumber(there[5]) }
+  local earlier = { revision = fields[1], id = old, size = tonumber(fields[5]) }
   redis.call('HDEL', entry, 'past')
   redis.call('RENAME', entry, past_key(index, uri, earlier.revision))
   past[#past + 1] = earlier
@@ -64,32 +63,32 @@ end
 for _, earlier in ipairs(dropped) do
   drop(index, uri, earlier, grace)
 end
-local revision = tonumber(there[1] or '0') + 1
-local created = predecessor ~= '' and tonumber(there[3]) or env.now
-local expires = ttl and env.now + ttl or tonumber(there[4])
--- A key goes in the millisecond after the one that is set.
-local last = digits(math.max(expires - 1, env.now + 1))
+local revision = tonumber(fields[1] or '0') + 1
+local created = predecessor ~= '' and tonumber(fields[3]) or env.now
+local expires = ttl and env.now + ttl or tonumber(fields[4])
+-- Redis removes a key one millisecond after the time in PEXPIREAT.
+local expire_at = digits(math.max(expires - 1, env.now + 1))
 redis.call('HSET', entry, 'meta', meta, 'blocks', blocks, 'blob', id, 'size', digits(size),
   'revision', digits(revision), 'created', digits(created), 'updated', digits(env.now),
   'expires', digits(expires))
-redis.call('PEXPIREAT', entry, last)
-redis.call('PEXPIREAT', blob, last)
+redis.call('PEXPIREAT', entry, expire_at)
+redis.call('PEXPIREAT', blob, expire_at)
 -- All revisions expire together.
-local kept, listed_past = size, {}
+local total_size, past_field = size, {}
 for _, earlier in ipairs(past) do
-  kept = kept + earlier.size
-  listed_past[#listed_past + 1] = earlier.revision .. ':' .. earlier.id .. ':' .. digits(earlier.size)
-  redis.call('PEXPIREAT', past_key(index, uri, earlier.revision), last)
-  redis.call('PEXPIREAT', env.shard .. 'blob:' .. earlier.id, last)
+  total_size = total_size + earlier.size
+  past_field[#past_field + 1] = earlier.revision .. ':' .. earlier.id .. ':' .. digits(earlier.size)
+  redis.call('PEXPIREAT', past_key(index, uri, earlier.revision), expire_at)
+  redis.call('PEXPIREAT', env.shard .. 'blob:' .. earlier.id, expire_at)
 end
 if #past > 0 then
-  redis.call('HSET', entry, 'past', table.concat(listed_past, ' '))
+  redis.call('HSET', entry, 'past', table.concat(past_field, ' '))
 end
 local before = tonumber(redis.call('HGET', index.sizes, uri) or '0')
 redis.call('ZADD', index.names, 0, uri)
 redis.call('ZADD', index.expiries, digits(expires), uri)
-redis.call('HSET', index.sizes, uri, digits(kept))
-redis.call('HINCRBY', index.sizes, '', digits(kept - before))
-settle(index)
-tell(index, old and 'updated' or 'created', uri, expires - env.now)
+redis.call('HSET', index.sizes, uri, digits(total_size))
+redis.call('HINCRBY', index.sizes, '', digits(total_size - before))
+save_index(index)
+publish(index, old and 'updated' or 'created', uri, expires - env.now)
 return { 'done', revision, created, env.now, expires, old and 1 or 0 }

@@ -1,4 +1,4 @@
-//! Entries as Redis holds them: a hash of a few fields.
+//! Entries as stored in Redis: a hash of a few fields.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -11,12 +11,12 @@ use crate::{
     store::{Block, Entry, Kind, ResourceUri, StoreError},
 };
 
-/// In the order of [`Stored`].
+/// The fields that are read, in the order of [`StoredFields`].
 pub(super) const FIELDS: [&str; 8] =
     ["meta", "blocks", "revision", "size", "created", "updated", "expires", "blob"];
 
-/// The length and the stored length as u32, the first line as u64; offsets
-/// follow from lengths.
+/// The size of a block in the table: length and stored length as u32, first line
+/// as u64, little-endian. Offsets follow from the lengths.
 const BLOCK_BYTES: usize = 16;
 
 pub(super) fn key(shard: &Shard, owner: &Owner, uri: &str) -> String {
@@ -27,17 +27,17 @@ pub(super) fn blob_key(shard: &Shard, id: &str) -> String {
     shard.key("blob", id)
 }
 
-/// Where an earlier revision lies.
-pub(super) fn past_key(shard: &Shard, owner: &Owner, uri: &str, revision: u64) -> String {
+/// The key of an earlier revision's entry.
+pub(super) fn earlier_key(shard: &Shard, owner: &Owner, uri: &str, revision: u64) -> String {
     shard.key_with("past", owner.as_str(), &format!("{revision}:{uri}"))
 }
 
-/// The numbers of the earlier revisions, by what the entry says of them.
-pub(super) fn past(field: &str) -> impl Iterator<Item = u64> {
+/// The numbers of the earlier revisions, from the entry's field `past`.
+pub(super) fn earlier_revisions(field: &str) -> impl Iterator<Item = u64> {
     field.split(' ').filter_map(|earlier| earlier.split(':').next()?.parse().ok())
 }
 
-/// What no script needs to know of an entry.
+/// The field `meta`: what no script reads.
 #[derive(Serialize, Deserialize)]
 struct Meta<'a> {
     name: Cow<'a, str>,
@@ -53,9 +53,9 @@ struct Meta<'a> {
     session: Option<Cow<'a, str>>,
 }
 
-/// The fields that do not change with the commit.
+/// The field `meta` of an entry.
 pub(super) fn meta(entry: &Entry) -> String {
-    // All named, so that a new one is not forgotten here.
+    // Exhaustive, so that a new field is not forgotten here.
     let Entry {
         uri: _,
         owner: _,
@@ -87,6 +87,7 @@ pub(super) fn meta(entry: &Entry) -> String {
     serde_json::to_string(&meta).expect("strings and numbers are JSON")
 }
 
+/// The field `blocks` of an entry.
 pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(blocks.len() * BLOCK_BYTES);
     let short = |len| u32::try_from(len).expect("a block is no longer than a quarter of a MiB");
@@ -101,8 +102,8 @@ pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
 fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
     let (mut offset, mut stored) = (0, 0);
     let block = |bytes: &[u8; BLOCK_BYTES]| {
-        let [len, stored_len, low, high] = std::array::from_fn(|at| {
-            u32::from_le_bytes(std::array::from_fn(|n| bytes[4 * at + n]))
+        let [len, stored_len, low, high] = std::array::from_fn(|word| {
+            u32::from_le_bytes(std::array::from_fn(|n| bytes[4 * word + n]))
         });
         let first_line = u64::from(high) << 32 | u64::from(low);
         let (len, stored_len) = (u64::from(len), u64::from(stored_len));
@@ -114,7 +115,7 @@ fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
     blocks.iter().map(block).collect()
 }
 
-/// What is there under [`FIELDS`].
+/// The values of [`FIELDS`].
 #[derive(Debug)]
 pub(super) struct Stored(StoredFields);
 
@@ -136,7 +137,10 @@ impl FromRedisValue for Stored {
 }
 
 impl Stored {
-    /// The entry and the id of its content, if there is one.
+    /// The entry and the ID of its content. None if the hash does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
     pub(super) fn read(
         self,
         owner: &Owner,
@@ -168,7 +172,7 @@ impl Stored {
             blocks: read_blocks(&blocks.ok_or_else(missing)?),
         };
         if entry.blocks.last().map_or(0, Block::end) != entry.size {
-            return Err(corrupt("the blocks are not those of the content".into()));
+            return Err(corrupt("the block table does not match the size".into()));
         }
         Ok(Some((entry, blob)))
     }

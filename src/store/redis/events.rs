@@ -1,4 +1,4 @@
-//! What other replicas, and this one, say that they changed.
+//! Forwards the changes that all instances publish in Redis to this process's feed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,51 +10,51 @@ use crate::{
     store::{Change, ChangeKind, ResourceUri},
 };
 
-/// Where all changes are published, in the order in which they are made.
+/// The channel of all changes, in the order in which they are made.
 pub(super) const CHANNEL: &str = "changes";
 
-/// Carries what is published to this process's feed, until dropped.
-pub(super) async fn hear(mut changes: Listener, inner: Arc<Inner>) {
+/// Forwards changes to the feed until dropped.
+pub(super) async fn forward(mut changes: Listener, inner: Arc<Inner>) {
     loop {
         match changes.next().await {
             Heard::Message(message) => match parse(&message) {
-                Some((change, until)) => {
-                    match until {
-                        Until::Lives(life) => {
-                            inner.expired().forget(&change.owner, &change.uri);
+                Some((change, state)) => {
+                    match state {
+                        State::Lives(ttl) => {
+                            inner.expired.forget(&change.owner, &change.uri);
                             let shard = inner.shard_of(&change.owner).number();
-                            inner.agenda.expect(shard, Some(life));
+                            inner.schedule.wake_after(shard, Some(ttl));
                         }
-                        Until::Expired(at) => {
-                            inner.expired().remember(change.owner.clone(), change.uri.clone(), at);
+                        State::Expired(at) => {
+                            inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
                         }
-                        Until::Deleted => {}
+                        State::Deleted => {}
                     }
                     inner.feed.publish(change);
                 }
-                None => tracing::warn!(?message, "Redis published something else than a change"),
+                None => tracing::warn!(?message, "ignored a message in Redis that is no change"),
             },
             Heard::Gap => {
-                inner.agenda.look_everywhere();
+                inner.schedule.wake_all();
                 inner.feed.skip();
             }
         }
     }
 }
 
-/// What becomes of a resource that changed.
+/// The state of a resource after a change.
 #[derive(Debug, PartialEq, Eq)]
-enum Until {
-    /// From the change on, so long.
+enum State {
+    /// It lives for that long from the change on.
     Lives(Duration),
-    /// Its time was over then.
+    /// It expired at that time.
     Expired(Timestamp),
     Deleted,
 }
 
-/// As `index.lua` writes it: what happened, the milliseconds that the resource
-/// lives from then on or those at which it expired, when, whose it is, and which.
-fn parse(message: &[u8]) -> Option<(Change, Until)> {
+/// Parses a message as `index.lua` writes it: the kind of change, milliseconds (the
+/// remaining life, or the time of the expiry), the time of the change, owner, URI.
+fn parse(message: &[u8]) -> Option<(Change, State)> {
     let message = std::str::from_utf8(message).ok()?;
     let mut words = message.splitn(5, ' ');
     let word = words.next()?;
@@ -70,12 +70,12 @@ fn parse(message: &[u8]) -> Option<(Change, Until)> {
     let owner = Owner::new(unescape(words.next()?)?);
     let uri = ResourceUri::parse(words.next()?).ok()?;
     let id = Some(format!("{at} {word} {uri}").into());
-    let until = match kind {
-        ChangeKind::Created | ChangeKind::Updated => Until::Lives(Duration::from_millis(millis)),
-        ChangeKind::Expired => Until::Expired(Timestamp::from_millis(millis)),
-        ChangeKind::Deleted => Until::Deleted,
+    let state = match kind {
+        ChangeKind::Created | ChangeKind::Updated => State::Lives(Duration::from_millis(millis)),
+        ChangeKind::Expired => State::Expired(Timestamp::from_millis(millis)),
+        ChangeKind::Deleted => State::Deleted,
     };
-    Some((Change { owner, uri, kind, id }, until))
+    Some((Change { owner, uri, kind, id }, state))
 }
 
 #[cfg(test)]
@@ -83,18 +83,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_read_and_anything_else_is_not() {
-        assert!(parse(b"created 1500 1.2 a%3Ab temp://a b").is_none(), "a space is in no URI");
-        let (change, until) = parse(b"updated 1500 1.2 a%3Ab temp://a").expect("it is one");
+    fn changes_are_parsed_and_anything_else_is_refused() {
+        assert!(parse(b"created 1500 1.2 a%3Ab temp://a b").is_none(), "no URI has a space");
+        let (change, state) = parse(b"updated 1500 1.2 a%3Ab temp://a").expect("it is one");
         let owner = Owner::new("a:b");
         let uri = ResourceUri::parse("temp://a").expect("it is a URI");
         let id = Some("1.2 updated temp://a".into());
         assert_eq!(change, Change { owner, uri, kind: ChangeKind::Updated, id });
-        assert_eq!(until, Until::Lives(Duration::from_millis(1500)));
-        let until = parse(b"expired 1500 1.2 a temp://a").expect("it is one").1;
-        assert_eq!(until, Until::Expired(Timestamp::from_millis(1500)));
-        let until = parse(b"deleted 0 1.2 a temp://a").expect("it is one").1;
-        assert_eq!(until, Until::Deleted);
+        assert_eq!(state, State::Lives(Duration::from_millis(1500)));
+        let state = parse(b"expired 1500 1.2 a temp://a").expect("it is one").1;
+        assert_eq!(state, State::Expired(Timestamp::from_millis(1500)));
+        let state = parse(b"deleted 0 1.2 a temp://a").expect("it is one").1;
+        assert_eq!(state, State::Deleted);
         for other in
             ["", "created", "made 1 1.2 a temp://a", "created x 1.2 a temp://a", "deleted 0 1.2 a"]
         {

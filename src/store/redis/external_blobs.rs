@@ -1,12 +1,13 @@
-//! Large content beside Redis, as objects, so that a busy Redis is not filled by it.
+//! Large content as objects outside Redis, so that it does not use Redis' memory.
 //!
-//! What lies in Redis under the content's key is a mark then, which expires as
-//! the content itself would: so native expiry stays the truth, and all that the
-//! scripts do holds for both. An object is wanted as long as its mark is there.
-//! A file says when to look: an hour after it was written, and each hour again,
-//! whichever server comes first removes the object if its mark has gone. So what
-//! nobody wants is gone within little more than an hour, and nothing is ever
-//! listed but what is due.
+//! Redis then has a mark under the content's key, which expires as the content
+//! would. So native expiry stays the truth, and the scripts need not distinguish
+//! the two. An object is in use while its mark exists.
+//!
+//! For each object, a due file says when to check it: first an hour after it was
+//! written, then every hour. The first instance to process the file removes the
+//! object if the mark is gone. So unused objects are removed within little more
+//! than an hour, and only due files are listed, never objects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,65 +19,65 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Inner, entry, unavailable,
-    upload::{Pieces, RedisUpload, Rest},
+    upload::{Chunks, RedisUpload, Rest},
 };
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectPlace, Packed, StoreError, Upload,
-        object::{Objects, Parts},
+        Committed, Draft, ObjectPlace, StoreError, StoredBlock, Upload,
+        object::{ContentWriter, Objects},
     },
 };
 
-/// How ids begin of content that lies there.
-const BESIDE: &str = "o-";
+/// The prefix of the IDs of external content.
+const ID_PREFIX: &str = "o-";
 
-/// What lies in Redis in its place.
+/// What Redis has instead of the content.
 const MARK: &[u8] = b"o";
 
-/// How long until somebody looks whether an object is still wanted.
-pub(super) const LOOK: Duration = Duration::from_hours(1);
+/// The time between checks of an object.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
-/// How often somebody asks whether there is something to look at.
-const ROUND: Duration = Duration::from_mins(1);
+/// How often due files are listed.
+const POLL_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long to wait where that has failed.
-const RETRY: Duration = Duration::from_secs(1);
+/// The pause after listing or processing due files failed.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// How many are looked at together.
-const LOOKERS: usize = 8;
+/// How many due files are processed concurrently.
+const CONCURRENCY: usize = 8;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
-/// A place for large content, of this installation alone.
+/// The location of large content outside Redis. It must belong to one installation.
 #[derive(Debug, Clone)]
 pub struct RedisBlobs {
     objects: Objects,
-    over: usize,
+    threshold: usize,
     clock: Arc<dyn Clock>,
 }
 
-/// Whose content that is.
+/// The content of a due file.
 #[derive(Serialize, Deserialize)]
 struct Due {
     owner: Owner,
 }
 
 impl RedisBlobs {
-    /// That place, for content of more than `over` bytes as it is kept. So much
-    /// of each upload is held in memory.
-    pub fn new(place: &ObjectPlace, over: usize, clock: Arc<dyn Clock>) -> Self {
-        Self { objects: place.objects(), over, clock }
+    /// Stores content there that has more than `threshold` bytes as stored. An
+    /// upload buffers as many bytes in memory.
+    pub fn new(location: &ObjectPlace, threshold: usize, clock: Arc<dyn Clock>) -> Self {
+        Self { objects: location.objects(), threshold, clock }
     }
 
     pub(super) fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// Puts an object down to be looked at.
-    async fn note(
+    /// Writes a due file that checks an object.
+    async fn schedule_check(
         &self,
         installation: &str,
         owner: &Owner,
@@ -90,63 +91,64 @@ impl RedisBlobs {
     }
 }
 
-/// Where content of that id lies beside Redis, if it does.
-pub(super) fn object(installation: &str, id: &str) -> Option<Path> {
-    let lies_beside = id.starts_with(BESIDE);
-    lies_beside.then(|| path(&format!("=blobs/{installation}/{id}.content")))
+/// The path of content outside Redis. None for the ID of content in Redis.
+pub(super) fn object_path(installation: &str, id: &str) -> Option<Path> {
+    let is_external = id.starts_with(ID_PREFIX);
+    is_external.then(|| path(&format!("=blobs/{installation}/{id}.content")))
 }
 
 fn path(path: &str) -> Path {
     Path::parse(path).expect("prefixes and ids have no slashes, and are not empty")
 }
 
-/// When an object is to be looked at, and its id.
-fn due(file: &Path) -> Option<(Timestamp, String)> {
+/// The time of a due file and the ID of its content, from its path.
+fn parse_due(file: &Path) -> Option<(Timestamp, String)> {
     let (millis, id) = file.filename()?.strip_suffix(".json")?.split_once('-')?;
     Some((Timestamp::from_millis(millis.parse().ok()?), id.to_owned()))
 }
 
 impl Inner {
-    /// Removes objects that nobody wants any more, until dropped.
-    pub(super) async fn collect(&self) {
+    /// Removes objects whose mark is gone. Runs until dropped.
+    pub(super) async fn remove_unused_objects(&self) {
         let Some(blobs) = &self.blobs else { return };
         loop {
-            let next = blobs.clock.now().saturating_add(ROUND);
-            match self.collect_due(blobs).await {
+            let next = blobs.clock.now().saturating_add(POLL_INTERVAL);
+            match self.process_due(blobs).await {
                 Ok(()) => blobs.clock.sleep_until(next).await,
                 Err(error) => {
-                    tracing::debug!(%error, "large content that has gone cannot be removed now");
-                    tokio::time::sleep(RETRY).await;
+                    tracing::debug!(%error, "cannot remove unused external content; trying again");
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
     }
 
-    async fn collect_due(&self, blobs: &RedisBlobs) -> Result<(), StoreError> {
+    async fn process_due(&self, blobs: &RedisBlobs) -> Result<(), StoreError> {
         let now = blobs.clock.now();
-        let all = path(&format!("=due-blobs/{}", self.redis.keys().prefix()));
-        let mut ripe = Vec::new();
-        for hour in blobs.objects.folders(&all).await? {
-            let begins = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
-            if begins.is_none_or(|hour| hour * HOUR > now.as_millis()) {
+        let hours = path(&format!("=due-blobs/{}", self.redis.keys().prefix()));
+        let mut due = Vec::new();
+        for hour in blobs.objects.folders(&hours).await? {
+            let number = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
+            if number.is_none_or(|number| number * HOUR > now.as_millis()) {
                 continue;
             }
-            let mut files = blobs.objects.below(&hour);
+            let mut files = blobs.objects.list(&hour);
             while let Some(file) = files.try_next().await? {
-                if let Some((_, id)) = due(&file.location).filter(|(at, _)| *at <= now) {
-                    ripe.push((file.location, id));
+                if let Some((_, id)) = parse_due(&file.location).filter(|(at, _)| *at <= now) {
+                    due.push((file.location, id));
                 }
             }
         }
-        let looking =
-            stream::iter(ripe).map(|(file, id)| async move { self.look(blobs, &file, &id).await });
-        // One that fails keeps no other from being looked at.
-        let looked: Vec<_> = looking.buffer_unordered(LOOKERS).collect().await;
-        looked.into_iter().collect()
+        let processing =
+            stream::iter(due).map(|(file, id)| async move { self.check(blobs, &file, &id).await });
+        // All are processed, also after one has failed.
+        let processed: Vec<_> = processing.buffer_unordered(CONCURRENCY).collect().await;
+        processed.into_iter().collect()
     }
 
-    async fn look(&self, blobs: &RedisBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
-        // Somebody else may have been faster.
+    /// Removes the object if its mark is gone; otherwise schedules the next check.
+    async fn check(&self, blobs: &RedisBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
+        // Another instance may have processed the file already.
         let Some(due) = blobs.objects.get(file).await? else { return Ok(()) };
         let installation = self.redis.keys().prefix();
         match serde_json::from_slice::<Due>(&due) {
@@ -154,80 +156,78 @@ impl Inner {
                 let mut exists = cmd("EXISTS");
                 exists.arg(entry::blob_key(&self.shard_of(&owner), id));
                 if self.redis.query(&exists).await.map_err(unavailable)? {
-                    let at = blobs.clock.now().saturating_add(LOOK);
-                    blobs.note(installation, &owner, id, at).await?;
-                } else if let Some(path) = object(installation, id) {
+                    let at = blobs.clock.now().saturating_add(CHECK_INTERVAL);
+                    blobs.schedule_check(installation, &owner, id, at).await?;
+                } else if let Some(path) = object_path(installation, id) {
                     blobs.objects.remove(&path).await?;
                 }
             }
-            Err(error) => tracing::error!(%error, %file, "it does not say what is due"),
+            Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
         blobs.objects.remove(file).await
     }
 }
 
-/// Content that goes beside Redis once it is large enough.
+/// An upload that goes to an object once it exceeds the threshold.
 pub(super) struct ExternalUpload {
     inner: Arc<Inner>,
     blobs: RedisBlobs,
     owner: Owner,
     size: u64,
-    /// What may still go into Redis, and how much that is.
-    held: Vec<Packed>,
-    held_bytes: usize,
-    large: Option<(String, Parts)>,
+    /// Content up to the threshold, which may still go to Redis.
+    buffer: Vec<StoredBlock>,
+    buffered_bytes: usize,
+    /// The ID and the writer of the object, once the threshold is exceeded.
+    external: Option<(String, ContentWriter)>,
 }
 
 impl ExternalUpload {
     pub(super) fn new(inner: Arc<Inner>, blobs: RedisBlobs, owner: Owner) -> Self {
-        Self { inner, blobs, owner, size: 0, held: Vec::new(), held_bytes: 0, large: None }
+        Self { inner, blobs, owner, size: 0, buffer: Vec::new(), buffered_bytes: 0, external: None }
     }
 }
 
 #[async_trait]
 impl Upload for ExternalUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        let most = self.inner.limits.bytes_per_owner;
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
-        if self.size > most {
-            return Err(StoreError::larger_than_all(most));
+        self.inner.quota.check_upload(self.size)?;
+        if let Some((_, writer)) = &mut self.external {
+            return writer.append(block.bytes).await;
         }
-        if let Some((_, parts)) = &mut self.large {
-            return parts.append(block.bytes).await;
-        }
-        self.held_bytes += block.bytes.len();
-        self.held.push(block);
-        if self.held_bytes > self.blobs.over {
-            let id = format!("{BESIDE}{}", self.inner.random.id());
-            let path = object(self.inner.redis.keys().prefix(), &id);
-            let path = path.expect("its id says that it lies there");
-            let parts = Parts::new(self.blobs.objects.clone(), path);
-            let (_, parts) = self.large.insert((id, parts));
-            for block in self.held.drain(..) {
-                parts.append(block.bytes).await?;
+        self.buffered_bytes += block.bytes.len();
+        self.buffer.push(block);
+        if self.buffered_bytes > self.blobs.threshold {
+            let id = format!("{ID_PREFIX}{}", self.inner.random.id());
+            let path = object_path(self.inner.redis.keys().prefix(), &id);
+            let path = path.expect("the ID has the prefix");
+            let writer = ContentWriter::new(self.blobs.objects.clone(), path);
+            let (_, writer) = self.external.insert((id, writer));
+            for block in self.buffer.drain(..) {
+                writer.append(block.bytes).await?;
             }
         }
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        let Some((id, mut parts)) = self.large.take() else {
+        let Some((id, mut writer)) = self.external.take() else {
             let mut upload = Box::new(RedisUpload::new(self.inner, self.owner));
-            for block in self.held {
+            for block in self.buffer {
                 upload.append(block).await?;
             }
             return upload.commit(draft).await;
         };
-        // First, so that nothing lies there that nobody will look at.
-        let at = self.blobs.clock.now().saturating_add(LOOK);
+        // Scheduled before the object is complete, so that no object remains unchecked.
+        let at = self.blobs.clock.now().saturating_add(CHECK_INTERVAL);
         let installation = self.inner.redis.keys().prefix();
-        self.blobs.note(installation, &self.owner, &id, at).await?;
-        parts.finish().await?;
-        let whole = parts.give();
-        let mark = Rest::Inline(Pieces::of(Bytes::from_static(MARK)));
+        self.blobs.schedule_check(installation, &self.owner, &id, at).await?;
+        writer.finish().await?;
+        let has_object = writer.keep();
+        let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
         let committed = self.inner.commit(draft, &id, mark, MARK.len() as u64).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
-            parts.take_back(whole);
+            writer.discard(has_object);
         }
         committed
     }

@@ -1,5 +1,5 @@
--- What the other scripts share; it stands before each of them.
--- migrations/0001_resources.lua says what the keys are.
+-- Shared functions, prepended to each of the other scripts.
+-- migrations/0001_resources.lua documents the keys.
 
 -- The index of an owner. `env` has: shard, channel, linger, now.
 local function index_of(env, owner)
@@ -18,50 +18,51 @@ local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
 
--- Says what happened, how long the resource lives from now on (of one that has
--- expired: when, in milliseconds since 1970), and when it happened, to the
--- microsecond: that tells it from any other change.
-local function tell(index, kind, uri, life)
+-- Publishes a change: its kind, milliseconds (the remaining life; for an expiry
+-- its time since 1970), and the time of the change in microseconds, which makes
+-- the message unique.
+local function publish(index, kind, uri, millis)
   local now = redis.call('TIME')
   local at = now[1] .. '.' .. now[2]
-  local message = kind .. ' ' .. digits(life) .. ' ' .. at .. ' ' .. index.owner .. ' ' .. uri
+  local message = kind .. ' ' .. digits(millis) .. ' ' .. at .. ' ' .. index.owner .. ' ' .. uri
   redis.call('PUBLISH', index.env.channel, message)
 end
 
--- Takes a resource out of the index.
-local function forget(index, uri)
+-- Removes a resource from the index.
+local function remove_from_index(index, uri)
   redis.call('ZREM', index.names, uri)
   redis.call('ZREM', index.expiries, uri)
   local size = tonumber(redis.call('HGET', index.sizes, uri) or '0')
   redis.call('HDEL', index.sizes, uri)
-  -- Not the negated size: of nothing that is -0, which is no integer there.
+  -- Not `-size`: for 0 that prints as -0, which Redis does not accept as an integer.
   redis.call('HINCRBY', index.sizes, '', digits(0 - size))
 end
 
--- Takes out of the index what has expired, at most so many, and tells it: so
--- each expiry is told once, by whoever comes first. Says how many.
-local function prune(index, most)
-  local gone = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now),
-    'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #gone, 2 do
-    local uri = gone[i]
+-- Removes at most `max` expired resources from the index, publishes their expiry,
+-- and returns their number. Only the first script to do so finds them, so each
+-- expiry is published once.
+local function prune(index, max)
+  local expired = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now),
+    'WITHSCORES', 'LIMIT', 0, max)
+  for i = 1, #expired, 2 do
+    local uri = expired[i]
     redis.call('DEL', entry_key(index, uri))
-    forget(index, uri)
-    tell(index, 'expired', uri, tonumber(gone[i + 1]))
+    remove_from_index(index, uri)
+    publish(index, 'expired', uri, tonumber(expired[i + 1]))
   end
-  return #gone / 2
+  return #expired / 2
 end
 
--- Brings what the shard's owners have together up to date with what this one
--- has now, by what it was counted with before. So what expired by itself, index
--- and all, is taken off when somebody settles that.
-local function account(index)
+-- Updates the shard's total usage by the difference between the owner's current
+-- usage and the usage it was last counted with. So an index that expired natively
+-- is subtracted at the next update of that owner.
+local function update_usage(index)
   local resources = redis.call('ZCARD', index.names)
   local bytes = tonumber(redis.call('HGET', index.sizes, '') or '0')
   local counted = redis.call('HMGET', index.usage, index.owner, '*')
   local function read(usage)
-    local before, after = string.match(usage or '0 0', '^(%d+) (%d+)$')
-    return tonumber(before), tonumber(after)
+    local count, size = string.match(usage or '0 0', '^(%d+) (%d+)$')
+    return tonumber(count), tonumber(size)
   end
   local own_resources, own_bytes = read(counted[1])
   local all_resources, all_bytes = read(counted[2])
@@ -80,33 +81,33 @@ local function account(index)
   end
 end
 
--- Puts the owner down for the expiry that is next, and lets the index outlive
--- the last one by little.
-local function settle(index)
+-- Schedules the owner's next expiry, sets the expiry of the index to a little
+-- after that of the last resource, and updates the usage.
+local function save_index(index)
   local first = redis.call('ZRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
   if not first then
     redis.call('ZREM', index.due, index.owner)
     redis.call('DEL', index.names, index.sizes)
-    account(index)
+    update_usage(index)
     return
   end
   redis.call('ZADD', index.due, first, index.owner)
   local last = redis.call('ZREVRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
-  local till = tonumber(last) + index.env.linger
+  local index_expires = tonumber(last) + index.env.linger
   for _, key in ipairs({ index.names, index.expiries, index.sizes }) do
-    redis.call('PEXPIREAT', key, digits(till))
+    redis.call('PEXPIREAT', key, digits(index_expires))
   end
-  account(index)
+  update_usage(index)
   for _, key in ipairs({ index.due, index.usage }) do
-    if redis.call('PTTL', key) < till - index.env.now then
-      redis.call('PEXPIREAT', key, digits(till))
+    if redis.call('PTTL', key) < index_expires - index.env.now then
+      redis.call('PEXPIREAT', key, digits(index_expires))
     end
   end
 end
 
--- The earlier revisions that are kept of a resource, oldest first, by what its
--- entry says of them: revision, id of the content and size of each.
-local function past_of(field)
+-- Parses an entry's field `past`: the earlier revisions, oldest first, each with its
+-- number, the ID of its content and its size.
+local function earlier_revisions(field)
   local past = {}
   for revision, id, size in string.gmatch(field or '', '(%d+):([^: ]+):(%d+)') do
     past[#past + 1] = { revision = revision, id = id, size = tonumber(size) }
@@ -118,7 +119,8 @@ local function past_key(index, uri, revision)
   return index.env.shard .. 'past:' .. index.owner .. ':' .. revision .. ':' .. uri
 end
 
--- Leaves content to those who are reading it, for a little while.
+-- Makes content expire after the grace period, so that reads that have begun can
+-- finish.
 local function retire(index, blob, grace)
   local key = index.env.shard .. 'blob:' .. blob
   if redis.call('PTTL', key) > grace then
@@ -126,13 +128,13 @@ local function retire(index, blob, grace)
   end
 end
 
--- Lets go of an earlier revision.
+-- Drops an earlier revision.
 local function drop(index, uri, earlier, grace)
   redis.call('DEL', past_key(index, uri, earlier.revision))
   retire(index, earlier.id, grace)
 end
 
--- Nothing is touched that is laid out in another way.
+-- The scripts do not touch a shard with another layout.
 local layout = tonumber(redis.call('GET', KEYS[1]) or '0')
 if layout ~= tonumber(ARGV[1]) then
   return { 'layout', layout }
@@ -143,5 +145,5 @@ local env = {
   linger = tonumber(ARGV[4]),
   now = time(),
 }
--- How many are pruned before others get their turn.
+-- How many expired resources one run removes, so that Redis is not blocked for long.
 local batch = tonumber(ARGV[5])

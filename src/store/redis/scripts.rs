@@ -1,31 +1,32 @@
-//! The steps that must be taken as one.
+//! The Lua scripts: changes of entry, index and quota, each atomic.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     Inner, entry, events, unavailable,
-    upload::{Pieces, Rest},
+    upload::{Chunks, Rest},
 };
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     redis::{
         Call, FromRedisValue, Keys, ParsingError, Pipeline, RedisError, Script, Shard, Value,
         escape,
         layout::{self, Layout},
         millis,
     },
-    store::{ChangeKind, Committed, Draft, Entry, Placement, ResourceUri, StoreError},
+    store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, WriteMode},
 };
 
-/// How long content that was replaced or deleted stays for those who have
-/// begun to read it.
+/// How long replaced or deleted content stays, so that reads that have begun can
+/// finish.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// How long an index outlives its last resource, so that there is time to
-/// tell that it has expired.
+/// How long an index outlives its last resource, so that there is time to publish
+/// the expiry.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// How many expired resources are pruned in one step: some milliseconds.
+/// How many expired resources one script run removes, which takes some milliseconds.
 pub(super) const BATCH: usize = 500;
 
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Scripts {
         }
     }
 
-    /// With what they all take.
+    /// A call with the arguments that all scripts take.
     fn call<'a>(&self, script: &'a Script, shard: &Shard, keys: &[&str]) -> Call<'a> {
         let layout = layout::key(shard);
         let keys: Vec<&str> =
@@ -59,11 +60,11 @@ impl Scripts {
     }
 }
 
-/// The first word of an answer and its numbers.
+/// A script's reply: a word and numbers.
 #[derive(Debug)]
-struct Answer(String, Vec<i64>);
+struct Reply(String, Vec<i64>);
 
-impl FromRedisValue for Answer {
+impl FromRedisValue for Reply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
         let word = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
@@ -72,44 +73,44 @@ impl FromRedisValue for Answer {
     }
 }
 
-impl Answer {
+impl Reply {
     /// A count or a time.
-    fn number(&self, at: usize) -> u64 {
-        self.1.get(at).copied().and_then(|number| number.try_into().ok()).unwrap_or_default()
+    fn number(&self, index: usize) -> u64 {
+        self.1.get(index).copied().and_then(|number| number.try_into().ok()).unwrap_or_default()
     }
 }
 
 impl Inner {
-    /// Runs a script as often as it has more to prune first.
-    async fn run(&self, call: &Call<'_>) -> Result<Answer, RedisError> {
+    /// Runs a script, again if it had too many expired resources to remove first.
+    async fn run(&self, call: &Call<'_>) -> Result<Reply, RedisError> {
         self.run_after(&mut None, call).await
     }
 
-    /// Accepts what is to be done before, once.
+    /// The same, with commands that are sent once before the script.
     async fn run_after(
         &self,
-        first: &mut Option<Pipeline>,
+        before: &mut Option<Pipeline>,
         call: &Call<'_>,
-    ) -> Result<Answer, RedisError> {
-        let mut healed = false;
+    ) -> Result<Reply, RedisError> {
+        let mut migrated = false;
         loop {
-            let answer: Answer = match first.take() {
-                Some(first) => self.redis.call_after(first, call).await?,
+            let reply: Reply = match before.take() {
+                Some(before) => self.redis.call_after(before, call).await?,
                 None => self.redis.call(call).await?,
             };
-            match answer.0.as_str() {
+            match reply.0.as_str() {
                 "again" => {}
-                // It was the right one when we began, so Redis came back empty.
-                "layout" if answer.number(0) == 0 && !healed => {
-                    tracing::warn!("Redis has lost what it held; its layout is made anew");
+                // The layout was current when the backend was opened, so Redis has restarted empty.
+                "layout" if reply.number(0) == 0 && !migrated => {
+                    tracing::warn!("Redis has lost its data; creating the layout again");
                     self.layout.migrate(&self.redis, &self.random).await?;
-                    healed = true;
+                    migrated = true;
                 }
                 "layout" => {
-                    let found = u32::try_from(answer.number(0)).unwrap_or(u32::MAX);
+                    let found = u32::try_from(reply.number(0)).unwrap_or(u32::MAX);
                     return Err(self.layout.mismatch(&self.redis, found));
                 }
-                _ => return Ok(answer),
+                _ => return Ok(reply),
             }
         }
     }
@@ -123,12 +124,12 @@ impl Inner {
         let entry = entry::key(&shard, owner, uri.as_str());
         let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
         let call = call.arg(escape(owner.as_str())).arg(uri.as_str());
-        let answer = self.run(&call.arg(millis(GRACE))).await.map_err(unavailable)?;
-        Ok(answer.number(0) == 1)
+        let reply = self.run(&call.arg(millis(GRACE))).await.map_err(unavailable)?;
+        Ok(reply.number(0) == 1)
     }
 
-    /// Puts content in its place: what lies under that id, and then `rest`,
-    /// `stored` bytes in all.
+    /// Commits the content with that ID: what Redis has of it, and then `rest`;
+    /// `stored` bytes in total.
     pub(super) async fn commit(
         &self,
         draft: Draft,
@@ -138,53 +139,42 @@ impl Inner {
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
         let shard = self.shard_of(&owner);
-        let (ttl, updating) = match &draft.placement {
-            Placement::Create { ttl, .. } => (Some(*ttl), false),
-            Placement::Update { ttl } => (*ttl, true),
+        let (ttl, updating) = match &draft.mode {
+            WriteMode::Create { ttl, .. } => (Some(*ttl), false),
+            WriteMode::Update { ttl } => (*ttl, true),
         };
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
-        let (inline, mut first) = match rest {
-            Rest::Inline(pieces) => (pieces, None),
-            Rest::Before(pipeline) => (Pieces::default(), Some(pipeline)),
+        let (inline, mut before) = match rest {
+            Rest::Inline(chunks) => (chunks, None),
+            Rest::Before(pipeline) => (Chunks::default(), Some(pipeline)),
         };
-        // Who loses against another tries again, and somebody has won each
-        // time: so this ends.
+        // A commit that loses to a concurrent one is tried again. Each time another has
+        // succeeded, so this ends.
         loop {
             let previous = if updating { self.look_up(&owner, &uri).await? } else { None };
             let (previous, predecessor) = previous.unzip();
             let missing = || StoreError::NotFound { uri: uri.clone() };
-            let mut entry = draft.clone().over(previous.as_ref()).ok_or_else(missing)?;
+            let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
             let key = entry::key(&shard, &owner, uri.as_str());
             let blob = entry::blob_key(&shard, id);
             let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &blob]);
             let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(id);
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
-            let call = call.arg(self.limits.bytes_per_owner).arg(self.limits.resources_per_owner);
+            let call = call.arg(self.quota.bytes).arg(self.quota.resources);
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions);
-            let answer = self.run_after(&mut first, &call).await.map_err(unavailable)?;
-            match answer.0.as_str() {
+            let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
+            match reply.0.as_str() {
                 "changed" => {}
                 "done" => {
-                    let change = finish(&mut entry, &answer);
+                    let change = apply_reply(&mut entry, &reply);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
-                "bytes" => {
-                    return Err(StoreError::Full(format!(
-                        "Your resources would exceed {} bytes; {} are used. Delete some with delete_resource, or store less.",
-                        self.limits.bytes_per_owner,
-                        answer.number(0)
-                    )));
-                }
-                "count" => {
-                    return Err(StoreError::Full(format!(
-                        "You have {} resources, the most there may be. Delete some with delete_resource, or wait until some expire.",
-                        answer.number(0)
-                    )));
-                }
+                "bytes" => return Err(self.quota.out_of_bytes(reply.number(0))),
+                "count" => return Err(self.quota.out_of_resources(reply.number(0))),
                 word => {
-                    let source = format!("the content was lost on its way ({word})");
+                    let source = format!("Redis lost the content during the upload ({word})");
                     return Err(StoreError::Unavailable {
                         backend: super::NAME,
                         source: source.into(),
@@ -194,22 +184,20 @@ impl Inner {
         }
     }
 
-    /// Tells what has expired in a shard; says when there is more to tell, if
-    /// it is known that there will be.
+    /// Publishes the expiries of a shard. Returns the time until the next one, if
+    /// the shard has resources left.
     pub(super) async fn sweep(&self, shard: &Shard) -> Result<Option<Duration>, RedisError> {
         let call = self.scripts.call(&self.scripts.sweep, shard, &[]);
-        let answer = self.run(&call).await?;
-        let next = answer.1.first().copied().and_then(|next| u64::try_from(next).ok());
+        let reply = self.run(&call).await?;
+        let next = reply.1.first().copied().and_then(|next| u64::try_from(next).ok());
         Ok(next.map(Duration::from_millis))
     }
 }
 
-/// Fills in what was decided there: all replicas go by the time of Redis.
-fn finish(entry: &mut Entry, answer: &Answer) -> ChangeKind {
-    use crate::clock::Timestamp;
-
-    let time = |at| Timestamp::from_millis(answer.number(at));
-    entry.revision = answer.number(0);
+/// Fills in what the script decided, by the clock of Redis.
+fn apply_reply(entry: &mut Entry, reply: &Reply) -> ChangeKind {
+    let time = |index| Timestamp::from_millis(reply.number(index));
+    entry.revision = reply.number(0);
     (entry.created, entry.updated, entry.expires) = (time(1), time(2), time(3));
-    if answer.number(4) == 1 { ChangeKind::Updated } else { ChangeKind::Created }
+    if reply.number(4) == 1 { ChangeKind::Updated } else { ChangeKind::Created }
 }

@@ -1,4 +1,4 @@
-//! Content on its way into Redis, under a key that expires if it never arrives.
+//! Uploads into Redis, to a key that expires if the upload is abandoned.
 
 use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
 
@@ -11,29 +11,31 @@ use super::{Inner, entry, unavailable};
 use crate::{
     auth::Owner,
     redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, millis, pipe},
-    store::{Committed, Draft, Packed, StoreError, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
 };
 
-/// How much is collected while something else is being sent. What is left at the
-/// end goes with the commit, so that small content takes one round trip in all.
-const WINDOW: usize = 2 * BLOCK_BYTES;
+/// How many bytes are buffered while others are sent. The rest goes with the
+/// commit, so that small content takes one round trip in total.
+const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
 
-/// How much the committing script takes as an argument. It costs the script a
-/// few copies, which are dearer than a command of its own where it is more.
-const INLINE: usize = 16 * 1024;
+/// How many bytes may go as an argument of the script. The script copies it a few
+/// times, so for more bytes a separate command is cheaper.
+const MAX_INLINE: usize = 16 * 1024;
 
-/// How long the next blocks may take to come.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// When the content expires unless more arrives or the upload is committed.
+const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
-/// Content that is one argument, without being one piece.
+/// Content in several chunks that are sent as one argument.
 #[derive(Default)]
-pub(super) struct Pieces(Vec<Bytes>);
+pub(super) struct Chunks(Vec<Bytes>);
 
-impl Pieces {
-    pub(super) fn of(bytes: Bytes) -> Self {
+impl From<Bytes> for Chunks {
+    fn from(bytes: Bytes) -> Self {
         Self(vec![bytes])
     }
+}
 
+impl Chunks {
     fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
@@ -43,49 +45,48 @@ impl Pieces {
     }
 }
 
-impl ToRedisArgs for Pieces {
+impl ToRedisArgs for Chunks {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
         out.reserve_space_for_args([self.len()]);
         let mut argument = out.writer_for_next_arg();
-        for piece in &self.0 {
+        for chunk in &self.0 {
             // Writing to memory cannot fail.
-            let _ = argument.write_all(piece);
+            let _ = argument.write_all(chunk);
         }
     }
 }
 
-/// How the end of content goes with the commit.
+/// How the rest of the content goes with the commit.
 pub(super) enum Rest {
-    /// As the script's argument; the script appends it.
-    Inline(Pieces),
-    /// By commands that come before it.
+    /// As an argument of the script, which appends it.
+    Inline(Chunks),
+    /// With commands before the script.
     Before(Pipeline),
 }
 
+/// Content that is being sent.
 struct Sending {
-    /// Comes when it has been handed to the connection, where there is one.
-    handed: oneshot::Receiver<()>,
-    sent: AbortOnDropHandle<Result<(), RedisError>>,
+    /// Resolves when the commands have been passed to the connection.
+    queued: oneshot::Receiver<()>,
+    task: AbortOnDropHandle<Result<(), RedisError>>,
 }
 
 pub(super) struct RedisUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    /// Of the content; of no other ever.
+    /// The ID of the content, never reused.
     id: String,
     key: String,
-    /// How much content has come.
+    /// Bytes of content, uncompressed.
     size: u64,
-    /// How much is kept of it.
+    /// Bytes as stored.
     stored: u64,
-    /// What is not sent yet.
-    held: Pieces,
-    /// Whether anything was.
-    begun: bool,
-    /// What is being sent, while more comes.
+    /// Content that is not sent yet.
+    buffer: Chunks,
+    /// Whether any content was sent.
+    started: bool,
     sending: Option<Sending>,
-    /// Whether what lies there may be removed when this is dropped.
-    mine: bool,
+    remove_on_drop: bool,
 }
 
 impl RedisUpload {
@@ -99,121 +100,126 @@ impl RedisUpload {
             key,
             size: 0,
             stored: 0,
-            held: Pieces::default(),
-            begun: false,
+            buffer: Chunks::default(),
+            started: false,
             sending: None,
-            mine: true,
+            remove_on_drop: true,
         }
     }
 
-    /// The commands that send what is held. Whether all is there is counted
-    /// when it is committed.
-    fn taking(&mut self) -> Pipeline {
-        let held = std::mem::take(&mut self.held);
-        let mut taking = pipe();
-        // Together, or a lost connection might leave a key that never expires.
-        taking.atomic();
-        if std::mem::replace(&mut self.begun, true) {
-            taking.cmd("APPEND").arg(&self.key).arg(held).ignore();
-            taking.cmd("PEXPIRE").arg(&self.key).arg(millis(PATIENCE)).ignore();
+    /// The commands that send the buffer. The commit checks the total length.
+    fn append_commands(&mut self) -> Pipeline {
+        let content = std::mem::take(&mut self.buffer);
+        let mut commands = pipe();
+        // Atomic, because a lost connection could otherwise leave a key without an expiry.
+        commands.atomic();
+        if std::mem::replace(&mut self.started, true) {
+            commands.cmd("APPEND").arg(&self.key).arg(content).ignore();
+            commands.cmd("PEXPIRE").arg(&self.key).arg(millis(UPLOAD_TTL)).ignore();
         } else {
-            taking.cmd("SET").arg(&self.key).arg(held).arg("PX").arg(millis(PATIENCE)).ignore();
+            commands
+                .cmd("SET")
+                .arg(&self.key)
+                .arg(content)
+                .arg("PX")
+                .arg(millis(UPLOAD_TTL))
+                .ignore();
         }
-        taking
+        commands
     }
 
-    /// Sends what is held, and does not wait for it to arrive.
+    /// Sends the buffer in the background.
     fn send(&mut self) {
-        let (inner, taking) = (Arc::clone(&self.inner), self.taking());
-        let (hand, handed) = oneshot::channel();
-        let mut hand = Some(hand);
-        let sent = AbortOnDropHandle::new(tokio::spawn(async move {
-            let mut sending = std::pin::pin!(inner.redis.pipeline(&taking));
+        let (inner, commands) = (Arc::clone(&self.inner), self.append_commands());
+        let (queue, queued) = oneshot::channel();
+        let mut queue = Some(queue);
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut sending = std::pin::pin!(inner.redis.pipeline(&commands));
             poll_fn(|context| {
                 let sent = sending.as_mut().poll(context);
-                // Who waits no longer need not know.
-                let _ = hand.take().map(|hand| hand.send(()));
+                // Its first poll passes the commands to the connection. The upload may be
+                // dropped already.
+                let _ = queue.take().map(|queue| queue.send(()));
                 sent
             })
             .await
         }));
-        self.sending = Some(Sending { handed, sent });
+        self.sending = Some(Sending { queued, task });
     }
 }
 
 impl Sending {
-    async fn arrived(self) -> Result<(), StoreError> {
+    async fn finish(self) -> Result<(), StoreError> {
         let lost =
             |error| StoreError::Unavailable { backend: super::NAME, source: Box::new(error) };
-        self.sent.await.map_err(lost)?.map_err(unavailable)
+        self.task.await.map_err(lost)?.map_err(unavailable)
     }
 }
 
 #[async_trait]
 impl Upload for RedisUpload {
-    async fn append(&mut self, block: Packed) -> Result<(), StoreError> {
-        // The commit counts exactly; this is so that what can never fit does not fill Redis first.
-        if self.size + block.size > self.inner.limits.bytes_per_owner {
-            return Err(StoreError::larger_than_all(self.inner.limits.bytes_per_owner));
-        }
-        let idle = self.sending.as_ref().is_none_or(|sending| sending.sent.is_finished());
-        if !self.held.is_empty() && (idle || self.held.len() + block.bytes.len() > WINDOW) {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        // Refuses early what can never fit. The commit checks the quota exactly.
+        self.inner.quota.check_upload(self.size + block.size)?;
+        let idle = self.sending.as_ref().is_none_or(|sending| sending.task.is_finished());
+        if !self.buffer.is_empty() && (idle || self.buffer.len() + block.bytes.len() > MAX_BUFFERED)
+        {
             if let Some(sending) = self.sending.take() {
-                sending.arrived().await?;
+                sending.finish().await?;
             }
             self.send();
         }
         self.size += block.size;
         self.stored += block.bytes.len() as u64;
-        self.held.0.push(block.bytes);
+        self.buffer.0.push(block.bytes);
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        debug_assert_eq!(self.owner, draft.owner, "content stays with whom it was begun for");
+        debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
         let mut sending = self.sending.take();
         if let Some(sending) = &mut sending {
-            // So that what comes now comes after it. Where it does not, too little is there,
-            // and the commit is refused.
-            let _ = (&mut sending.handed).await;
+            // The commit must reach Redis after this content. If it does not, content is
+            // missing and the script refuses the commit.
+            let _ = (&mut sending.queued).await;
         }
-        // From here on it may be somebody's resource, also where no answer comes:
-        // what is refused is removed there, and what never arrives expires.
-        self.mine = false;
-        let rest = if self.held.len() <= INLINE {
-            Rest::Inline(std::mem::take(&mut self.held))
+        // From here on a resource may have the content, even if no reply arrives. The
+        // script removes content that it refuses, and abandoned content expires.
+        self.remove_on_drop = false;
+        let rest = if self.buffer.len() <= MAX_INLINE {
+            Rest::Inline(std::mem::take(&mut self.buffer))
         } else {
-            Rest::Before(self.taking())
+            Rest::Before(self.append_commands())
         };
-        let arriving = async {
+        let sending = async {
             match sending {
-                Some(sending) => sending.arrived().await,
+                Some(sending) => sending.finish().await,
                 None => Ok(()),
             }
         };
         let committing = self.inner.commit(draft, &self.id, rest, self.stored);
-        let (arrived, committed) = tokio::join!(arriving, committing);
-        let committed = match (arrived, committed) {
-            // That tells more than that there is too little.
+        let (sent, committed) = tokio::join!(sending, committing);
+        let committed = match (sent, committed) {
+            // This error is the cause of the other.
             (Err(lost), Err(_)) => Err(lost),
             (_, committed) => committed,
         };
-        self.mine = matches!(committed, Err(StoreError::NotFound { .. }));
+        self.remove_on_drop = matches!(committed, Err(StoreError::NotFound { .. }));
         committed
     }
 }
 
 impl Drop for RedisUpload {
     fn drop(&mut self) {
-        // It would expire, but may be large. Where nothing runs any more, it does expire.
-        if self.mine
+        // It would expire, but may be large. Without a runtime it is left to expire.
+        if self.remove_on_drop
             && self.stored > 0
             && let Ok(runtime) = Handle::try_current()
         {
             let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
             runtime.spawn(async move {
                 if let Err(error) = inner.redis.query::<()>(cmd("UNLINK").arg(&key)).await {
-                    tracing::debug!(%error, "content that was given up is left to expire");
+                    tracing::debug!(%error, "cannot remove abandoned content; it will expire");
                 }
             });
         }

@@ -1,20 +1,20 @@
--- Takes answers to what is asked, and tells whoever runs the task: what its
--- replica's channel begins with, the message, then keys and answers.
+-- Stores answers to open questions and wakes the instance that runs the task.
+-- Arguments: prefix of the instances' channels, message, then keys and answers.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'none' }
 end
-if not runs() then
+if not is_running() then
   return { 'ok' }
 end
-local taken = false
+local stored = false
 for i = 3, #ARGV, 2 do
   if redis.call('HDEL', KEYS[1], 'question:' .. ARGV[i]) == 1 then
     redis.call('HSET', KEYS[1], 'answer:' .. ARGV[i], ARGV[i + 1])
-    taken = true
+    stored = true
   end
 end
-if taken then
-  changed()
-  tell(ARGV[1] .. redis.call('HGET', KEYS[1], 'runner'), ARGV[2])
+if stored then
+  set_updated()
+  wake(ARGV[1] .. redis.call('HGET', KEYS[1], 'runner'), ARGV[2])
 end
 return { 'ok' }

@@ -1,7 +1,7 @@
--- Asks a question: key, question.
-if not runs() then
+-- Stores a question for the client. Arguments: key, question.
+if not is_running() then
   return { 'none' }
 end
 redis.call('HSET', KEYS[1], 'question:' .. ARGV[1], ARGV[2])
-changed()
+set_updated()
 return { 'ok' }

@@ -1,7 +1,8 @@
--- Begins a task: KEYS[2], all of its owner's; the id, ttl, most, runner.
-local id, ttl, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+-- Creates a task. KEYS[2]: the index of the owner's tasks. Arguments: id, ttl, max,
+-- runner.
+local id, ttl, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', digits(now))
-if redis.call('ZCARD', KEYS[2]) >= most then
+if redis.call('ZCARD', KEYS[2]) >= max then
   return { 'many' }
 end
 local till = now + ttl

@@ -1,15 +1,15 @@
--- Ends a task that has not ended, and tells whoever runs it, unless it is they
--- who do: the end; what their replica's channel begins with, the message.
+-- Ends a running task. Arguments: end; then, unless the runner itself ends it, the
+-- prefix of the instances' channels and the message that wakes the runner.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'none' }
 end
-if not runs() then
+if not is_running() then
   return { 'ok' }
 end
-forget_questions()
+remove_questions()
 redis.call('HSET', KEYS[1], 'end', ARGV[1])
-changed()
+set_updated()
 if ARGV[2] then
-  tell(ARGV[2] .. redis.call('HGET', KEYS[1], 'runner'), ARGV[3])
+  wake(ARGV[2] .. redis.call('HGET', KEYS[1], 'runner'), ARGV[3])
 end
 return { 'ok' }

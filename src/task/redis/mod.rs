@@ -1,20 +1,21 @@
-//! Tasks in Redis: begun on one replica, followed, answered and cancelled on
-//! any, and told to have failed when the one that ran them is gone.
+//! Tasks in Redis. One instance runs a task, any instance reads, answers and cancels
+//! it, and a task fails when the instance that ran it is gone.
 //!
-//! Both keys of a task lie in its owner's shard (see [`crate::redis::Keys`])
-//! and expire with it.
+//! Both keys of a task lie in its owner's shard (see [`crate::redis::Keys`]) and
+//! expire with it.
 //!
 //! ```text
-//! task:<owner>:<id>  hash  created, updated, ttl (ms); message; runner: the replica;
-//!                          question:<key>, answer:<key> (JSON); end (JSON), once there is one;
-//!                          doubted: when the runner was missing for the first time
-//! tasks:<owner>      zset  tasks by the time at which they expire
+//! task:<owner>:<id>  hash  created, updated, ttl (ms); message; runner: the instance;
+//!                          question:<key>, answer:<key> (JSON); end (JSON), once it has ended;
+//!                          doubted: when the runner was first found missing
+//! tasks:<owner>      zset  tasks by expiry
 //! ```
 //!
-//! A replica is told on a channel of its own that there is something to look
-//! at; what, stands in the task. So a message that is lost with a connection
-//! costs nothing but the time until the next.
+//! Each instance has a channel on which it learns which of its tasks have changed,
+//! and then reads them. A lost message therefore costs only time: after a reconnect
+//! the instance reads all its tasks.
 
+mod keys;
 mod record;
 mod run;
 mod scripts;
@@ -28,9 +29,10 @@ use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::{
+    keys::TaskKeys,
     record::Record,
-    run::{Held, RedisRun},
-    scripts::{Place, Scripts},
+    run::{LocalRuns, RedisRun},
+    scripts::Scripts,
 };
 use super::{TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many};
 use crate::{
@@ -41,32 +43,32 @@ use crate::{
     redis::{Call, Heard, Instance, Redis, RedisError, cmd, millis},
 };
 
-/// For how long a replica has to be missing before its tasks have failed: more
-/// than it takes one to say that it lives, to a Redis that has just come back.
-const MISSING: Duration = Duration::from_millis(2500);
+/// How long an instance must be missing before its tasks fail. Longer than the
+/// interval of heartbeats, which a Redis that has just restarted has yet to receive.
+const MISSING_INTERVAL: Duration = Duration::from_millis(2500);
 
-/// Keeps tasks in Redis.
+/// Stores tasks in Redis.
 pub struct RedisTasks {
     inner: Arc<Inner>,
     random: Random,
     limits: TaskLimits,
-    _hearing: AbortOnDropHandle<()>,
+    _receiver: AbortOnDropHandle<()>,
 }
 
 struct Inner {
     instance: Instance,
     scripts: Scripts,
-    held: Arc<Held>,
+    runs: Arc<LocalRuns>,
 }
 
 impl RedisTasks {
-    /// Those that lie in the replica's Redis. Needs a Tokio runtime.
+    /// The tasks in the instance's Redis. Needs a Tokio runtime.
     pub fn new(instance: Instance, random: Random, limits: TaskLimits) -> Self {
-        let (scripts, held) = (Scripts::new(), Arc::default());
-        let inner = Arc::new(Inner { instance, scripts, held });
-        let hearing = Arc::clone(&inner);
-        let hearing = AbortOnDropHandle::new(tokio::spawn(async move { hearing.hear().await }));
-        Self { inner, random, limits, _hearing: hearing }
+        let (scripts, runs) = (Scripts::new(), Arc::default());
+        let inner = Arc::new(Inner { instance, scripts, runs });
+        let receiving = Arc::clone(&inner);
+        let receiver = tokio::spawn(async move { receiving.receive().await });
+        Self { inner, random, limits, _receiver: AbortOnDropHandle::new(receiver) }
     }
 }
 
@@ -75,61 +77,65 @@ impl Inner {
         self.instance.redis()
     }
 
-    fn place(&self, owner: &Owner, id: &str) -> Place {
-        Place::new(self.redis().keys(), owner, id)
+    fn keys(&self, owner: &Owner, id: &str) -> TaskKeys {
+        TaskKeys::new(self.redis().keys(), owner, id)
     }
 
-    /// What the channel of a replica begins with; its name follows.
-    fn channels(&self) -> String {
+    /// The prefix of the instances' channels; an instance's name follows it.
+    fn channel_prefix(&self) -> String {
         self.redis().keys().channel("tasks:")
     }
 
-    /// Hears which tasks of this replica to look at, until dropped.
-    async fn hear(&self) {
-        let channel = format!("{}{}", self.channels(), self.instance.name());
+    /// Receives the ids of changed tasks of this instance, until dropped.
+    async fn receive(&self) {
+        let channel = format!("{}{}", self.channel_prefix(), self.instance.name());
         let mut listener = self.redis().listen_patiently(&channel).await;
-        // Some may have begun before.
-        self.held.tell_all();
+        // Tasks may have started before the subscription.
+        self.runs.wake_all();
         loop {
             match listener.next().await {
-                Heard::Message(id) => self.held.tell(&String::from_utf8_lossy(&id)),
-                Heard::Gap => self.held.tell_all(),
+                Heard::Message(id) => self.runs.wake(&String::from_utf8_lossy(&id)),
+                Heard::Gap => self.runs.wake_all(),
             }
         }
     }
 
-    /// The first word of an answer says how it went.
+    /// Runs a script whose reply begins with a status.
     async fn call(&self, call: Call<'_>) -> Result<Vec<String>, Fault> {
         self.redis().call(&call).await.map_err(|error| unavailable(&error))
     }
 
-    /// Whether there is such a task.
-    async fn found(&self, call: Call<'_>) -> Result<bool, Fault> {
-        Ok(self.call(call).await?.first().is_some_and(|word| word == "ok"))
+    /// Runs a script and returns whether its status is `ok`, that is, whether the task
+    /// exists.
+    async fn succeeds(&self, call: Call<'_>) -> Result<bool, Fault> {
+        Ok(self.call(call).await?.first().is_some_and(|status| status == "ok"))
     }
 
-    async fn read(&self, place: &Place) -> Result<Option<Record>, Fault> {
-        let fields = self.redis().query(cmd("HGETALL").arg(&place.task)).await;
-        Record::read(fields.map_err(|error| unavailable(&error))?)
+    async fn read(&self, keys: &TaskKeys) -> Result<Option<Record>, Fault> {
+        let fields = self.redis().query(cmd("HGETALL").arg(&keys.task)).await;
+        Record::decode(fields.map_err(|error| unavailable(&error))?)
     }
 
-    /// Ends a task whose runner is gone.
-    async fn judge(&self, place: &Place, record: Record) -> Result<Option<Record>, Fault> {
+    /// Ends the task if its runner is gone.
+    async fn check_liveness(
+        &self,
+        keys: &TaskKeys,
+        record: Record,
+    ) -> Result<Option<Record>, Fault> {
         let alive = self.instance.alive().await.map_err(|error| unavailable(&error))?;
         if alive.contains(&record.runner) {
-            if record.doubted {
-                let mut forget = cmd("HDEL");
-                forget.arg(&place.task).arg("doubted");
-                self.redis().query::<()>(&forget).await.map_err(|error| unavailable(&error))?;
+            if record.suspect {
+                let mut clear = cmd("HDEL");
+                clear.arg(&keys.task).arg("doubted");
+                self.redis().query::<()>(&clear).await.map_err(|error| unavailable(&error))?;
             }
             return Ok(Some(record));
         }
-        let gone =
-            "The server that ran this task is gone, and its work with it. Call the tool again.";
-        let end = record::end(&TaskEnd::Failed(Fault::Unavailable(gone.into())));
-        let call = place.on(&self.scripts.doubt).arg(&record.runner);
-        self.call(call.arg(millis(MISSING)).arg(end)).await?;
-        self.read(place).await
+        let message = "The server process that ran this task is gone, so its result is lost. Call the tool again.";
+        let end = record::encode_end(&TaskEnd::Failed(Fault::Unavailable(message.into())));
+        let call = keys.task(&self.scripts.mark_suspect).arg(&record.runner);
+        self.call(call.arg(millis(MISSING_INTERVAL)).arg(end)).await?;
+        self.read(keys).await
     }
 }
 
@@ -138,17 +144,17 @@ impl Tasks for RedisTasks {
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault> {
         let (inner, limits) = (&self.inner, &self.limits);
         let id: Arc<str> = self.random.id().into();
-        let place = inner.place(owner, &id);
-        let call = place.among_all(&inner.scripts.create).arg(&*id);
+        let keys = inner.keys(owner, &id);
+        let call = keys.task_and_index(&inner.scripts.create).arg(&*id);
         let call = call.arg(millis(limits.ttl)).arg(limits.per_owner);
-        let answer = inner.call(call.arg(&**inner.instance.name())).await?;
-        let created = match &answer[..] {
-            [ok, now] if ok == "ok" => now.parse().map(Timestamp::from_millis).ok(),
+        let reply = inner.call(call.arg(&**inner.instance.name())).await?;
+        let created = match &reply[..] {
+            [status, now] if status == "ok" => now.parse().map(Timestamp::from_millis).ok(),
             _ => return Err(too_many(limits.per_owner)),
         };
         let created = created.ok_or_else(record::damaged)?;
-        // Only now: one that is looked for and not there has ended. Nobody knows of it yet.
-        let run = RedisRun::new(Arc::clone(inner), place, Arc::clone(&id), limits.ttl);
+        // Created after the task, because a run that finds no task takes it for ended.
+        let run = RedisRun::new(Arc::clone(inner), keys, Arc::clone(&id), limits.ttl);
         let view = TaskView {
             id,
             state: TaskState::Working,
@@ -163,10 +169,10 @@ impl Tasks for RedisTasks {
 
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault> {
         let inner = &self.inner;
-        let place = inner.place(owner, id);
-        let record = match inner.read(&place).await? {
-            Some(record) if record.runs() && *record.runner != **inner.instance.name() => {
-                inner.judge(&place, record).await?
+        let keys = inner.keys(owner, id);
+        let record = match inner.read(&keys).await? {
+            Some(record) if record.is_running() && *record.runner != **inner.instance.name() => {
+                inner.check_liveness(&keys, record).await?
             }
             record => record,
         };
@@ -180,30 +186,30 @@ impl Tasks for RedisTasks {
         answers: BTreeMap<String, Value>,
     ) -> Result<bool, Fault> {
         let inner = &self.inner;
-        let call = inner.place(owner, id).on(&inner.scripts.answer);
-        let call = call.arg(inner.channels()).arg(id);
+        let call = inner.keys(owner, id).task(&inner.scripts.answer);
+        let call = call.arg(inner.channel_prefix()).arg(id);
         let call = answers
             .iter()
             .fold(call, |call, (key, answer)| call.arg(&**key).arg(answer.to_string()));
-        inner.found(call).await
+        inner.succeeds(call).await
     }
 
     async fn cancel(&self, owner: &Owner, id: &str) -> Result<bool, Fault> {
         let inner = &self.inner;
-        let call = inner.place(owner, id).on(&inner.scripts.end);
-        let call = call.arg(record::end(&TaskEnd::Cancelled));
-        inner.found(call.arg(inner.channels()).arg(id)).await
+        let call = inner.keys(owner, id).task(&inner.scripts.end);
+        let call = call.arg(record::encode_end(&TaskEnd::Cancelled));
+        inner.succeeds(call.arg(inner.channel_prefix()).arg(id)).await
     }
 
     async fn maintain(&self) {
-        // Redis removes what has expired.
+        // Redis removes expired keys itself.
         std::future::pending::<()>().await;
     }
 }
 
 fn unavailable(error: &RedisError) -> Fault {
-    tracing::warn!(%error, "tasks cannot be reached");
-    Fault::Unavailable("Tasks cannot be reached just now. Try again shortly.".into())
+    tracing::warn!(%error, "the task storage cannot be reached");
+    Fault::Unavailable("The task storage cannot be reached. Try again shortly.".into())
 }
 
 impl fmt::Debug for RedisTasks {

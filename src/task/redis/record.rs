@@ -1,4 +1,4 @@
-//! A task as it is written down.
+//! The encoding of tasks in Redis.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,13 +22,13 @@ pub(super) struct Record {
     pub(super) answers: Vec<(String, Value)>,
     end: Option<TaskEnd>,
     pub(super) runner: String,
-    /// Whether the runner was missing before.
-    pub(super) doubted: bool,
+    /// Whether the runner was missing in an earlier check.
+    pub(super) suspect: bool,
 }
 
 impl Record {
-    /// From the fields of its hash: none where there is no task.
-    pub(super) fn read(mut fields: HashMap<String, String>) -> Result<Option<Self>, Fault> {
+    /// Decodes the fields of the task's hash. `None` if there are none.
+    pub(super) fn decode(mut fields: HashMap<String, String>) -> Result<Option<Self>, Fault> {
         if fields.is_empty() {
             return Ok(None);
         }
@@ -52,11 +52,11 @@ impl Record {
             answers,
             end: end.map_err(|_| damaged())?,
             runner: fields.get("runner").cloned().ok_or_else(damaged)?,
-            doubted: fields.contains_key("doubted"),
+            suspect: fields.contains_key("doubted"),
         }))
     }
 
-    pub(super) fn runs(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.end.is_none()
     }
 
@@ -71,12 +71,12 @@ impl Record {
     }
 }
 
-pub(super) fn end(end: &TaskEnd) -> String {
-    // It came as JSON, or has words alone.
+pub(super) fn encode_end(end: &TaskEnd) -> String {
+    // Consists of JSON values and strings, so it cannot fail.
     serde_json::to_string(end).unwrap_or_default()
 }
 
 pub(super) fn damaged() -> Fault {
-    tracing::error!("a task in Redis cannot be read");
-    Fault::Internal("This task cannot be read. Call the tool again.".into())
+    tracing::error!("cannot decode a task in Redis");
+    Fault::Internal("This task is corrupt. Call the tool again.".into())
 }

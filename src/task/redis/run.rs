@@ -1,83 +1,83 @@
-//! A task on the replica that runs it.
+//! A task on the instance that runs it.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Inner, record, scripts::Place};
+use super::{Inner, keys::TaskKeys, record};
 use crate::{
     protocol::Fault,
     task::{TaskEnd, TaskRun},
 };
 
-/// How long to wait before a Redis that does not answer is asked again.
+/// The delay between two attempts while Redis is unreachable.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// The tasks that this replica runs.
+/// The tasks that this instance runs, by id.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<Arc<str>, Arc<Notify>>>);
+pub(super) struct LocalRuns(Mutex<HashMap<Arc<str>, Arc<Notify>>>);
 
-impl Held {
-    /// There is something to look at in the task.
-    pub(super) fn tell(&self, id: &str) {
-        if let Some(told) = lock(&self.0).get(id) {
-            told.notify_one();
+impl LocalRuns {
+    /// Has the task's run read the task again.
+    pub(super) fn wake(&self, id: &str) {
+        if let Some(changed) = self.0.lock().get(id) {
+            changed.notify_one();
         }
     }
 
-    /// There may be, in any.
-    pub(super) fn tell_all(&self) {
-        for told in lock(&self.0).values() {
-            told.notify_one();
+    pub(super) fn wake_all(&self) {
+        for changed in self.0.lock().values() {
+            changed.notify_one();
         }
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
+        self.0.lock().len()
     }
 }
 
 pub(super) struct RedisRun {
     state: Arc<State>,
     id: Arc<str>,
-    _attending: AbortOnDropHandle<()>,
+    _watcher: AbortOnDropHandle<()>,
 }
 
 struct State {
     inner: Arc<Inner>,
-    place: Place,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
+    keys: TaskKeys,
+    /// The questions that wait for an answer.
+    unanswered: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     cancelled: CancellationToken,
 }
 
 impl RedisRun {
-    pub(super) fn new(inner: Arc<Inner>, place: Place, id: Arc<str>, ttl: Duration) -> Self {
-        let told = Arc::new(Notify::new());
-        lock(&inner.held.0).insert(Arc::clone(&id), Arc::clone(&told));
-        let (waiting, cancelled) = (Mutex::default(), CancellationToken::new());
-        let state = Arc::new(State { inner, place, waiting, cancelled });
-        let attending = Arc::clone(&state);
-        let attending = tokio::spawn(async move {
-            // When it expires, and nobody can see it any more, it is over as well.
-            let _ = tokio::time::timeout(ttl, attending.attend(&told)).await;
-            attending.stop();
+    pub(super) fn new(inner: Arc<Inner>, keys: TaskKeys, id: Arc<str>, ttl: Duration) -> Self {
+        let changed = Arc::new(Notify::new());
+        inner.runs.0.lock().insert(Arc::clone(&id), Arc::clone(&changed));
+        let (unanswered, cancelled) = (Mutex::default(), CancellationToken::new());
+        let state = Arc::new(State { inner, keys, unanswered, cancelled });
+        let watching = Arc::clone(&state);
+        let watcher = tokio::spawn(async move {
+            // An expired task is over as well.
+            let _ = tokio::time::timeout(ttl, watching.watch(&changed)).await;
+            watching.stop();
         });
-        Self { state, id, _attending: AbortOnDropHandle::new(attending) }
+        Self { state, id, _watcher: AbortOnDropHandle::new(watcher) }
     }
 }
 
 impl State {
-    /// Looks whenever it is told to, until the task is over.
-    async fn attend(&self, told: &Notify) {
+    /// Reads the task after each change, until it has ended.
+    async fn watch(&self, changed: &Notify) {
         loop {
-            told.notified().await;
+            changed.notified().await;
             loop {
-                match self.look().await {
+                match self.deliver_answers().await {
                     Ok(true) => break,
                     Ok(false) => return,
                     Err(_) => tokio::time::sleep(RETRY).await,
@@ -86,23 +86,24 @@ impl State {
         }
     }
 
-    /// Hands out the answers that have come. Says whether the task goes on.
-    async fn look(&self) -> Result<bool, Fault> {
-        let Some(record) = self.inner.read(&self.place).await?.filter(record::Record::runs) else {
+    /// Reads the task and delivers its answers. Returns whether it is still running.
+    async fn deliver_answers(&self) -> Result<bool, Fault> {
+        let record = self.inner.read(&self.keys).await?;
+        let Some(record) = record.filter(record::Record::is_running) else {
             return Ok(false);
         };
-        let mut waiting = lock(&self.waiting);
+        let mut unanswered = self.unanswered.lock();
         for (key, answer) in record.answers {
-            if let Some(asked) = waiting.remove(&key) {
-                // Whoever asked may have given up meanwhile.
-                let _ = asked.send(answer);
+            if let Some(sender) = unanswered.remove(&key) {
+                // Fails if the asking handler has given up.
+                let _ = sender.send(answer);
             }
         }
         Ok(true)
     }
 
     fn stop(&self) {
-        lock(&self.waiting).clear();
+        self.unanswered.lock().clear();
         self.cancelled.cancel();
     }
 }
@@ -114,39 +115,39 @@ impl TaskRun for RedisRun {
     }
 
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault> {
-        let State { inner, place, waiting, .. } = &*self.state;
-        let (answer, answered) = oneshot::channel();
-        lock(waiting).insert(key.to_owned(), answer);
-        let call = place.on(&inner.scripts.ask).arg(key).arg(question.to_string());
-        if !inner.found(call).await? {
-            // It has ended: nobody will answer.
-            lock(waiting).remove(key);
+        let State { inner, keys, unanswered, .. } = &*self.state;
+        let (sender, answer) = oneshot::channel();
+        unanswered.lock().insert(key.to_owned(), sender);
+        let call = keys.task(&inner.scripts.ask).arg(key).arg(question.to_string());
+        if !inner.succeeds(call).await? {
+            // The task has ended: there will be no answer.
+            unanswered.lock().remove(key);
         }
-        Ok(answered)
+        Ok(answer)
     }
 
     async fn note(&self, message: &str) {
-        let State { inner, place, .. } = &*self.state;
-        // It has been logged, and is news for people only.
-        let _ = inner.call(place.on(&inner.scripts.note).arg(message)).await;
+        let State { inner, keys, .. } = &*self.state;
+        // A failure has been logged; the message is only informative.
+        let _ = inner.call(keys.task(&inner.scripts.set_message).arg(message)).await;
     }
 
     async fn finish(&self, end: TaskEnd) {
-        let State { inner, place, cancelled, waiting } = &*self.state;
-        let end = record::end(&end);
-        while inner.found(place.on(&inner.scripts.end).arg(&*end)).await.is_err() {
+        let State { inner, keys, cancelled, unanswered } = &*self.state;
+        let end = record::encode_end(&end);
+        while inner.succeeds(keys.task(&inner.scripts.end).arg(&*end)).await.is_err() {
             tokio::select! {
                 () = cancelled.cancelled() => return,
                 () = tokio::time::sleep(RETRY) => {}
             }
         }
-        lock(waiting).clear();
+        unanswered.lock().clear();
     }
 }
 
 impl Drop for RedisRun {
     fn drop(&mut self) {
-        lock(&self.state.inner.held.0).remove(&self.id);
+        self.state.inner.runs.0.lock().remove(&self.id);
     }
 }
 
@@ -154,8 +155,4 @@ impl fmt::Debug for RedisRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RedisRun").field(&self.id).finish()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

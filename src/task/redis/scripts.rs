@@ -1,18 +1,15 @@
-//! The steps that must be taken as one, and the keys that they work on.
+//! The Lua scripts of tasks.
 
-use crate::{
-    auth::Owner,
-    redis::{Call, Keys, Script, escape},
-};
+use crate::redis::Script;
 
 #[derive(Debug)]
 pub(super) struct Scripts {
     pub(super) answer: Script,
     pub(super) ask: Script,
     pub(super) create: Script,
-    pub(super) doubt: Script,
     pub(super) end: Script,
-    pub(super) note: Script,
+    pub(super) mark_suspect: Script,
+    pub(super) set_message: Script,
 }
 
 impl Scripts {
@@ -22,36 +19,9 @@ impl Scripts {
             answer: script(include_str!("answer.lua")),
             ask: script(include_str!("ask.lua")),
             create: script(include_str!("create.lua")),
-            doubt: script(include_str!("doubt.lua")),
             end: script(include_str!("end.lua")),
-            note: script(include_str!("note.lua")),
+            mark_suspect: script(include_str!("mark_suspect.lua")),
+            set_message: script(include_str!("set_message.lua")),
         }
-    }
-}
-
-/// Where a task lies: in the shard of its owner, and under the owner's name,
-/// so that nobody else's look-up ever finds it.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) task: String,
-    all: String,
-}
-
-impl Place {
-    pub(super) fn new(keys: &Keys, owner: &Owner, id: &str) -> Self {
-        let shard = keys.shard_of(owner.as_str());
-        // An id that a client made up must not reach into other keys.
-        let task = shard.key_with("task", owner.as_str(), &escape(id));
-        Self { task, all: shard.key("tasks", owner.as_str()) }
-    }
-
-    /// A step that concerns the task.
-    pub(super) fn on<'a>(&self, script: &'a Script) -> Call<'a> {
-        script.on(&[&self.task])
-    }
-
-    /// A step that concerns all of the owner's tasks, too.
-    pub(super) fn among_all<'a>(&self, script: &'a Script) -> Call<'a> {
-        script.on(&[&self.task, &self.all])
     }
 }

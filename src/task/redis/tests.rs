@@ -1,5 +1,5 @@
-//! What the contract does not say: what lies in Redis, and what happens when
-//! it or a replica goes.
+//! Beyond the contract: keys and their expiry, and failures of Redis and of
+//! instances.
 
 use std::{sync::Arc, time::Duration};
 
@@ -56,8 +56,8 @@ impl Harness for OnRedis {
 
 crate::task_contract!(OnRedis::new().await);
 
-/// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Exceeds the duration of every step in these tests.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn owner() -> Owner {
     Principal::Local.owner()
@@ -66,7 +66,7 @@ fn owner() -> Owner {
 async fn until_ended(tasks: &RedisTasks, id: &str) -> TaskEnd {
     let ended = async {
         loop {
-            // While Redis is away it says so.
+            // Fails while Redis is unreachable.
             if let Ok(view) = tasks.get(&owner(), id).await
                 && let TaskState::Ended(end) = view.expect("it is there").state
             {
@@ -75,20 +75,20 @@ async fn until_ended(tasks: &RedisTasks, id: &str) -> TaskEnd {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ended).await.expect("it ends")
+    tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("it ends")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_holds_in_a_cluster() {
+async fn the_contract_holds_in_a_cluster() {
     let harness = OnRedis(Installations::in_a_cluster().await);
     contract::a_task_ends_as_its_run_did(&harness).await;
     contract::questions_are_answered_one_by_one_and_once(&harness).await;
     contract::cancelling_stops_the_run(&harness).await;
-    contract::tasks_of_one_owner_are_bounded(&harness).await;
+    contract::tasks_of_one_owner_are_limited(&harness).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_its_expiry_nothing_is_left_of_a_task() {
+async fn an_expired_task_leaves_no_keys() {
     let harness = OnRedis::new().await;
     let limits = TaskLimits { ttl: Duration::from_millis(500), ..TaskLimits::default() };
     let tasks = harness.instance(0, limits).await;
@@ -97,9 +97,9 @@ async fn after_its_expiry_nothing_is_left_of_a_task() {
     let answers = [("q".to_owned(), json!(2))].into();
     assert!(tasks.answer(&owner(), &view.id, answers).await.expect("it is answered"));
     run.finish(TaskEnd::Completed(json!({}))).await;
-    assert_eq!(tasks.inner.held.len(), 1);
+    assert_eq!(tasks.inner.runs.len(), 1);
     drop(run);
-    assert_eq!(tasks.inner.held.len(), 0, "nothing stands for it in the process");
+    assert_eq!(tasks.inner.runs.len(), 0, "the process keeps no state of it");
     drop(tasks);
     let redis = harness.0.redis(0).await;
     let gone = async {
@@ -111,11 +111,11 @@ async fn after_its_expiry_nothing_is_left_of_a_task() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone).await.expect("all expires");
+    tokio::time::timeout(TEST_TIMEOUT, gone).await.expect("all expires");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tasks_of_a_replica_that_is_gone_have_failed() {
+async fn the_tasks_of_an_instance_that_is_gone_have_failed() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, TaskLimits::default()).await;
     let other = harness.instance(0, TaskLimits::default()).await;
@@ -131,7 +131,7 @@ async fn the_tasks_of_a_replica_that_is_gone_have_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
+async fn tasks_continue_while_redis_is_unreachable_and_end_when_it_is_back() {
     let mut harness = OnRedis::on(RedisServer::durable().await);
     let one = harness.instance(0, TaskLimits::default()).await;
     let other = harness.instance(0, TaskLimits::default()).await;
@@ -143,7 +143,7 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
         assert!(matches!(away, Fault::Unavailable(_)), "{away}");
     }
     run.ask("r", &json!(1)).await.expect_err("Redis is away");
-    // For longer than replicas are trusted to live that say nothing.
+    // Longer than the time to live of a heartbeat.
     tokio::time::sleep(Duration::from_secs(6)).await;
     harness.0.servers[0].restart().await;
     let answered = async {
@@ -152,17 +152,17 @@ async fn tasks_go_on_while_redis_is_away_and_end_when_it_is_back() {
             if other.answer(&owner(), &view.id, answers).await.is_ok() {
                 return;
             }
-            // Polled as a client would that might take it for dead.
+            // As a polling client does, which might end the task.
             let _ = other.get(&owner(), &view.id).await;
         }
     };
-    tokio::time::timeout(PATIENCE, answered).await.expect("it is answered");
-    let answer = tokio::time::timeout(PATIENCE, asked).await.expect("it is told");
+    tokio::time::timeout(TEST_TIMEOUT, answered).await.expect("it is answered");
+    let answer = tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("it arrives in time");
     assert_eq!(answer.expect("it comes"), json!("answer"));
     harness.0.servers[0].kill();
     let finishing = tokio::spawn(async move { run.finish(TaskEnd::Completed(json!(2))).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(!finishing.is_finished(), "it is tried on");
+    assert!(!finishing.is_finished(), "it keeps retrying");
     harness.0.servers[0].restart().await;
     assert_eq!(until_ended(&other, &view.id).await, TaskEnd::Completed(json!(2)));
 }
@@ -173,6 +173,6 @@ async fn a_task_that_redis_has_lost_is_stopped() {
     let tasks = harness.instance(0, TaskLimits::default()).await;
     let (_, run) = tasks.create(&owner()).await.expect("it begins");
     harness.0.servers[0].restart().await;
-    let stopped = tokio::time::timeout(PATIENCE, run.cancelled().cancelled()).await;
-    stopped.expect("nobody can ever ask for it");
+    let stopped = tokio::time::timeout(TEST_TIMEOUT, run.cancelled().cancelled()).await;
+    stopped.expect("the run is cancelled");
 }

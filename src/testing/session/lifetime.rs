@@ -1,34 +1,37 @@
-//! How sessions begin and end.
+//! Creating, looking up and ending sessions.
 
 use futures_util::StreamExt;
 
-use super::{Harness, Stage, append, begin, call, patiently, texts};
+use super::{Harness, Stage, append, begin, call, in_time, texts};
 use crate::{
     auth::Principal,
     protocol::{ClientFacts, LogLevel, ProtocolVersion},
     session::{SessionError, SessionLimits},
 };
 
-/// In every process.
-pub async fn a_session_is_what_was_agreed_on(harness: &dyn Harness) {
+/// In both processes.
+pub async fn a_session_is_found_as_it_was_created(harness: &dyn Harness) {
     let [one, other] = harness.processes(SessionLimits::default()).await;
     let client: ClientFacts = ClientFacts {
         info: serde_json::from_str(r#"{"name":"me","version":"7"}"#).ok(),
         capabilities: serde_json::from_str(r#"{"sampling":{}}"#).expect("capabilities"),
     };
     let version = ProtocolVersion::V2025_06_18;
-    let made = one.create(Principal::Local, version, client.clone()).await.expect("it begins");
-    let found = other.get(&made.id, &Principal::Local).await.expect("it is found");
-    assert_eq!((&found.id, found.version), (&made.id, version));
+    let created = one
+        .create(Principal::Local, version, client.clone())
+        .await
+        .expect("the session is created");
+    let found = other.get(&created.id, &Principal::Local).await.expect("it is found");
+    assert_eq!((&found.id, found.version), (&created.id, version));
     assert_eq!(found.principal, Principal::Local);
     assert_eq!(found.log_level, LogLevel::Info);
-    let shown = |facts: &ClientFacts| {
+    let encoded = |facts: &ClientFacts| {
         serde_json::json!([facts.info.as_ref(), facts.capabilities]).to_string()
     };
-    assert_eq!(shown(&found.client), shown(&client));
+    assert_eq!(encoded(&found.client), encoded(&client));
 }
 
-/// Whatever the id is made of.
+/// Whatever characters the id contains.
 pub async fn an_unknown_session_is_not_found(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     for id in ["", "0", "*", "a:b", &"f".repeat(32), "\u{fffd}{}"] {
@@ -38,8 +41,8 @@ pub async fn an_unknown_session_is_not_found(harness: &dyn Harness) {
     }
 }
 
-/// With the right id, too; and it goes on for whom it belongs to.
-pub async fn a_session_is_found_by_its_principal_and_nobody_else(harness: &dyn Harness) {
+/// Even with the right id. The session continues for its principal.
+pub async fn a_session_is_found_by_its_principal_alone(harness: &dyn Harness) {
     let [one, other] = harness.processes(SessionLimits::default()).await;
     let user = |subject: &str| {
         let (issuer, subject) = ("https://issuer".into(), subject.into());
@@ -47,36 +50,36 @@ pub async fn a_session_is_found_by_its_principal_and_nobody_else(harness: &dyn H
     };
     let (alice, version) = (user("alice"), ProtocolVersion::LATEST_LEGACY);
     let session = one.create(alice.clone(), version, ClientFacts::default()).await;
-    let session = session.expect("it begins");
+    let session = session.expect("the session is created");
     for sessions in [&one, &other] {
-        let found = sessions.get(&session.id, &alice).await.expect("it is hers");
+        let found = sessions.get(&session.id, &alice).await.expect("the session is found");
         assert_eq!(found.principal, alice);
-        for thief in [Principal::Local, user("mallory")] {
-            let refused = sessions.get(&session.id, &thief).await.err();
-            assert_eq!(refused, Some(SessionError::NotFound), "{thief}");
-            assert_eq!(sessions.delete(&session.id, &thief).await, Ok(false), "{thief}");
+        for other in [Principal::Local, user("mallory")] {
+            let refused = sessions.get(&session.id, &other).await.err();
+            assert_eq!(refused, Some(SessionError::NotFound), "{other}");
+            assert_eq!(sessions.delete(&session.id, &other).await, Ok(false), "{other}");
         }
-        sessions.get(&session.id, &alice).await.expect("it is still hers");
+        sessions.get(&session.id, &alice).await.expect("the session still exists");
     }
 }
 
-/// Whichever process takes the next request.
-pub async fn a_log_level_is_in_force_at_once(harness: &dyn Harness) {
+/// In both processes.
+pub async fn a_log_level_applies_at_once(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let id = &stage.session.id;
     for level in [LogLevel::Debug, LogLevel::Emergency, LogLevel::Info] {
-        stage.one.get(id, &Principal::Local).await.expect("it is there");
-        stage.other.get(id, &Principal::Local).await.expect("it is there");
+        stage.one.get(id, &Principal::Local).await.expect("the session exists");
+        stage.other.get(id, &Principal::Local).await.expect("the session exists");
         stage.other.set_log_level(&stage.session, level).await.expect("it can be set");
         for sessions in [&stage.one, &stage.other] {
-            let session = sessions.get(id, &Principal::Local).await.expect("it is there");
+            let session = sessions.get(id, &Principal::Local).await.expect("the session exists");
             assert_eq!(session.log_level, level);
         }
     }
 }
 
-/// Wherever they began; one that has ended makes room.
-pub async fn sessions_of_one_principal_are_bounded(harness: &dyn Harness) {
+/// Across processes. One that has ended makes room.
+pub async fn sessions_of_one_principal_are_limited(harness: &dyn Harness) {
     let limits = SessionLimits { sessions_per_principal: 2, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     begin(&stage.other).await.expect("there is room");
@@ -86,43 +89,43 @@ pub async fn sessions_of_one_principal_are_bounded(harness: &dyn Harness) {
     begin(&stage.one).await.expect("there is room again");
 }
 
-/// In every process alike, whoever's they are.
+/// With the same result in both processes, for sessions of all owners.
 pub async fn living_sessions_are_counted(harness: &dyn Harness) {
     let limits = SessionLimits { idle: harness.tick() * 6, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
-    begin(&stage.other).await.expect("it begins");
+    begin(&stage.other).await.expect("the session is created");
     let (version, facts) = (ProtocolVersion::LATEST_LEGACY, ClientFacts::default());
     let bob = Principal::Machine { issuer: "a".into(), client: "bob".into() };
-    stage.one.create(bob, version, facts).await.expect("it begins");
+    stage.one.create(bob, version, facts).await.expect("the session is created");
     for sessions in [&stage.one, &stage.other] {
         assert_eq!(sessions.count().await, Ok(3));
     }
     assert_eq!(stage.one.delete(&stage.session.id, &Principal::Local).await, Ok(true));
     assert_eq!(stage.other.count().await, Ok(2));
     harness.pass(harness.tick() * 7).await;
-    // Where it takes somebody to remove them, that may still be at it.
-    patiently(async {
+    // The maintenance task may still be removing them.
+    in_time(async {
         while stage.one.count().await != Ok(0) {
             tokio::task::yield_now().await;
         }
     })
     .await;
-    begin(&stage.one).await.expect("it begins");
+    begin(&stage.one).await.expect("the session is created");
     assert_eq!(stage.other.count().await, Ok(1));
 }
 
-/// A request or a connection keeps it.
+/// A request or a connection extends the expiry.
 pub async fn an_idle_session_expires_and_one_in_use_does_not(harness: &dyn Harness) {
     let limits = SessionLimits { idle: harness.tick() * 6, ..SessionLimits::default() };
     let idle = Stage::limited(harness, limits).await;
-    let touched = begin(&idle.one).await.expect("it begins");
-    let used = begin(&idle.one).await.expect("it begins");
-    let connection = idle.other.standalone(&used).await.expect("it is there");
+    let touched = begin(&idle.one).await.expect("the session is created");
+    let used = begin(&idle.one).await.expect("the session is created");
+    let connection = idle.other.standalone(&used).await.expect("the session exists");
     for _ in 0..2 {
         harness.pass(harness.tick() * 4).await;
         idle.other.get(&touched.id, &Principal::Local).await.expect("it was touched");
     }
-    assert!(!idle.is_there().await);
+    assert!(!idle.exists().await);
     idle.one.get(&used.id, &Principal::Local).await.expect("it is connected");
     drop(connection);
     harness.pass(harness.tick() * 10).await;
@@ -132,7 +135,7 @@ pub async fn an_idle_session_expires_and_one_in_use_does_not(harness: &dyn Harne
     }
 }
 
-/// However long it runs.
+/// However long the call runs.
 pub async fn a_session_with_a_running_call_does_not_expire(harness: &dyn Harness) {
     let tick = harness.tick();
     let limits = SessionLimits { idle: tick * 6, replay: tick * 3, ..SessionLimits::default() };
@@ -144,11 +147,11 @@ pub async fn a_session_with_a_running_call_does_not_expire(harness: &dyn Harness
     append(&mut writer, "result").await;
     let start = writer.start();
     drop(writer);
-    assert!(stage.is_there().await);
+    assert!(stage.exists().await);
     assert_eq!(texts(stage.follow(&start).await).await, ["result"]);
 }
 
-/// And no longer.
+/// Until the replay time has passed.
 pub async fn a_finished_stream_can_be_resumed_for_a_while(harness: &dyn Harness) {
     let limits = SessionLimits { replay: harness.tick() * 6, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
@@ -160,24 +163,24 @@ pub async fn a_finished_stream_can_be_resumed_for_a_while(harness: &dyn Harness)
     assert_eq!(gone, Some(SessionError::NoStream(start.to_string())));
 }
 
-/// In every process, at once.
+/// In both processes, at once.
 pub async fn deleting_a_session_ends_its_streams(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
-    let mut events = stage.listen().await;
+    let mut events = stage.standalone().await;
     let mut writer = stage.open().await;
     let mut call = stage.follow(&writer.start()).await;
-    assert!(stage.is_there().await);
+    assert!(stage.exists().await);
     assert_eq!(stage.other.delete(&stage.session.id, &Principal::Local).await, Ok(true));
-    assert!(!stage.is_there().await);
-    assert!(patiently(events.next()).await.is_none());
-    assert!(patiently(call.next()).await.is_none());
-    // Whoever runs the call may not have heard yet; it reaches nobody.
+    assert!(!stage.exists().await);
+    assert!(in_time(events.next()).await.is_none());
+    assert!(in_time(call.next()).await.is_none());
+    // The writer may not have received the notice yet; the message reaches no follower.
     let _ = writer.append("too late".into()).await;
     assert_eq!(stage.one.delete(&stage.session.id, &Principal::Local).await, Ok(false));
 }
 
-/// Not even by one who has looked it up before.
-pub async fn nothing_can_be_done_in_a_session_that_has_ended(harness: &dyn Harness) {
+/// Even with a session that was looked up before.
+pub async fn every_method_fails_in_a_session_that_has_ended(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let start = stage.finished(&["result"]).await;
     let Stage { one, other, session } = &stage;

@@ -1,15 +1,16 @@
-//! The contract suite: what every place for sessions does, told by what its
-//! users can observe, in one process or in several.
+//! The contract suite for implementations of [`Sessions`]: what users can observe,
+//! in one process or in several.
 //!
-//! Each function is one rule. [`session_contract!`](crate::session_contract)
-//! makes a test of each; it needs a [`Harness`] that sets up sessions:
+//! Each function is one rule, and [`session_contract!`](crate::session_contract)
+//! makes a test of each. It needs a [`Harness`] that sets up the sessions:
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
 //! use larder::{
 //!     clock::ManualClock,
 //!     random::Random,
-//!     session::{MemorySessions, SessionLimits, Sessions, contract::Harness},
+//!     session::{MemorySessions, SessionLimits, Sessions},
+//!     testing::session::Harness,
 //! };
 //!
 //! #[derive(Default)]
@@ -22,7 +23,7 @@
 //!         let sessions = Arc::new(MemorySessions::new(clock, Random::counting(), limits));
 //!         let maintained = Arc::clone(&sessions);
 //!         tokio::spawn(async move { maintained.maintain().await });
-//!         // Memory belongs to one process.
+//!         // Memory is not shared between processes, so both are the same.
 //!         [sessions.clone(), sessions]
 //!     }
 //!
@@ -58,64 +59,62 @@ use crate::{
     },
 };
 
-/// How the suite gets sessions, and how it lets time pass.
+/// Sets up sessions for the suite, and lets time pass.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// No sessions yet, maintained, as two processes see them: what one does
-    /// the other finds. Where one process has them for itself, it stands for both.
+    /// Two handles to the same empty storage, as in two processes, with maintenance
+    /// running. Both may be the same where the storage belongs to one process.
     async fn processes(&self, limits: SessionLimits) -> [Arc<dyn Sessions>; 2];
 
-    /// Lets that much time pass, and hardly more: by the hands of a clock, or
-    /// by waiting.
+    /// Lets this much time pass, and little more, by moving a clock or by waiting.
     async fn pass(&self, span: Duration);
 
-    /// The unit of the life times in the suite, at least a millisecond; they
-    /// are a few ticks long. Where time is real, long enough for a few calls
-    /// to take less.
+    /// The unit of lifetimes in the suite, which are a few ticks long. At least a
+    /// millisecond; with a real clock, longer than a few calls take.
     fn tick(&self) -> Duration;
 }
 
 /// Makes a test of each rule of the [contract](crate::testing::session). The
-/// expression makes a [`Harness`](crate::testing::session::Harness), anew for
-/// each test; it may `.await`. The crate that calls it needs tokio.
+/// expression creates a [`Harness`](crate::testing::session::Harness) for each test
+/// and may `.await`. The calling crate needs tokio.
 #[macro_export]
 macro_rules! session_contract {
     (@checks $each:ident $($harness:expr)?) => {
         $crate::session_contract! {
             @$each ($($harness)?)
             streams:
-                a_follower_sees_what_came_before_and_what_comes,
+                a_follower_receives_existing_and_new_messages,
                 a_finished_stream_is_replayed_from_any_event,
                 a_long_stream_is_replayed_whole_and_in_order,
                 a_foreign_or_invented_event_id_finds_nothing,
                 a_trimmed_cursor_is_an_error_and_never_a_gap,
-                what_is_too_much_is_trimmed_but_never_the_newest,
-                what_is_too_old_is_trimmed_when_more_comes,
+                the_oldest_messages_are_trimmed_but_never_the_newest,
+                old_messages_are_trimmed_when_new_ones_arrive,
                 a_finished_stream_ends_with_its_last_message,
                 a_new_follower_cuts_the_old_one_off,
-                a_writer_can_send_the_connection_away_and_the_stream_goes_on,
-                running_streams_are_bounded_and_finished_ones_make_room;
+                a_writer_can_disconnect_the_follower_and_the_stream_continues,
+                running_streams_are_limited_and_finished_ones_make_room;
             lifetime:
-                a_session_is_what_was_agreed_on,
+                a_session_is_found_as_it_was_created,
                 an_unknown_session_is_not_found,
-                a_session_is_found_by_its_principal_and_nobody_else,
-                a_log_level_is_in_force_at_once,
-                sessions_of_one_principal_are_bounded,
+                a_session_is_found_by_its_principal_alone,
+                a_log_level_applies_at_once,
+                sessions_of_one_principal_are_limited,
                 living_sessions_are_counted,
                 an_idle_session_expires_and_one_in_use_does_not,
                 a_session_with_a_running_call_does_not_expire,
                 a_finished_stream_can_be_resumed_for_a_while,
                 deleting_a_session_ends_its_streams,
-                nothing_can_be_done_in_a_session_that_has_ended;
+                every_method_fails_in_a_session_that_has_ended;
             announcing:
                 announcements_wait_for_a_connection,
-                a_repetition_is_said_again_only_once_it_was_seen,
-                a_connection_without_a_cursor_goes_on_where_the_last_one_was,
-                only_what_is_subscribed_to_is_announced,
-                a_change_is_announced_once_whoever_hears_of_it,
-                what_concerns_all_is_announced_to_all,
-                subscriptions_are_bounded,
-                who_watches_what_is_shared_is_known_to_all_until_then;
+                a_repeated_announcement_waits_until_the_first_is_delivered,
+                a_connection_without_a_cursor_continues_where_the_last_one_stopped,
+                only_subscribed_resources_are_announced,
+                a_change_is_announced_once_by_several_processes,
+                an_announcement_to_all_reaches_every_session,
+                subscriptions_are_limited,
+                watches_are_found_by_all_processes_until_they_expire;
         }
     };
     (@tests ($harness:expr) $($group:ident: $($check:ident),+;)+) => {
@@ -126,7 +125,7 @@ macro_rules! session_contract {
             }
         )+)+
     };
-    // So that a check that is not in the list is a warning: nothing exports it.
+    // Only listed checks are exported, so the compiler warns of an unlisted one.
     (@exports () $($group:ident: $($check:ident),+;)+) => {
         $(pub use self::$group::{$($check),+};)+
     };
@@ -137,10 +136,10 @@ macro_rules! session_contract {
 
 session_contract!(@checks exports);
 
-/// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Exceeds the duration of every step in the suite.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What most checks need: two processes and a session.
+/// Two processes and a session.
 struct Stage {
     one: Arc<dyn Sessions>,
     other: Arc<dyn Sessions>,
@@ -162,7 +161,7 @@ impl Stage {
         self.one.open(&self.session, &call()).await.expect("a stream opens")
     }
 
-    /// A stream of these messages, finished; the id before the first.
+    /// Writes and closes a stream. Returns the event id before its first message.
     async fn finished(&self, messages: &[&str]) -> EventId {
         let mut writer = self.open().await;
         for message in messages {
@@ -171,17 +170,17 @@ impl Stage {
         writer.start()
     }
 
-    /// In the other process.
+    /// Follows a stream in the other process.
     async fn follow(&self, after: &EventId) -> Deliveries {
         self.other.follow(&self.session, after).await.expect("it can be followed")
     }
 
-    /// The session's own stream, in the other process.
-    async fn listen(&self) -> Deliveries {
+    /// Follows the standalone stream in the other process.
+    async fn standalone(&self) -> Deliveries {
         self.other.standalone(&self.session).await.expect("it can be followed").1
     }
 
-    async fn is_there(&self) -> bool {
+    async fn exists(&self) -> bool {
         self.one.get(&self.session.id, &Principal::Local).await.is_ok()
     }
 }
@@ -206,16 +205,16 @@ fn text(delivery: Result<Delivery, SessionError>) -> String {
     }
 }
 
-/// The next message, or nothing at the stream's end.
+/// The next message, or `None` at the end of the stream.
 async fn next(deliveries: &mut Deliveries) -> Option<String> {
-    patiently(deliveries.next()).await.map(text)
+    in_time(deliveries.next()).await.map(text)
 }
 
-/// All to the stream's end.
+/// All messages up to the end of the stream.
 async fn texts(deliveries: Deliveries) -> Vec<String> {
-    patiently(deliveries.map(text).collect()).await
+    in_time(deliveries.map(text).collect()).await
 }
 
-async fn patiently<F: Future>(wait: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it comes in time")
+async fn in_time<F: Future>(wait: F) -> F::Output {
+    tokio::time::timeout(TEST_TIMEOUT, wait).await.expect("it comes in time")
 }

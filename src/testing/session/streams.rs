@@ -1,14 +1,14 @@
-//! Streams of calls.
+//! The streams of calls.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 
-use super::{Harness, Stage, append, begin, call, next, patiently, texts};
+use super::{Harness, Stage, append, begin, call, in_time, next, texts};
 use crate::session::{EventId, SessionError, SessionLimits};
 
-/// What was appended is replayed, what is appended is delivered, once each and in order.
-pub async fn a_follower_sees_what_came_before_and_what_comes(harness: &dyn Harness) {
+/// Each message once, in order.
+pub async fn a_follower_receives_existing_and_new_messages(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let mut writer = stage.open().await;
     append(&mut writer, "1").await;
@@ -23,7 +23,7 @@ pub async fn a_follower_sees_what_came_before_and_what_comes(harness: &dyn Harne
     assert_eq!(texts(seen).await, ["3", "4", "5"]);
 }
 
-/// From each event on come exactly those that come after it.
+/// Exactly the messages after the event.
 pub async fn a_finished_stream_is_replayed_from_any_event(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let start = stage.finished(&["1", "2", "3"]).await;
@@ -33,7 +33,7 @@ pub async fn a_finished_stream_is_replayed_from_any_event(harness: &dyn Harness)
     }
 }
 
-/// However many messages there are.
+/// With more messages than one read returns.
 pub async fn a_long_stream_is_replayed_whole_and_in_order(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let messages: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
@@ -41,7 +41,7 @@ pub async fn a_long_stream_is_replayed_whole_and_in_order(harness: &dyn Harness)
     assert_eq!(texts(stage.follow(&start).await).await, messages);
 }
 
-/// An id finds a stream only under its own session, and only if it was given out.
+/// An id is valid only in its own session, and only if it was issued.
 pub async fn a_foreign_or_invented_event_id_finds_nothing(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let mine = stage.finished(&["1"]).await;
@@ -63,7 +63,7 @@ pub async fn a_foreign_or_invented_event_id_finds_nothing(harness: &dyn Harness)
     assert_eq!(refused, Some(SessionError::NoStream(own.to_string())));
 }
 
-/// Neither for one who comes back nor for one who is slow.
+/// For a resuming follower and for a slow one.
 pub async fn a_trimmed_cursor_is_an_error_and_never_a_gap(harness: &dyn Harness) {
     let limits = SessionLimits { events_per_stream: 2, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
@@ -72,7 +72,7 @@ pub async fn a_trimmed_cursor_is_an_error_and_never_a_gap(harness: &dyn Harness)
     for message in ["1", "2", "3"] {
         append(&mut writer, message).await;
     }
-    let slow = patiently(slow.next()).await;
+    let slow = in_time(slow.next()).await;
     assert!(matches!(slow, Some(Err(SessionError::Trimmed(_)))), "{slow:?}");
     let resumed = stage.other.follow(&stage.session, &writer.start()).await.err();
     assert_eq!(resumed, Some(SessionError::Trimmed(writer.start().to_string())));
@@ -81,8 +81,8 @@ pub async fn a_trimmed_cursor_is_an_error_and_never_a_gap(harness: &dyn Harness)
     assert_eq!(texts(stage.follow(&kept).await).await, ["2", "3"]);
 }
 
-/// The oldest go; the newest may be the result.
-pub async fn what_is_too_much_is_trimmed_but_never_the_newest(harness: &dyn Harness) {
+/// The newest may be the call's result.
+pub async fn the_oldest_messages_are_trimmed_but_never_the_newest(harness: &dyn Harness) {
     let limits = SessionLimits { bytes_per_stream: 4, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     let start = stage.finished(&["far too large"]).await;
@@ -94,8 +94,8 @@ pub async fn what_is_too_much_is_trimmed_but_never_the_newest(harness: &dyn Harn
     assert_eq!(texts(stage.follow(&after).await).await, ["3", "44"]);
 }
 
-/// A log does not grow without end because it is slow.
-pub async fn what_is_too_old_is_trimmed_when_more_comes(harness: &dyn Harness) {
+/// So that a slow stream does not grow without limit.
+pub async fn old_messages_are_trimmed_when_new_ones_arrive(harness: &dyn Harness) {
     let limits = SessionLimits { message_age: harness.tick() * 2, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     let mut writer = stage.open().await;
@@ -111,7 +111,7 @@ pub async fn what_is_too_old_is_trimmed_when_more_comes(harness: &dyn Harness) {
     assert_eq!(texts(stage.follow(&after).await).await, ["3"]);
 }
 
-/// The end is seen together with the last message.
+/// Closing and the last message are one step.
 pub async fn a_finished_stream_ends_with_its_last_message(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let mut writer = stage.open().await;
@@ -137,8 +137,8 @@ pub async fn a_new_follower_cuts_the_old_one_off(harness: &dyn Harness) {
     assert_eq!(texts(new).await, ["2"]);
 }
 
-/// After all that was said before; and whoever comes back misses nothing.
-pub async fn a_writer_can_send_the_connection_away_and_the_stream_goes_on(harness: &dyn Harness) {
+/// After everything appended before. The next follower misses nothing.
+pub async fn a_writer_can_disconnect_the_follower_and_the_stream_continues(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;
     let mut writer = stage.open().await;
     let first = stage.follow(&writer.start()).await;
@@ -151,8 +151,8 @@ pub async fn a_writer_can_send_the_connection_away_and_the_stream_goes_on(harnes
     assert_eq!(texts(stage.follow(&start).await).await, ["1", "2"]);
 }
 
-/// Those that have ended are kept only while there is room.
-pub async fn running_streams_are_bounded_and_finished_ones_make_room(harness: &dyn Harness) {
+/// Finished streams are kept only while there is room.
+pub async fn running_streams_are_limited_and_finished_ones_make_room(harness: &dyn Harness) {
     let limits = SessionLimits { streams_per_session: 1, ..SessionLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     let writer = stage.open().await;
@@ -161,7 +161,7 @@ pub async fn running_streams_are_bounded_and_finished_ones_make_room(harness: &d
     let last = Arc::new(writer.start());
     let ended = stage.follow(&last).await;
     drop(writer);
-    // So that it has been closed.
+    // Waits until the stream is closed.
     assert!(texts(ended).await.is_empty());
     stage.other.open(&stage.session, &call()).await.expect("there is room");
 }

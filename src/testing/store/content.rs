@@ -1,11 +1,11 @@
-//! What goes in comes out.
+//! Content is read back as it was written.
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Caller, Harness, in_pieces, lasting, long_text, noise};
+use super::{Caller, Harness, in_pieces, long_text, noise, with_ttl};
 use crate::store::{BLOCK_BYTES, Block, Content, Details, Found, Kind, WindowEnd};
 
 /// Text of any characters is read back byte for byte, as `text/plain`.
@@ -21,7 +21,7 @@ pub async fn text_comes_back_as_it_went_in(harness: &dyn Harness) {
 }
 
 /// JSON is read back equal, as text of type `application/json`.
-pub async fn json_comes_back_equal_and_says_what_it_is(harness: &dyn Harness) {
+pub async fn json_comes_back_equal_with_its_media_type(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let json = json!({ "data": [1, 2.5, "drei", null, { "vier": true }] });
     let entry = alice.put("test://json", json.clone()).await;
@@ -31,7 +31,7 @@ pub async fn json_comes_back_equal_and_says_what_it_is(harness: &dyn Harness) {
     assert_eq!(read, json);
 }
 
-/// Bytes are read back as they are, and stay binary even where they could be text.
+/// Bytes are read back byte for byte, and stay binary even if they are valid text.
 pub async fn bytes_come_back_as_they_went_in(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     for bytes in [(0..=u8::MAX).collect(), b"\xff\xfe\x00".to_vec(), b"could\nbe text".to_vec()] {
@@ -42,7 +42,7 @@ pub async fn bytes_come_back_as_they_went_in(harness: &dyn Harness) {
     }
 }
 
-/// A resource may be empty, of either kind.
+/// A resource of either kind may be empty.
 pub async fn empty_content_is_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("test://text", "").await;
@@ -59,47 +59,47 @@ pub async fn empty_content_is_content(harness: &dyn Harness) {
     }
 }
 
-/// What is empty is replaced, deleted and expires like all else.
-pub async fn empty_content_can_go_again(harness: &dyn Harness) {
+/// Empty resources are replaced, deleted and expire like others.
+pub async fn empty_content_is_replaced_deleted_and_expires(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("test://a", "").await;
     alice.put("test://a", "").await;
-    assert!(alice.delete("test://a").await, "it was there");
-    alice.create("test://b", "", lasting(harness.tick())).await;
+    assert!(alice.delete("test://a").await, "it existed");
+    alice.create("test://b", "", with_ttl(harness.tick())).await;
     harness.pass(harness.tick()).await;
-    alice.sees_nothing_at("test://b").await;
-    // Whoever writes next finds it expired.
+    alice.assert_missing("test://b").await;
+    // The next write finds it expired.
     alice.put("test://b", "").await;
-    assert!(alice.delete("test://b").await, "it was there");
+    assert!(alice.delete("test://b").await, "it existed");
     assert!(alice.list("").await.is_empty());
 }
 
-/// Text of many blocks that arrives cut inside characters is read back whole,
-/// at once or block by block, and no block splits a character.
+/// Text of many blocks, written in pieces that split characters, is read back
+/// whole, at once or block by block. No block splits a character.
 pub async fn long_text_in_pieces_comes_back_whole(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let text = long_text();
     alice.put("test://long", Content::text_stream(in_pieces(text.clone()))).await;
-    assert!(alice.read("test://long").await == text, "the content is another");
+    assert!(alice.read("test://long").await == text, "the content differs");
     let found = alice.get("test://long").await;
     let blocks: Vec<Bytes> = found.stream().try_collect().await.expect("it can be read");
     assert!(blocks.len() > 3, "it has many blocks");
     assert!(blocks.iter().all(|block| std::str::from_utf8(block).is_ok()), "a character is split");
-    assert!(blocks.concat() == text.as_bytes(), "the stream is another");
+    assert!(blocks.concat() == text.as_bytes(), "the stream differs");
 }
 
-/// Bytes of many blocks, in pieces of any size, are read back whole.
+/// Bytes of many blocks, written in pieces of any size, are read back whole.
 pub async fn long_bytes_in_pieces_come_back_whole(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
-    // So that no two blocks are alike: some backend might confuse them.
+    // No two blocks are equal, so a backend that confuses them fails.
     let bytes: Vec<u8> = (0u32..).flat_map(u32::to_be_bytes).take(3 * BLOCK_BYTES + 5).collect();
     alice.put("test://long", Content::byte_stream(in_pieces(bytes.clone()))).await;
-    assert!(alice.read("test://long").await == bytes, "the content is another");
-    assert!(whole_stream(&alice.get("test://long").await).await == bytes, "the stream is another");
+    assert!(alice.read("test://long").await == bytes, "the content differs");
+    assert!(whole_stream(&alice.get("test://long").await).await == bytes, "the stream differs");
 }
 
-/// Size, number of lines and SHA-256 are right, however the content arrived;
-/// and what creation answers is what reading and listing find.
+/// Size, number of lines and SHA-256 are right however the content arrived.
+/// Creation, lookup and listing return the same entry.
 pub async fn size_lines_and_digest_are_those_of_the_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = long_text();
@@ -115,8 +115,8 @@ pub async fn size_lines_and_digest_are_those_of_the_content(harness: &dyn Harnes
     }
 }
 
-/// Windows by bytes and by lines are right wherever they lie: at the
-/// beginning, across the borders of blocks, at the end.
+/// Windows by bytes and by lines are right at the beginning, across block
+/// boundaries and at the end.
 pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let text = long_text();
@@ -138,13 +138,13 @@ pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
         let window = found.lines(first, 3, usize::MAX).await.expect("it can be read");
         let first = usize::try_from(first).expect("it is small");
         let expected = lines.iter().skip(first).take(3).copied().collect::<String>();
-        assert!(window.bytes == expected.as_bytes(), "the lines from {first} are others");
+        assert!(window.bytes == expected.as_bytes(), "the lines from {first} differ");
     }
 }
 
-/// Text is kept in a fraction of its size, what cannot be compressed in hardly
-/// more than that; windows are right either way, and where the two meet.
-pub async fn what_can_be_compressed_takes_less(harness: &dyn Harness) {
+/// Text is stored in a fraction of its size, incompressible bytes in hardly more
+/// than theirs. Windows are right in both, and across both.
+pub async fn compressible_content_takes_less_space(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let mut log = String::new();
     for n in 0..60_000u32 {
@@ -152,14 +152,14 @@ pub async fn what_can_be_compressed_takes_less(harness: &dyn Harness) {
         log += &format!("2026-07-28T12:00:{second:02}Z INFO {n} took {took} ms for user {user}\n");
     }
     let entry = alice.put("test://log", log.as_str()).await;
-    let kept = entry.stored_size();
-    assert!(kept < entry.size * 3 / 10, "{kept} of {} bytes are kept", entry.size);
-    assert!(alice.read("test://log").await == log, "the content is another");
+    let stored = entry.stored_size();
+    assert!(stored < entry.size * 3 / 10, "{stored} of {} bytes are stored", entry.size);
+    assert!(alice.read("test://log").await == log, "the content differs");
 
     let noise = noise(3 * BLOCK_BYTES + 5);
     let entry = alice.put("test://noise", noise.clone()).await;
     assert!(entry.stored_size() <= entry.size + entry.size / 100, "it has grown");
-    assert!(alice.read("test://noise").await == noise, "the content is another");
+    assert!(alice.read("test://noise").await == noise, "the content differs");
 
     let mixed = [log.as_bytes(), &noise, log.as_bytes()].concat();
     let entry = alice.put("test://mixed", mixed.clone()).await;
@@ -174,8 +174,8 @@ pub async fn what_can_be_compressed_takes_less(harness: &dyn Harness) {
     }
 }
 
-/// Name, title, description and media type are kept as given; a name that is
-/// not given is the last part of the URI.
+/// Name, title, description and media type are stored as given; the default name
+/// is the last segment of the URI.
 pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let details = Details {

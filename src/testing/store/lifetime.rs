@@ -1,11 +1,11 @@
-//! How long a resource lives.
+//! Times to live and expiry.
 
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::oneshot;
 
-use super::{Caller, Harness, Setup, lasting, refused};
+use super::{Caller, Harness, Setup, refused, with_ttl};
 use crate::store::{Content, StoreError, StoreLimits};
 
 /// A resource that is created without a time to live gets the default one.
@@ -21,96 +21,95 @@ pub async fn without_a_ttl_the_default_applies(harness: &dyn Harness) {
     harness.pass(harness.tick()).await;
     assert_eq!(alice.read("temp://short").await, "lives two ticks");
     harness.pass(harness.tick()).await;
-    alice.sees_nothing_at("temp://short").await;
+    alice.assert_missing("temp://short").await;
 }
 
-/// A resource can be read until its expiry; from then on it is not found, nor
+/// A resource can be read until its expiry; from then on it is neither found nor
 /// listed.
 pub async fn a_resource_lives_to_its_expiry_and_no_longer(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let ttl = 4 * harness.tick();
-    let entry = alice.create("temp://a", "short-lived", lasting(ttl)).await;
+    let entry = alice.create("temp://a", "short-lived", with_ttl(ttl)).await;
     assert_eq!(entry.expires.since(entry.created), ttl);
     assert_eq!(entry.updated, entry.created);
     harness.pass(3 * harness.tick()).await;
     assert_eq!(alice.read("temp://a").await, "short-lived");
     harness.pass(harness.tick()).await;
-    alice.sees_nothing_at("temp://a").await;
+    alice.assert_missing("temp://a").await;
 }
 
-/// However long the content takes to arrive, the resource then lives its time.
-pub async fn the_ttl_counts_from_when_the_content_is_in(harness: &dyn Harness) {
+/// The time to live starts when the content has arrived, however long that takes.
+pub async fn the_ttl_counts_from_the_end_of_the_upload(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let ttl = 2 * harness.tick();
-    let (go_on, going_on) = oneshot::channel();
+    let (resume, resumed) = oneshot::channel();
     let slow = stream::iter([Ok("slow".into())]).chain(stream::once(async {
-        going_on.await.expect("the check goes on");
+        resumed.await.expect("the check continues");
         Ok(" content".into())
     }));
-    let creating = alice.create("temp://slow", Content::text_stream(slow), lasting(ttl));
+    let creating = alice.create("temp://slow", Content::text_stream(slow), with_ttl(ttl));
     let passing = async {
         harness.pass(2 * ttl).await;
-        go_on.send(()).expect("the content is awaited");
+        resume.send(()).expect("the content is awaited");
     };
     let (entry, ()) = tokio::join!(creating, passing);
     assert_eq!(entry.expires.since(entry.created), ttl);
     assert_eq!(alice.read("temp://slow").await, "slow content");
 }
 
-/// A time to live of zero, or of less than the store can count, is refused
-/// and nothing is stored.
-pub async fn a_ttl_of_nothing_is_refused(harness: &dyn Harness) {
+/// A time to live of zero, or below the resolution of the store, is refused and
+/// nothing is stored.
+pub async fn a_ttl_of_zero_is_refused(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     for ttl in [Duration::ZERO, Duration::from_nanos(1)] {
-        let refused = refused(alice.try_create("temp://a", "text", lasting(ttl)).await);
+        let refused = refused(alice.try_create("temp://a", "text", with_ttl(ttl)).await);
         assert!(matches!(refused, StoreError::InvalidTtl(_)), "{refused:?}");
         assert_eq!(refused.to_string(), "ttl must be positive");
-        alice.sees_nothing_at("temp://a").await;
+        alice.assert_missing("temp://a").await;
     }
 }
 
-/// The longest time to live is granted; a longer one is refused and nothing
-/// is stored.
+/// The maximum time to live is allowed; a longer one is refused and nothing is
+/// stored.
 pub async fn a_ttl_over_the_maximum_is_refused(harness: &dyn Harness) {
     let max_ttl = Duration::from_hours(2);
     let limits = StoreLimits { max_ttl, default_ttl: max_ttl, ..StoreLimits::default() };
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let alice = Caller::new(&store, "alice");
-    let longer = lasting(max_ttl + Duration::from_millis(1));
+    let longer = with_ttl(max_ttl + Duration::from_millis(1));
     let refused = refused(alice.try_create("temp://a", "text", longer).await);
     assert!(matches!(refused, StoreError::InvalidTtl(_)), "{refused:?}");
-    alice.sees_nothing_at("temp://a").await;
-    alice.create("temp://a", "text", lasting(max_ttl)).await;
+    alice.assert_missing("temp://a").await;
+    alice.create("temp://a", "text", with_ttl(max_ttl)).await;
 }
 
-/// What has expired is missing from the listing, and does not keep it from
-/// listing the rest.
+/// A listing leaves out expired resources and contains the others.
 pub async fn a_listing_omits_what_has_expired(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("temp://a", "stays").await;
-    alice.create("temp://b", "goes", lasting(harness.tick())).await;
+    alice.create("temp://b", "goes", with_ttl(harness.tick())).await;
     alice.put("temp://c", "stays").await;
     harness.pass(harness.tick()).await;
     assert_eq!(alice.list("temp://").await, ["temp://a", "temp://c"]);
 }
 
-/// After expiry the name is free, and what is created then has no past.
-pub async fn an_expired_name_can_be_used_anew(harness: &dyn Harness) {
+/// After expiry the URI is free, and a resource created there starts at revision 1.
+pub async fn an_expired_uri_can_be_used_again(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
-    let first = alice.create("temp://a", "first", lasting(harness.tick())).await;
+    let first = alice.create("temp://a", "first", with_ttl(harness.tick())).await;
     harness.pass(harness.tick()).await;
-    let second = alice.create("temp://a", "second", lasting(harness.tick())).await;
+    let second = alice.create("temp://a", "second", with_ttl(harness.tick())).await;
     assert_eq!(second.revision, 1);
-    assert!(second.created > first.created, "it is as old as what expired");
+    assert!(second.created > first.created, "it is as old as the expired one");
     assert_eq!(alice.read("temp://a").await, "second");
     harness.pass(harness.tick()).await;
-    alice.sees_nothing_at("temp://a").await;
+    alice.assert_missing("temp://a").await;
 }
 
-/// Deleting what has expired says that there was nothing.
+/// Deleting an expired resource reports that it did not exist.
 pub async fn deleting_what_has_expired_deletes_nothing(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
-    alice.create("temp://a", "short-lived", lasting(harness.tick())).await;
+    alice.create("temp://a", "short-lived", with_ttl(harness.tick())).await;
     harness.pass(harness.tick()).await;
     assert!(!alice.delete("temp://a").await, "it had expired");
 }

@@ -1,9 +1,9 @@
-//! Names, prefixes, pages, owners.
+//! URIs, prefixes, pages and owners.
 
 use super::{Caller, Harness, Setup, refused};
 
-/// A prefix is a prefix of the bytes of the name, and nothing in it is a
-/// wildcard. Listings are in byte order.
+/// A prefix matches the first bytes of the URI and has no wildcards. Listings are
+/// in byte order.
 pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let mut uris = [
@@ -54,8 +54,8 @@ pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
     }
 }
 
-/// Pages of any length, one after the other, are the listing: each entry
-/// once, and the last page says that it is the last.
+/// Pages of any length together are the listing: each entry once, and the last page
+/// is marked as the last.
 pub async fn pages_neither_overlap_nor_leave_gaps(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let expected: Vec<String> = (0..25).map(|n| format!("results://many/{n:02}")).collect();
@@ -71,8 +71,8 @@ pub async fn pages_neither_overlap_nor_leave_gaps(harness: &dyn Harness) {
     }
 }
 
-/// What is listed can be read as it was when it was listed, for those who read
-/// many: that it is replaced meanwhile does not harm a reading.
+/// Listed resources can be read as they were when listed, even if they are replaced
+/// meanwhile.
 pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = super::long_text();
@@ -96,8 +96,8 @@ pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
     assert!(listed[0].bytes().await.expect("it can be read").is_empty());
 }
 
-/// Where a page went on from may have been deleted since, or never have been.
-pub async fn a_page_goes_on_after_a_name_that_is_gone(harness: &dyn Harness) {
+/// The URI that a page continues after may have been deleted, or never have existed.
+pub async fn a_page_continues_after_a_deleted_uri(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     for uri in ["temp://a", "temp://b", "temp://c"] {
         alice.put(uri, "text").await;
@@ -118,9 +118,9 @@ pub async fn a_page_goes_on_after_a_name_that_is_gone(harness: &dyn Harness) {
     }
 }
 
-/// Any URI is a name, none stands in another's way, and each is listed as it
-/// was given.
-pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
+/// Any URI can name a resource, none conflicts with another, and each is listed as
+/// it was given.
+pub async fn any_uri_can_name_a_resource(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = format!("results://{}", "a".repeat(2000));
     let deep = format!("results://{}", "a/".repeat(500));
@@ -135,7 +135,7 @@ pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
         "urn:file.json",
         "x:",
         "results:/file.json",
-        // Names that are also the beginning of others, or differ by little.
+        // Prefixes of others, or nearly equal to others.
         "results://a",
         "results://a/",
         "results://a/b",
@@ -149,7 +149,7 @@ pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
         "results:a:b",
         "results://a+b",
         "results://a%20b",
-        // What some place to keep them might use for itself, or read as a path.
+        // What a backend might use itself, or interpret as a path.
         "results://a.meta",
         "results://a/b.meta",
         "results://.meta",
@@ -179,9 +179,10 @@ pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
     for uri in &uris {
         assert_eq!(alice.read(uri).await, *uri);
     }
-    let (gone, left): (Vec<_>, Vec<_>) = uris.iter().enumerate().partition(|(at, _)| at % 2 == 0);
-    for (_, uri) in gone {
-        assert!(alice.delete(uri).await, "{uri} was there");
+    let (deleted, left): (Vec<_>, Vec<_>) =
+        uris.iter().enumerate().partition(|(index, _)| index % 2 == 0);
+    for (_, uri) in deleted {
+        assert!(alice.delete(uri).await, "{uri} existed");
     }
     let left: Vec<&str> = left.into_iter().map(|(_, uri)| *uri).collect();
     assert_eq!(alice.list("").await, left);
@@ -190,7 +191,7 @@ pub async fn odd_names_are_names_like_any_other(harness: &dyn Harness) {
     }
 }
 
-/// What another owner has looks as if it were not there, to every call.
+/// To every call, another owner's resource does not exist.
 pub async fn owners_see_only_their_own(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
@@ -198,10 +199,10 @@ pub async fn owners_see_only_their_own(harness: &dyn Harness) {
     alice.put("temp://both", "alice's").await;
     bob.put("temp://both", "bob's").await;
 
-    bob.sees_nothing_at("temp://hers").await;
+    bob.assert_missing("temp://hers").await;
     let refused = refused(bob.try_update("temp://hers", "bob's", None).await);
     assert!(refused.is_not_found(), "{refused:?}");
-    assert!(!bob.delete("temp://hers").await, "it was not there for bob");
+    assert!(!bob.delete("temp://hers").await, "it did not exist for bob");
     assert_eq!(bob.list("").await, ["temp://both"]);
     assert_eq!(alice.list("").await, ["temp://both", "temp://hers"]);
 
@@ -213,9 +214,9 @@ pub async fn owners_see_only_their_own(harness: &dyn Harness) {
     assert_eq!(alice.read("temp://hers").await, "alice's");
 }
 
-/// Owners are whoever the authorization server says: no name of theirs, with
-/// any of a resource, makes another's.
-pub async fn owner_and_name_do_not_run_into_each_other(harness: &dyn Harness) {
+/// Authorization servers choose the names of owners: no name of an owner combined
+/// with a URI addresses the resource of another.
+pub async fn no_owner_and_uri_collide_with_others(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
     let pairs = [
         ("a", "b:c:d"),

@@ -1,15 +1,14 @@
-//! The contract suite: what every backend does, told by what a caller can
-//! observe. Backends differ in speed and durability, never in this.
+//! The contract suite of the store: the observable behaviour of every backend.
 //!
-//! Each function is one rule. [`store_contract!`](crate::store_contract)
-//! makes a test of each; it needs a [`Harness`] that sets up stores over the
-//! backend in question:
+//! Each function checks one rule. [`store_contract!`](crate::store_contract)
+//! makes a test of each, given a [`Harness`] that sets up stores over the backend:
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
 //! use larder::{
 //!     clock::ManualClock,
-//!     store::{MemoryLimits, Store, contract::{Harness, Setup}},
+//!     store::{MemoryLimits, Store},
+//!     testing::store::{Harness, Setup},
 //! };
 //!
 //! #[derive(Default)]
@@ -18,11 +17,7 @@
 //! #[async_trait::async_trait]
 //! impl Harness for Memory {
 //!     async fn store(&self, setup: Setup) -> Store {
-//!         let limits = MemoryLimits {
-//!             bytes: u64::MAX,
-//!             bytes_per_owner: setup.bytes_per_owner,
-//!             resources_per_owner: setup.resources_per_owner,
-//!         };
+//!         let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
 //!         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
 //!     }
 //!
@@ -57,49 +52,64 @@ use futures_util::{Stream, stream};
 use crate::{
     auth::Owner,
     store::{
-        BLOCK_BYTES, Content, Details, Entry, Found, ResourceUri, Store, StoreError, StoreLimits,
+        BLOCK_BYTES, Content, Details, Entry, Found, OwnerQuota, ResourceUri, Store, StoreError,
+        StoreLimits,
     },
 };
 
-/// How the suite gets stores over a backend, and how it lets time pass.
+/// Sets up stores over a backend, and lets time pass for them.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// A store that is empty and shares nothing with any other. The suite
-    /// itself runs [`Store::maintain`] where a check needs it.
+    /// A new, empty store that shares no data with others. The suite itself runs
+    /// [`Store::maintain`] where a check needs it.
     async fn store(&self, setup: Setup) -> Store;
 
-    /// Lets that much time pass for the stores, and hardly more: by the hands
-    /// of a clock, or by waiting.
+    /// Lets `span` pass for the stores, and hardly more: advances their clock, or
+    /// waits.
     async fn pass(&self, span: Duration);
 
-    /// The unit of the times to live in the suite, at least a millisecond;
-    /// they are a few ticks long. Where time is real, long enough for a few
-    /// calls to the backend to take less.
+    /// The unit of time in the suite, at least a millisecond. Times to live are a
+    /// few ticks. In real time, a tick must be longer than a few backend calls.
     fn tick(&self) -> Duration;
 }
 
-/// What a store must keep to.
+/// The limits of a store.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Setup {
-    /// Of the store itself.
+    /// The limits of the store itself.
     pub limits: StoreLimits,
-    /// How many bytes of content an owner may have, to the byte.
-    pub bytes_per_owner: u64,
-    /// How many resources an owner may have.
-    pub resources_per_owner: u64,
+    /// The quota of each owner, exact to the byte.
+    pub quota: OwnerQuota,
 }
 
 impl Default for Setup {
-    /// More than any check needs that does not ask for less.
+    /// The default limits: a check that needs lower ones sets them.
     fn default() -> Self {
-        Self { limits: StoreLimits::default(), bytes_per_owner: 1 << 28, resources_per_owner: 1000 }
+        Self { limits: StoreLimits::default(), quota: OwnerQuota::default() }
+    }
+}
+
+impl Setup {
+    /// The same with at most `bytes` of content for each owner.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.quota.bytes = bytes;
+        self
+    }
+
+    /// The same with at most `resources` for each owner.
+    #[must_use]
+    pub fn max_resources(mut self, resources: u64) -> Self {
+        self.quota.resources = resources;
+        self
     }
 }
 
 /// Makes a test of each rule of the [contract](crate::testing::store). The
-/// expression makes a [`Harness`](crate::testing::store::Harness), anew for
-/// each test; it may `.await`. The crate that calls it needs tokio.
+/// expression is evaluated for each test; it returns a
+/// [`Harness`](crate::testing::store::Harness) and may `.await`. The calling crate
+/// needs tokio.
 #[macro_export]
 macro_rules! store_contract {
     (@checks $each:ident $($harness:expr)?) => {
@@ -107,24 +117,24 @@ macro_rules! store_contract {
             @$each ($($harness)?)
             content:
                 text_comes_back_as_it_went_in,
-                json_comes_back_equal_and_says_what_it_is,
+                json_comes_back_equal_with_its_media_type,
                 bytes_come_back_as_they_went_in,
                 empty_content_is_content,
-                empty_content_can_go_again,
+                empty_content_is_replaced_deleted_and_expires,
                 long_text_in_pieces_comes_back_whole,
                 long_bytes_in_pieces_come_back_whole,
                 size_lines_and_digest_are_those_of_the_content,
                 windows_reach_every_part_of_long_content,
-                what_can_be_compressed_takes_less,
+                compressible_content_takes_less_space,
                 details_are_kept_and_have_defaults;
             lifetime:
                 without_a_ttl_the_default_applies,
                 a_resource_lives_to_its_expiry_and_no_longer,
-                the_ttl_counts_from_when_the_content_is_in,
-                a_ttl_of_nothing_is_refused,
+                the_ttl_counts_from_the_end_of_the_upload,
+                a_ttl_of_zero_is_refused,
                 a_ttl_over_the_maximum_is_refused,
                 a_listing_omits_what_has_expired,
-                an_expired_name_can_be_used_anew,
+                an_expired_uri_can_be_used_again,
                 deleting_what_has_expired_deletes_nothing;
             writing:
                 an_update_changes_only_the_content,
@@ -132,7 +142,7 @@ macro_rules! store_contract {
                 an_update_with_a_ttl_moves_the_expiry,
                 an_update_of_another_kind_keeps_a_chosen_type_only,
                 an_update_needs_a_living_resource,
-                a_refused_update_leaves_what_was_there,
+                a_refused_update_changes_nothing,
                 creating_over_a_resource_replaces_it_as_a_whole,
                 deleting_twice_is_no_error,
                 one_of_many_writers_wins_as_a_whole,
@@ -142,31 +152,31 @@ macro_rules! store_contract {
                 a_started_read_is_whole_or_fails;
             revisions:
                 earlier_revisions_are_kept_and_read,
-                one_revision_is_no_history,
+                a_store_of_one_revision_keeps_the_last,
                 all_revisions_expire_together,
-                the_past_counts_and_gives_way;
+                earlier_revisions_count_and_make_room;
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
                 pages_neither_overlap_nor_leave_gaps,
                 what_is_listed_can_be_read,
-                a_page_goes_on_after_a_name_that_is_gone,
-                odd_names_are_names_like_any_other,
+                a_page_continues_after_a_deleted_uri,
+                any_uri_can_name_a_resource,
                 owners_see_only_their_own,
-                owner_and_name_do_not_run_into_each_other;
+                no_owner_and_uri_collide_with_others;
             quota:
-                an_owner_may_have_so_many_bytes_and_no_more,
-                an_owner_may_have_so_many_resources_and_no_more,
-                a_quota_holds_against_many_at_once,
+                the_byte_quota_is_exact,
+                the_resource_quota_is_exact,
+                a_quota_holds_for_concurrent_writers,
                 one_owners_quota_is_not_anothers,
                 usage_is_what_all_owners_have,
                 deleting_makes_room,
                 expiry_makes_room;
             feed:
-                each_change_is_heard_once_and_in_order,
-                what_is_refused_is_not_heard,
-                an_owner_hears_only_their_own,
-                many_readers_make_one_expiry,
-                what_nobody_asks_for_expires_all_the_same;
+                each_change_is_published_once_and_in_order,
+                a_refused_write_publishes_nothing,
+                a_subscription_receives_only_its_owner,
+                an_expiry_that_many_find_is_published_once,
+                what_nobody_requests_expires_too;
         }
     };
     (@tests ($harness:expr) $($group:ident: $($check:ident),+;)+) => {
@@ -177,7 +187,7 @@ macro_rules! store_contract {
             }
         )+)+
     };
-    // So that a check that is not in the list is a warning: nothing exports it.
+    // A check that is missing from the list is not exported, so it is a warning.
     (@exports () $($group:ident: $($check:ident),+;)+) => {
         $(pub use self::$group::{$($check),+};)+
     };
@@ -188,8 +198,7 @@ macro_rules! store_contract {
 
 store_contract!(@checks exports);
 
-/// One owner's view of a store, short to write; a refusal where none is
-/// expected fails the check.
+/// Calls a store as one owner. Methods without `try_` fail the check on an error.
 #[derive(Clone)]
 struct Caller {
     store: Store,
@@ -201,7 +210,7 @@ impl Caller {
         Self { store: store.clone(), owner: Owner::new(owner) }
     }
 
-    /// The only one of a store of their own.
+    /// The only caller of a new store.
     async fn alone(harness: &dyn Harness) -> Self {
         Self::new(&harness.store(Setup::default()).await, "alice")
     }
@@ -212,14 +221,14 @@ impl Caller {
         content: impl Into<Content>,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        self.store.create(&self.owner, name(uri), content.into(), details).await
+        self.store.create(&self.owner, resource_uri(uri), content.into(), details).await
     }
 
     async fn create(&self, uri: &str, content: impl Into<Content>, details: Details) -> Arc<Entry> {
         self.try_create(uri, content, details).await.expect("it can be created")
     }
 
-    /// Without details.
+    /// Creates a resource without details.
     async fn put(&self, uri: &str, content: impl Into<Content>) -> Arc<Entry> {
         self.create(uri, content, Details::default()).await
     }
@@ -230,7 +239,7 @@ impl Caller {
         content: impl Into<Content>,
         ttl: Option<Duration>,
     ) -> Result<Arc<Entry>, StoreError> {
-        self.store.update(&self.owner, name(uri), content.into(), ttl).await
+        self.store.update(&self.owner, resource_uri(uri), content.into(), ttl).await
     }
 
     async fn update(&self, uri: &str, content: impl Into<Content>) -> Arc<Entry> {
@@ -238,22 +247,22 @@ impl Caller {
     }
 
     async fn delete(&self, uri: &str) -> bool {
-        self.store.delete(&self.owner, &name(uri)).await.expect("it can be deleted")
+        self.store.delete(&self.owner, &resource_uri(uri)).await.expect("it can be deleted")
     }
 
     async fn try_get(&self, uri: &str) -> Result<Found, StoreError> {
-        self.store.get(&self.owner, &name(uri)).await
+        self.store.get(&self.owner, &resource_uri(uri)).await
     }
 
     async fn get(&self, uri: &str) -> Found {
-        self.try_get(uri).await.expect("it is there")
+        self.try_get(uri).await.expect("it exists")
     }
 
     async fn read(&self, uri: &str) -> Bytes {
         self.get(uri).await.bytes().await.expect("it can be read")
     }
 
-    /// The names in the listing, a few a page.
+    /// The listed URIs, read in small pages.
     async fn list(&self, prefix: &str) -> Vec<String> {
         self.list_in_pages(prefix, 7).await
     }
@@ -274,34 +283,34 @@ impl Caller {
         }
     }
 
-    async fn sees_nothing_at(&self, uri: &str) {
+    async fn assert_missing(&self, uri: &str) {
         let refused = refused(self.try_get(uri).await);
-        assert!(refused.is_not_found(), "{uri} is not gone but {refused:?}");
-        assert!(!self.list("").await.contains(&uri.to_owned()), "{uri} is gone but listed");
+        assert!(refused.is_not_found(), "{uri}: {refused:?}");
+        assert!(!self.list("").await.contains(&uri.to_owned()), "{uri} is missing but listed");
     }
 }
 
-fn name(uri: &str) -> ResourceUri {
+fn resource_uri(uri: &str) -> ResourceUri {
     ResourceUri::parse(uri).expect("it is a URI")
 }
 
-fn lasting(ttl: Duration) -> Details {
+fn with_ttl(ttl: Duration) -> Details {
     Details { ttl: Some(ttl), ..Details::default() }
 }
 
 #[track_caller]
 fn refused<T>(result: Result<T, StoreError>) -> StoreError {
     match result {
-        Ok(_) => panic!("it is not refused"),
+        Ok(_) => panic!("no error is returned"),
         Err(refused) => refused,
     }
 }
 
-/// Text of several blocks: first one long line whose characters stand across
-/// the borders of blocks, then many lines, the last without a line feed.
+/// Text of several blocks: first one long line whose characters cross the block
+/// boundaries, then many lines, the last without a line feed.
 fn long_text() -> String {
     let mut text = "€".repeat(BLOCK_BYTES / 2);
-    assert!(!text.is_char_boundary(BLOCK_BYTES), "a character stands across the border");
+    assert!(!text.is_char_boundary(BLOCK_BYTES), "a character crosses the block boundary");
     for line in 0.. {
         text.extend(["\n", &line.to_string(), &"é".repeat(line % 100)]);
         if text.len() > 4 * BLOCK_BYTES {
@@ -311,7 +320,7 @@ fn long_text() -> String {
     text
 }
 
-/// Cut where no one would.
+/// Cuts content into pieces of unusual sizes.
 fn in_pieces(content: impl Into<Bytes>) -> impl Stream<Item = std::io::Result<Bytes>> {
     let mut rest: Bytes = content.into();
     let mut pieces = Vec::new();
@@ -324,7 +333,7 @@ fn in_pieces(content: impl Into<Bytes>) -> impl Stream<Item = std::io::Result<By
     stream::iter(pieces)
 }
 
-/// Bytes that no compression makes less, the same each time.
+/// Incompressible bytes, the same in each call.
 pub fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let words = std::iter::repeat_with(|| {

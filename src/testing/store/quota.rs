@@ -1,15 +1,15 @@
-//! How much one owner may have.
+//! The quota of an owner.
 
 use futures_util::stream;
 use tokio::task::JoinSet;
 
-use super::{Caller, Harness, Setup, lasting, long_text, refused};
+use super::{Caller, Harness, Setup, long_text, refused, with_ttl};
 use crate::store::{Content, Details, StoreError, StoreLimits, Usage};
 
-/// Content up to the quota is taken, to the byte; what goes beyond it is
-/// refused, says so, and evicts nothing.
-pub async fn an_owner_may_have_so_many_bytes_and_no_more(harness: &dyn Harness) {
-    let store = harness.store(Setup { bytes_per_owner: 100, ..Setup::default() }).await;
+/// Content up to the quota is stored, exact to the byte. Anything more is refused
+/// with a reason, and evicts nothing.
+pub async fn the_byte_quota_is_exact(harness: &dyn Harness) {
+    let store = harness.store(Setup::default().max_bytes(100)).await;
     let alice = Caller::new(&store, "alice");
     let before = alice.put("temp://a", vec![1; 60]).await;
     is_full(alice.try_create("temp://b", vec![2; 41], Details::default()).await);
@@ -21,25 +21,25 @@ pub async fn an_owner_may_have_so_many_bytes_and_no_more(harness: &dyn Harness) 
     is_full(alice.try_create("temp://c", vec![3; 1], Details::default()).await);
 }
 
-/// As many resources as the quota allows are taken, empty ones included, and
-/// no more; but those that are there can be replaced.
-pub async fn an_owner_may_have_so_many_resources_and_no_more(harness: &dyn Harness) {
-    let store = harness.store(Setup { resources_per_owner: 2, ..Setup::default() }).await;
+/// The quota of resources is exact and counts empty ones. At the limit, existing
+/// resources can be replaced.
+pub async fn the_resource_quota_is_exact(harness: &dyn Harness) {
+    let store = harness.store(Setup::default().max_resources(2)).await;
     let alice = Caller::new(&store, "alice");
     alice.put("temp://a", "").await;
     alice.put("temp://b", "text").await;
     is_full(alice.try_create("temp://c", "", Details::default()).await);
-    alice.sees_nothing_at("temp://c").await;
+    alice.assert_missing("temp://c").await;
     alice.put("temp://a", "created again").await;
     alice.update("temp://b", "updated").await;
     assert_eq!(alice.read("temp://a").await, "created again");
     assert_eq!(alice.read("temp://b").await, "updated");
 }
 
-/// However many write at the same time, as many succeed as there is room for.
-pub async fn a_quota_holds_against_many_at_once(harness: &dyn Harness) {
-    let by_bytes = Setup { bytes_per_owner: 100, ..Setup::default() };
-    let by_count = Setup { resources_per_owner: 10, ..Setup::default() };
+/// Of concurrent writes, exactly as many succeed as the quota allows.
+pub async fn a_quota_holds_for_concurrent_writers(harness: &dyn Harness) {
+    let by_bytes = Setup::default().max_bytes(100);
+    let by_count = Setup::default().max_resources(10);
     for setup in [by_bytes, by_count] {
         let alice = Caller::new(&harness.store(setup).await, "alice");
         let mut writers = JoinSet::new();
@@ -62,9 +62,9 @@ pub async fn a_quota_holds_against_many_at_once(harness: &dyn Harness) {
     }
 }
 
-/// One owner at their limits takes nothing from another.
+/// An owner at the limit does not affect other owners.
 pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let setup = Setup::default().max_bytes(100).max_resources(1);
     let store = harness.store(setup).await;
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
     alice.put("temp://a", vec![1; 100]).await;
@@ -73,12 +73,12 @@ pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
     assert_eq!(alice.read("temp://a").await, vec![1; 100]);
 }
 
-/// Resources and bytes, after whatever was done.
+/// Usage is right after each kind of change.
 pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let used = async || {
-        let Usage { resources, bytes } = store.usage().await.expect("it can be told");
+        let Usage { resources, bytes } = store.usage().await.expect("it is known");
         (resources, bytes)
     };
     assert_eq!(used().await, (0, 0));
@@ -94,10 +94,10 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     assert!(alice.delete("temp://b").await && !alice.delete("temp://b").await);
     let arriving = Content::byte_stream(stream::iter([Err(std::io::Error::other("gone"))]));
     refused(bob.try_create("temp://c", arriving, Details::default()).await);
-    bob.create("temp://d", vec![1; 1000], lasting(2 * harness.tick())).await;
+    bob.create("temp://d", vec![1; 1000], with_ttl(2 * harness.tick())).await;
     assert_eq!(used().await, (3, 1050));
     harness.pass(2 * harness.tick()).await;
-    // Whoever asks for something sees to it that what has expired is gone.
+    // A write removes the writer's expired resources.
     bob.put("temp://e", "e").await;
     assert_eq!(used().await, (3, 51));
     for (caller, uri) in [(&alice, "temp://a"), (&bob, "temp://a"), (&bob, "temp://e")] {
@@ -106,27 +106,28 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     assert_eq!(used().await, (0, 0));
 }
 
-/// What is deleted, or replaced by less and not kept, no longer counts.
+/// Deleted content no longer counts, nor does replaced content that is not stored
+/// as a revision.
 pub async fn deleting_makes_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 2, limits, ..Setup::default() };
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(100).max_resources(2);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for _ in 0..3 {
         alice.put("temp://a", vec![1; 90]).await;
         alice.put("temp://a", vec![1; 10]).await;
         alice.put("temp://b", vec![2; 90]).await;
-        assert!(alice.delete("temp://b").await, "it was there");
-        assert!(alice.delete("temp://a").await, "it was there");
+        assert!(alice.delete("temp://b").await, "it existed");
+        assert!(alice.delete("temp://a").await, "it existed");
     }
 }
 
-/// What has expired no longer counts, from that moment on, though nobody has
-/// asked for it since.
+/// Expired resources no longer count from their expiry on, even if nobody has
+/// requested them since.
 pub async fn expiry_makes_room(harness: &dyn Harness) {
-    let setup = Setup { bytes_per_owner: 100, resources_per_owner: 1, ..Setup::default() };
+    let setup = Setup::default().max_bytes(100).max_resources(1);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for uri in ["temp://a", "temp://b", "temp://c"] {
-        alice.create(uri, vec![1; 100], lasting(2 * harness.tick())).await;
+        alice.create(uri, vec![1; 100], with_ttl(2 * harness.tick())).await;
         is_full(alice.try_create("temp://more", "text", Details::default()).await);
         harness.pass(2 * harness.tick()).await;
     }
@@ -135,7 +136,7 @@ pub async fn expiry_makes_room(harness: &dyn Harness) {
 #[track_caller]
 fn is_full<T>(result: Result<T, StoreError>) {
     match refused(result) {
-        StoreError::Full(message) => assert!(!message.is_empty(), "it says why"),
-        other => panic!("it is refused because {other:?}"),
+        StoreError::Full(message) => assert!(!message.is_empty(), "the error has no reason"),
+        other => panic!("another error: {other:?}"),
     }
 }

@@ -1,6 +1,6 @@
-//! What was there before.
+//! Earlier revisions.
 
-use super::{Caller, Harness, Setup, lasting, refused};
+use super::{Caller, Harness, Setup, refused, with_ttl};
 use crate::store::{Details, Found, StoreError, StoreLimits};
 
 async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
@@ -10,8 +10,8 @@ async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
 
 impl Caller {
     async fn revisions(&self, uri: &str) -> Vec<Found> {
-        let kept = self.store.revisions(&self.owner, &super::name(uri)).await;
-        kept.expect("it is there")
+        let revisions = self.store.revisions(&self.owner, &super::resource_uri(uri)).await;
+        revisions.expect("it exists")
     }
 
     async fn numbers(&self, uri: &str) -> Vec<u64> {
@@ -19,19 +19,18 @@ impl Caller {
     }
 
     async fn try_revision(&self, uri: &str, revision: u64) -> Result<Found, StoreError> {
-        self.store.revision(&self.owner, &super::name(uri), Some(revision)).await
+        self.store.revision(&self.owner, &super::resource_uri(uri), Some(revision)).await
     }
 
     async fn read_revision(&self, uri: &str, revision: u64) -> bytes::Bytes {
-        let found = self.try_revision(uri, revision).await.expect("it is kept");
+        let found = self.try_revision(uri, revision).await.expect("it is stored");
         assert_eq!(found.entry.revision, revision);
         found.bytes().await.expect("it can be read")
     }
 }
 
-/// So many revisions as the store keeps are listed and read, each with its own
-/// content and details; the name alone is the last one, and there is one
-/// resource in the listing.
+/// As many revisions as configured are stored, each with its own content and
+/// details. The URI alone is the last one, and the listing has one resource.
 pub async fn earlier_revisions_are_kept_and_read(harness: &dyn Harness) {
     let alice = keeping(3, harness).await;
     let markdown = Details { mime_type: Some("text/markdown".into()), ..Details::default() };
@@ -53,35 +52,38 @@ pub async fn earlier_revisions_are_kept_and_read(harness: &dyn Harness) {
     for revision in [0, 1, 5] {
         let refused = refused(alice.try_revision("temp://a", revision).await);
         assert!(refused.is_not_found(), "{refused:?}");
-        assert!(refused.to_string().contains("2, 3, 4"), "{refused} does not say what is kept");
+        assert!(
+            refused.to_string().contains("2, 3, 4"),
+            "{refused} does not name the stored revisions"
+        );
     }
     let bob = Caller::new(&alice.store, "bob");
     let refused = refused(bob.try_revision("temp://a", 2).await);
     assert!(matches!(refused, StoreError::NotFound { .. }), "{refused:?}");
 }
 
-/// A store that keeps one revision keeps the last one.
-pub async fn one_revision_is_no_history(harness: &dyn Harness) {
+/// A store of one revision stores the last one.
+pub async fn a_store_of_one_revision_keeps_the_last(harness: &dyn Harness) {
     let alice = keeping(1, harness).await;
     alice.put("temp://a", "first").await;
     alice.update("temp://a", "second").await;
     assert_eq!(alice.numbers("temp://a").await, [2]);
-    assert!(refused(alice.try_revision("temp://a", 1).await).is_not_found(), "it is kept");
+    assert!(refused(alice.try_revision("temp://a", 1).await).is_not_found(), "it is stored");
 }
 
-/// However the expiry moves, all revisions expire at it, and leave nothing to
-/// whatever takes their name.
+/// All revisions expire together, however the expiry moves. A new resource of the
+/// same URI starts at revision 1.
 pub async fn all_revisions_expire_together(harness: &dyn Harness) {
     let alice = keeping(3, harness).await;
     let tick = harness.tick();
-    alice.create("temp://longer", "first", lasting(2 * tick)).await;
+    alice.create("temp://longer", "first", with_ttl(2 * tick)).await;
     alice.try_update("temp://longer", "second", Some(8 * tick)).await.expect("it lives");
-    alice.create("temp://shorter", "first", lasting(100 * tick)).await;
+    alice.create("temp://shorter", "first", with_ttl(100 * tick)).await;
     alice.try_update("temp://shorter", "second", Some(2 * tick)).await.expect("it lives");
     harness.pass(2 * tick).await;
     assert_eq!(alice.read_revision("temp://longer", 1).await, "first");
-    let kept = alice.revisions("temp://longer").await;
-    assert_eq!(kept[0].entry.expires, kept[1].entry.expires);
+    let revisions = alice.revisions("temp://longer").await;
+    assert_eq!(revisions[0].entry.expires, revisions[1].entry.expires);
     for revision in [1, 2] {
         assert!(refused(alice.try_revision("temp://shorter", revision).await).is_not_found());
     }
@@ -94,11 +96,11 @@ pub async fn all_revisions_expire_together(harness: &dyn Harness) {
     assert_eq!(alice.numbers("temp://longer").await, [1]);
 }
 
-/// What is kept of the past counts, and gives way where what comes in its place
-/// would not fit: so it keeps no one from writing again what they have.
-pub async fn the_past_counts_and_gives_way(harness: &dyn Harness) {
+/// Earlier revisions count towards the quota. They are dropped where a new revision
+/// of the same resource would not fit, so they never prevent a rewrite.
+pub async fn earlier_revisions_count_and_make_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 3, ..StoreLimits::default() };
-    let setup = Setup { bytes_per_owner: 100, limits, ..Setup::default() };
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(100);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for revision in 1..=3 {
         alice.put("temp://a", vec![revision; 30]).await;
@@ -106,7 +108,7 @@ pub async fn the_past_counts_and_gives_way(harness: &dyn Harness) {
     assert_eq!(alice.numbers("temp://a").await, [1, 2, 3]);
     let full = refused(alice.try_create("temp://b", vec![0; 20], Details::default()).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
-    // A refusal takes nothing.
+    // A refused write drops nothing.
     let full = refused(alice.try_update("temp://a", vec![0; 90], None).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     assert_eq!(alice.numbers("temp://a").await, [1, 2, 3]);
@@ -117,6 +119,6 @@ pub async fn the_past_counts_and_gives_way(harness: &dyn Harness) {
     assert_eq!(alice.read_revision("temp://a", 4).await, vec![4; 40]);
     let full = refused(alice.try_create("temp://b", vec![0; 1], Details::default()).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
-    assert!(alice.delete("temp://a").await, "it was there");
+    assert!(alice.delete("temp://a").await, "it existed");
     alice.put("temp://b", vec![0; 100]).await;
 }

@@ -1,4 +1,4 @@
-//! Replacing, removing, racing, failing.
+//! Updates, deletions, concurrent writes and failures.
 
 use std::{io, sync::Arc};
 
@@ -6,11 +6,11 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::{sync::oneshot, task::JoinSet};
 
-use super::{Caller, Harness, Setup, lasting, long_text, refused};
+use super::{Caller, Harness, Setup, long_text, refused, with_ttl};
 use crate::store::{BLOCK_BYTES, Content, Details, StoreError};
 
-/// An update gives new content and a new revision; who and what the resource
-/// is, and when it was created and expires, stay.
+/// An update replaces the content and increments the revision. Owner, details,
+/// creation time and expiry stay.
 pub async fn an_update_changes_only_the_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let details = Details {
@@ -35,36 +35,36 @@ pub async fn an_update_changes_only_the_content(harness: &dyn Harness) {
     assert_eq!(*after, same);
 }
 
-/// A resource that is updated on the way expires when it would have expired.
+/// An updated resource expires when it would have expired before.
 pub async fn an_update_keeps_the_expiry(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
-    alice.create("temp://a", "old", lasting(4 * harness.tick())).await;
+    alice.create("temp://a", "old", with_ttl(4 * harness.tick())).await;
     harness.pass(2 * harness.tick()).await;
     alice.update("temp://a", "new").await;
     harness.pass(harness.tick()).await;
     assert_eq!(alice.read("temp://a").await, "new");
     harness.pass(harness.tick()).await;
-    alice.sees_nothing_at("temp://a").await;
+    alice.assert_missing("temp://a").await;
 }
 
-/// An update with a time to live counts it from then on, be that longer or
-/// shorter than what was left.
+/// An update with a time to live sets a new expiry, later or earlier than the old
+/// one.
 pub async fn an_update_with_a_ttl_moves_the_expiry(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let tick = harness.tick();
-    alice.create("temp://longer", "old", lasting(2 * tick)).await;
-    alice.create("temp://shorter", "old", lasting(100 * tick)).await;
+    alice.create("temp://longer", "old", with_ttl(2 * tick)).await;
+    alice.create("temp://shorter", "old", with_ttl(100 * tick)).await;
     alice.try_update("temp://longer", "new", Some(100 * tick)).await.expect("it lives");
     let entry = alice.try_update("temp://shorter", "new", Some(2 * tick)).await.expect("it lives");
     assert_eq!(entry.expires.since(entry.updated), 2 * tick);
     harness.pass(2 * tick).await;
     assert_eq!(alice.list("temp://").await, ["temp://longer"]);
     assert_eq!(alice.read("temp://longer").await, "new");
-    alice.sees_nothing_at("temp://shorter").await;
+    alice.assert_missing("temp://shorter").await;
 }
 
-/// Where text becomes binary, a media type that nobody chose follows, and one
-/// that somebody chose stays.
+/// If text becomes binary, a default media type changes with it, and a chosen one
+/// stays.
 pub async fn an_update_of_another_kind_keeps_a_chosen_type_only(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("temp://default", "text").await;
@@ -76,49 +76,50 @@ pub async fn an_update_of_another_kind_keeps_a_chosen_type_only(harness: &dyn Ha
     assert_eq!(chosen.mime_type, "application/x-thing");
 }
 
-/// What never was, was deleted or has expired cannot be updated, and is not
-/// there afterwards either.
+/// A resource that never existed, was deleted or has expired cannot be updated, and
+/// does not exist afterwards.
 pub async fn an_update_needs_a_living_resource(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("temp://deleted", "old").await;
     alice.delete("temp://deleted").await;
-    alice.create("temp://expired", "old", lasting(harness.tick())).await;
+    alice.create("temp://expired", "old", with_ttl(harness.tick())).await;
     harness.pass(harness.tick()).await;
     for uri in ["temp://never", "temp://deleted", "temp://expired"] {
         let refused = refused(alice.try_update(uri, "new", None).await);
         assert!(refused.is_not_found(), "{uri}: {refused:?}");
-        assert!(refused.to_string().contains(uri), "{refused} does not say which");
-        alice.sees_nothing_at(uri).await;
+        assert!(refused.to_string().contains(uri), "{refused} does not name the URI");
+        alice.assert_missing(uri).await;
     }
 
-    // The resource may also go while the new content is on its way.
+    // The resource may also be deleted during the upload.
     alice.put("temp://going", "old").await;
-    let (content, arriving, go_on) = paused("new content");
+    let (content, requested, resume) = paused("new content");
     let deleting = async {
-        arriving.await.expect("the content is asked for");
+        requested.await.expect("the content is requested");
         alice.delete("temp://going").await;
-        go_on.send(()).expect("the rest is awaited");
+        resume.send(()).expect("the rest is awaited");
     };
     let (updated, ()) = tokio::join!(alice.try_update("temp://going", content, None), deleting);
     let refused = refused(updated);
     assert!(refused.is_not_found(), "{refused:?}");
-    alice.sees_nothing_at("temp://going").await;
+    alice.assert_missing("temp://going").await;
 }
 
-/// An update that is refused or fails leaves the resource as it was.
-pub async fn a_refused_update_leaves_what_was_there(harness: &dyn Harness) {
+/// An update that is refused or fails leaves the resource unchanged.
+pub async fn a_refused_update_changes_nothing(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let before = alice.put("temp://a", "old").await;
     let failing = stream::iter([Ok("new".into()), Err(io::Error::other("cut off"))]);
     refused(alice.try_update("temp://a", Content::text_stream(failing), None).await);
-    let no_text = stream::iter([Ok(b"\xff".as_slice().into())]);
-    refused(alice.try_update("temp://a", Content::text_stream(no_text), None).await);
+    let not_text = stream::iter([Ok(b"\xff".as_slice().into())]);
+    refused(alice.try_update("temp://a", Content::text_stream(not_text), None).await);
     refused(alice.try_update("temp://a", "new", Some(std::time::Duration::ZERO)).await);
     assert_eq!(alice.get("temp://a").await.entry, before);
     assert_eq!(alice.read("temp://a").await, "old");
 }
 
-/// Of what was there before, a creation keeps the count of revisions only.
+/// A creation over an existing resource continues its revision numbers and replaces
+/// all else.
 pub async fn creating_over_a_resource_replaces_it_as_a_whole(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let tick = harness.tick();
@@ -132,7 +133,7 @@ pub async fn creating_over_a_resource_replaces_it_as_a_whole(harness: &dyn Harne
     };
     let before = alice.create("temp://a", long_text(), details).await;
     harness.pass(tick).await;
-    alice.create("temp://a", b"\x00new".to_vec(), lasting(100 * tick)).await;
+    alice.create("temp://a", b"\x00new".to_vec(), with_ttl(100 * tick)).await;
     harness.pass(tick).await;
     let after = alice.get("temp://a").await.entry;
     assert_eq!((after.name.as_str(), &after.title, &after.description), ("a", &None, &None));
@@ -143,19 +144,18 @@ pub async fn creating_over_a_resource_replaces_it_as_a_whole(harness: &dyn Harne
     assert_eq!(alice.list("").await, ["temp://a"]);
 }
 
-/// Deleting says whether there was something; where there is nothing it is no
-/// error.
+/// Deleting reports whether the resource existed; if not, that is no error.
 pub async fn deleting_twice_is_no_error(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     alice.put("temp://a", "text").await;
-    assert!(alice.delete("temp://a").await, "it was there");
-    alice.sees_nothing_at("temp://a").await;
+    assert!(alice.delete("temp://a").await, "it existed");
+    alice.assert_missing("temp://a").await;
     assert!(!alice.delete("temp://a").await, "it was deleted");
-    assert!(!alice.delete("temp://never").await, "it never was there");
+    assert!(!alice.delete("temp://never").await, "it never existed");
 }
 
-/// Of writers to one name at the same time, one wins with content and details
-/// alike; and whoever reads meanwhile sees one of them, or an error.
+/// Of concurrent writers to one URI, one wins with both content and details. A
+/// concurrent reader gets one of the writes as a whole, or an error.
 pub async fn one_of_many_writers_wins_as_a_whole(harness: &dyn Harness) {
     const WRITERS: usize = 100;
     let alice = Caller::alone(harness).await;
@@ -186,7 +186,7 @@ pub async fn one_of_many_writers_wins_as_a_whole(harness: &dyn Harness) {
     assert_eq!(alice.list("").await, ["temp://race"]);
 }
 
-/// Content whose source fails is not stored, and takes no room.
+/// Content whose stream fails is not stored, and does not count towards the quota.
 pub async fn content_that_fails_to_arrive_leaves_nothing(harness: &dyn Harness) {
     let alice = Caller::new(&harness.store(room_for(3)).await, "alice");
     let pieces = [Ok(block()), Ok(block()), Err(io::Error::other("cut off"))];
@@ -196,42 +196,44 @@ pub async fn content_that_fails_to_arrive_leaves_nothing(harness: &dyn Harness) 
     has_room_for(3, &alice).await;
 }
 
-/// Text that is not UTF-8 is refused with the place where it is not, and takes
-/// no room.
+/// Text that is not UTF-8 is refused with the offset of the first invalid byte, and
+/// does not count towards the quota.
 pub async fn text_that_is_not_utf8_leaves_nothing(harness: &dyn Harness) {
     let alice = Caller::new(&harness.store(room_for(3)).await, "alice");
     let at_end: &[u8] = b"cut short: \xe2\x82";
     let inside: &[u8] = b"caf\xe9 au lait";
-    for (wrong, at) in [(at_end, 11), (inside, 3)] {
+    for (wrong, offset) in [(at_end, 11), (inside, 3)] {
         let pieces = [Ok(block()), Ok(Bytes::from_static(wrong))];
         let content = Content::text_stream(stream::iter(pieces));
         match refused(alice.try_create("temp://a", content, Details::default()).await) {
-            StoreError::NotText { at: found } => assert_eq!(found, BLOCK_BYTES as u64 + at),
-            other => panic!("it is refused because {other:?}"),
+            StoreError::NotText { offset: found } => {
+                assert_eq!(found, BLOCK_BYTES as u64 + offset);
+            }
+            other => panic!("another error: {other:?}"),
         }
     }
     has_room_for(3, &alice).await;
 }
 
-/// A creation whose future is dropped midway leaves nothing, and takes no
-/// room.
+/// A creation whose future is dropped midway stores nothing, and does not count
+/// towards the quota.
 pub async fn a_create_that_is_dropped_leaves_nothing(harness: &dyn Harness) {
     let alice = Caller::new(&harness.store(room_for(3)).await, "alice");
-    let (content, arriving, _go_on) = paused([block(), block()].concat());
+    let (content, requested, _resume) = paused([block(), block()].concat());
     tokio::select! {
         _ = alice.create("temp://a", content, Details::default()) => panic!("content is missing"),
-        arriving = arriving => arriving.expect("the content is asked for"),
+        requested = requested => requested.expect("the content is requested"),
     }
     has_room_for(3, &alice).await;
 }
 
-/// A reader who has begun gets all of what was there then, or an error; never
-/// a part that looks like the whole, never a mixture.
+/// A reader that has started gets all of the content that existed then, or an
+/// error; never a truncated or mixed content without an error.
 pub async fn a_started_read_is_whole_or_fails(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let text = long_text();
     for way in ["delete", "replace", "update", "expire"] {
-        alice.create("temp://a", text.as_str(), lasting(harness.tick() * 4)).await;
+        alice.create("temp://a", text.as_str(), with_ttl(harness.tick() * 4)).await;
         let found = alice.get("temp://a").await;
         let mut blocks = std::pin::pin!(found.stream());
         let first = blocks.next().await.expect("it has blocks").expect("it can be read");
@@ -260,26 +262,26 @@ fn block() -> Bytes {
 }
 
 fn room_for(blocks: u64) -> Setup {
-    Setup { bytes_per_owner: blocks * BLOCK_BYTES as u64, ..Setup::default() }
+    Setup::default().max_bytes(blocks * BLOCK_BYTES as u64)
 }
 
-/// That there is nothing, and nothing is in the way.
+/// Nothing is stored, and the quota is free for so many blocks.
 async fn has_room_for(blocks: usize, alice: &Caller) {
-    alice.sees_nothing_at("temp://a").await;
+    alice.assert_missing("temp://a").await;
     alice.put("temp://room", block().repeat(blocks)).await;
 }
 
-/// Content that gives notice when its second half is asked for, and gives
-/// that only when told to.
+/// Content that signals when its second half is requested, and then waits to be
+/// resumed.
 fn paused(content: impl Into<Bytes>) -> (Content, oneshot::Receiver<()>, oneshot::Sender<()>) {
-    let (arrive, arriving) = oneshot::channel();
-    let (go_on, going_on) = oneshot::channel();
+    let (request, requested) = oneshot::channel();
+    let (resume, resumed) = oneshot::channel();
     let mut first: Bytes = content.into();
     let rest = first.split_off(first.len() / 2);
     let rest = stream::once(async move {
-        arrive.send(()).expect("the check waits for this");
-        going_on.await.map_err(io::Error::other)?;
+        request.send(()).expect("the check waits for this");
+        resumed.await.map_err(io::Error::other)?;
         Ok(rest)
     });
-    (Content::byte_stream(stream::iter([Ok(first)]).chain(rest)), arriving, go_on)
+    (Content::byte_stream(stream::iter([Ok(first)]).chain(rest)), requested, resume)
 }

@@ -1,15 +1,18 @@
-//! Sessions, streams, subscriptions and resources belong to the principal:
-//! to others they are not there. Tokens come and go.
+//! Sessions, streams, subscriptions and resources belong to a principal, whatever
+//! token it uses. To other principals they do not exist.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{World, accept, issuer::Issuer, world};
-use crate::support::{Beat, Legacy, Modern, Server};
+use crate::{
+    asking::offers,
+    support::{Beat, Events, Legacy, Modern, Raw, Server},
+};
 
 #[tokio::test]
-async fn a_stolen_session_id_finds_nothing() {
+async fn the_session_of_another_principal_is_not_found() {
     let world = world().await;
     let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     let mallory = alice.with_token(&world.token_for("mallory", ""));
@@ -17,7 +20,7 @@ async fn a_stolen_session_id_finds_nothing() {
     assert_eq!(mallory.send("tools/list", json!({})).await.refusal(), nothing);
     let mut unknown = mallory.with_token(&world.token_for("mallory", ""));
     unknown.session = "0".repeat(32);
-    // As if unknown, letter by letter.
+    // The response is the same as for an unknown session.
     assert_eq!(
         mallory.send("tools/list", json!({})).await.body,
         unknown.send("tools/list", json!({})).await.body
@@ -32,7 +35,7 @@ async fn a_stolen_session_id_finds_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_token_a_session_id_is_worth_nothing() {
+async fn a_session_id_does_not_replace_a_token() {
     let world = world().await;
     let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     let line = "POST /mcp HTTP/1.1";
@@ -41,12 +44,12 @@ async fn without_a_token_a_session_id_is_worth_nothing() {
         alice.session
     );
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    let answer = crate::support::Raw::request(&world.server, line, &headers, body).await;
+    let answer = Raw::request(&world.server, line, &headers, body).await;
     assert_eq!(answer.status, 401);
 }
 
 #[tokio::test]
-async fn a_refreshed_token_goes_on() {
+async fn a_refreshed_token_continues_the_session() {
     let world = world().await;
     let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     alice.create(json!({ "uri": "a://1", "text": "x" })).await;
@@ -59,14 +62,14 @@ async fn a_refreshed_token_goes_on() {
 }
 
 #[tokio::test]
-async fn what_a_session_may_do_is_what_the_request_shows() {
+async fn the_token_of_the_request_decides_and_not_that_of_the_session() {
     let issuer = Issuer::start().await;
     let server = Server::configured(|setup| {
         accept(&mut setup.config, &issuer.url);
         setup.config.auth.scopes.insert("echo".into(), vec!["x".into()]);
     })
     .await;
-    let world = super::World { issuer, server };
+    let world = World { issuer, server };
     let with = Legacy::bearing(&world.server, &world.token_for("alice", "x")).await;
     assert_eq!(with.call("echo", json!({ "text": "a" })).await.text(), "a");
     let without = with.with_token(&world.token_for("alice", ""));
@@ -75,7 +78,7 @@ async fn what_a_session_may_do_is_what_the_request_shows() {
 }
 
 #[tokio::test]
-async fn another_principals_resources_are_not_there() {
+async fn the_resources_of_another_principal_do_not_exist() {
     let world = world().await;
     let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
     let mallory = Modern::bearing(&world.server, &world.token_for("mallory", ""));
@@ -97,7 +100,7 @@ async fn another_principals_resources_are_not_there() {
     mallory.call("delete_resource", json!({ "uri": "a://1" })).await;
     assert!(mallory.list("resources/list", "resources").await.iter().all(|r| r["uri"] != "a://1"));
     assert_eq!(alice.read("a://1").await["text"], "needle");
-    // The same URI is another resource.
+    // The same URI names another resource for another principal.
     mallory.create(json!({ "uri": "a://1", "text": "mine" })).await;
     assert_eq!(alice.read("a://1").await["text"], "needle");
 }
@@ -119,7 +122,7 @@ async fn a_machine_is_not_the_user_of_the_same_name() {
 }
 
 #[tokio::test]
-async fn one_does_not_hear_of_anothers_changes() {
+async fn nobody_is_notified_of_changes_of_another_principal() {
     let world = world().await;
     let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
     let mallory = Modern::bearing(&world.server, &world.token_for("mallory", ""));
@@ -128,14 +131,14 @@ async fn one_does_not_hear_of_anothers_changes() {
     alice.create(json!({ "uri": "a://1", "text": "x" })).await;
     alice.call("update_resource", json!({ "uri": "a://1", "text": "y" })).await.text();
     mallory.create(json!({ "uri": "a://own", "text": "x" })).await;
-    // The first thing that comes is what mallory did.
+    // The first notification is about mallory's own resource.
     assert_eq!(heard.message().await["method"], "notifications/resources/list_changed");
     world.server.clock.advance(Duration::from_secs(600));
     assert!(heard.next().await.is_none());
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_token_does_and_goes_on_with_the_next() {
+async fn a_stream_ends_with_its_token_and_is_resumed_with_the_next() {
     let world = world().await;
     let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     let mut own = alice.listen().await;
@@ -151,20 +154,20 @@ async fn a_stream_ends_when_its_token_does_and_goes_on_with_the_next() {
     world.server.clock.advance(Duration::from_secs(600));
     assert!(own.next().await.is_none());
     assert!(call.next().await.is_none());
-    assert!(!world.server.stage.has("k", Beat::Dropped), "the call itself goes on");
+    assert!(!world.server.stage.has("k", Beat::Dropped), "the call was cancelled");
 
     let refreshed = alice.with_token(&world.token_for("alice", ""));
     world.server.stage.release("k", 1);
     let messages = refreshed.resume(&seen).await.messages().await;
     assert_eq!(messages.last().unwrap()["id"], 7);
     refreshed.resume(&primed).await;
-    // An event id is no ticket for others.
+    // The event id is unknown to other principals.
     let mallory = alice.with_token(&world.token_for("mallory", ""));
     assert_eq!(mallory.get(Some(&seen)).await.status(), 404);
 }
 
 #[tokio::test]
-async fn a_modern_stream_ends_when_its_token_does() {
+async fn a_modern_stream_ends_with_its_token() {
     let world = world().await;
     let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
     let mut listening = alice.listen(1, json!({ "toolsListChanged": true })).await;
@@ -177,13 +180,13 @@ async fn a_modern_stream_ends_when_its_token_does() {
 }
 
 impl Modern {
-    /// A streamed call that has said something already.
+    /// A call whose stream has begun.
     async fn stream_call_begun(
         &self,
         server: &Server,
         key: &str,
         arguments: serde_json::Value,
-    ) -> crate::support::Events {
+    ) -> Events {
         server.stage.release(key, 1);
         let mut call = self.stream_call(2, "stepwise", arguments).await;
         assert_eq!(call.message().await["method"], "notifications/progress");
@@ -192,11 +195,11 @@ impl Modern {
 }
 
 #[tokio::test]
-async fn a_request_state_is_bound_to_the_principal_not_to_the_token() {
+async fn a_request_state_is_bound_to_the_principal_and_not_to_the_token() {
     let issuer = Issuer::start().await;
     let server = Server::configured(|setup| {
         accept(&mut setup.config, &issuer.url);
-        setup.offer(crate::asking::offers);
+        setup.offer(offers);
     })
     .await;
     let world = World { issuer, server };

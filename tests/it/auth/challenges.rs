@@ -1,9 +1,8 @@
-//! What each fault of a request's credentials is answered, and in which order
-//! things are looked at.
+//! The response to each fault of a request's credentials, and the order of the checks.
 
 use serde_json::json;
 
-use super::{METADATA, challenge, issuer::Said, ping, signer::Signer, world, world_with};
+use super::{METADATA, challenge, issuer::Reply, ping, signer::Signer, world, world_with};
 use crate::support::{Answer, Raw, http};
 
 #[tokio::test]
@@ -102,28 +101,28 @@ async fn a_token_that_is_too_long_is_not_decoded() {
 }
 
 #[tokio::test]
-async fn keys_that_cannot_be_had_are_no_verdict_on_the_token() {
-    for said in [
-        Said::Status(503, json!({})),
-        Said::Status(500, json!({ "keys": [] })),
-        Said::Status(404, json!({})),
-        Said::Text("no JSON".into()),
-        Said::Json(json!({ "keys": 1 })),
+async fn without_the_issuers_keys_a_token_is_neither_accepted_nor_invalid() {
+    for reply in [
+        Reply::Status(503, json!({})),
+        Reply::Status(500, json!({ "keys": [] })),
+        Reply::Status(404, json!({})),
+        Reply::Text("no JSON".into()),
+        Reply::Json(json!({ "keys": 1 })),
     ] {
         let world = world().await;
-        world.issuer.say("/jwks", said.clone());
+        world.issuer.set_reply("/jwks", reply.clone());
         let answer = world.with_token(&world.token(|_| {})).await;
-        assert_eq!(answer.status, 503, "{said:?}");
+        assert_eq!(answer.status, 503, "{reply:?}");
         assert!(answer.header("retry-after").unwrap().parse::<u64>().unwrap() > 0);
         assert_eq!(answer.header("www-authenticate"), None);
-        // What is wrong whatever the keys are needs none to be judged.
+        // An expired token is invalid, whatever its signature.
         let answer = world.with_token(&world.token(|claims| claims["exp"] = json!(1))).await;
-        assert_eq!(answer.status, 401, "{said:?}");
+        assert_eq!(answer.status, 401, "{reply:?}");
     }
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_not_there_is_no_verdict_on_the_token() {
+async fn with_an_unreachable_issuer_a_token_is_neither_accepted_nor_invalid() {
     let world = world_with(|config| config.auth.issuers[0].issuer = "http://127.0.0.1:1".into());
     let world = world.await;
     let token = world.token(|claims| claims["iss"] = json!("http://127.0.0.1:1"));
@@ -131,7 +130,7 @@ async fn an_issuer_that_is_not_there_is_no_verdict_on_the_token() {
 }
 
 #[tokio::test]
-async fn host_and_origin_come_before_the_token() {
+async fn host_and_origin_are_checked_before_the_token() {
     let world = world().await;
     for headers in [
         "host: evil.example",
@@ -148,13 +147,13 @@ async fn host_and_origin_come_before_the_token() {
 }
 
 #[tokio::test]
-async fn the_size_comes_before_the_token_and_the_token_before_the_body() {
+async fn the_size_is_checked_before_the_token_and_the_token_before_the_body() {
     let world = world_with(|config| config.limits.body_bytes = 100).await;
     let post = "POST /mcp HTTP/1.1";
     let json = "host: localhost\ncontent-type: application/json";
     let large = Raw::request(&world.server, post, json, "x".repeat(101)).await;
     assert_eq!(large.status, 413);
-    // Malformed, of the wrong type, or not even sent yet: still who calls comes first.
+    // The token is checked first even if the body is malformed, of the wrong type, or not sent yet.
     assert_eq!(Raw::request(&world.server, post, json, "{").await.status, 401);
     let text = "host: localhost\ncontent-type: text/plain";
     assert_eq!(Raw::request(&world.server, post, text, "{}").await.status, 401);
@@ -167,7 +166,7 @@ async fn the_size_comes_before_the_token_and_the_token_before_the_body() {
 }
 
 #[tokio::test]
-async fn a_name_of_the_public_url_may_be_called() {
+async fn the_host_of_the_public_url_is_allowed() {
     let world = world_with(|config| {
         config.server.public_url = Some("https://mcp.example.com/mcp".into());
     })

@@ -1,22 +1,22 @@
-//! Whom resources are shared with by group, as verified tokens name them.
+//! Resources that are shared with a group: the groups come from verified tokens.
 
 use larder::config::IssuerConfig;
 use serde_json::{Value, json};
 
 use super::{
     World,
-    issuer::{Issuer, Said},
+    issuer::{Issuer, Reply},
     opaque::{active, opaque},
     world, world_with,
 };
 use crate::{
-    changes_legacy::{subscribe, until_marked},
-    sharing::{reads, share},
+    changes::legacy::{subscribe, until_marked},
+    sharing::links::{reads, share},
     support::{Legacy, Modern},
 };
 
 impl World {
-    /// A client with a token of that subject that names groups like that.
+    /// A client whose token has this subject and this `groups` claim.
     fn member(&self, subject: &str, groups: Value) -> Modern {
         let token = self.token(|claims| {
             claims["sub"] = json!(subject);
@@ -25,7 +25,7 @@ impl World {
         Modern::bearing(&self.server, &token)
     }
 
-    /// Alice, and the link to what she shares with the analysts.
+    /// Alice, and the link to a resource that she shares with the analysts.
     async fn shared(&self) -> (Modern, String) {
         let alice = self.member("alice", json!([]));
         alice.create(json!({ "uri": "x:report", "text": "the report" })).await;
@@ -35,17 +35,17 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_group_of_the_tokens_claim_reads_and_nobody_else() {
+async fn members_by_the_groups_claim_can_read_and_others_cannot() {
     let world = world().await;
     let (alice, link) = world.shared().await;
-    assert!(reads(&alice, &link, "the report").await, "whoever shares may read it by the link");
+    assert!(reads(&alice, &link, "the report").await, "the sharer cannot read by the link");
     for (groups, is_shared) in [
         (json!(["others", "analysts"]), true),
         (json!(["others"]), false),
         (json!(["Analysts", "analysts "]), false),
         (json!([]), false),
         (json!(null), false),
-        // No list, so it names nobody.
+        // Anything but a list of strings names no group.
         (json!("analysts"), false),
         (json!({ "analysts": true }), false),
         (json!([["analysts"], 7]), false),
@@ -53,13 +53,13 @@ async fn a_group_of_the_tokens_claim_reads_and_nobody_else() {
         let bob = world.member("bob", groups.clone());
         assert_eq!(reads(&bob, &link, "the report").await, is_shared, "{groups}");
     }
-    // A scope of that name is none.
+    // A scope of the same name is not a group.
     let scoped = Modern::bearing(&world.server, &world.token_for("carol", "analysts mcp:read"));
     assert!(!reads(&scoped, &link, "the report").await);
 }
 
 #[tokio::test]
-async fn the_claim_is_the_one_that_the_configuration_names() {
+async fn the_configuration_names_the_claim() {
     let world = world_with(|config| {
         config.auth.issuers[0].groups_claim = Some("https://corp.example/roles".into());
     })
@@ -74,7 +74,7 @@ async fn the_claim_is_the_one_that_the_configuration_names() {
 }
 
 #[tokio::test]
-async fn a_group_of_what_introspection_answers_reads_and_nobody_else() {
+async fn members_by_introspection_can_read_and_others_cannot() {
     let world = opaque().await;
     let (_, link) = world.shared().await;
     for (subject, groups, is_shared) in [
@@ -86,14 +86,14 @@ async fn a_group_of_what_introspection_answers_reads_and_nobody_else() {
         let mut response = active(&world);
         response["sub"] = json!(subject);
         response["groups"] = groups;
-        world.introspected(Said::Json(response));
+        world.introspected(Reply::Json(response));
         let client = Modern::bearing(&world.server, &format!("opaque-{subject}"));
         assert_eq!(reads(&client, &link, "the report").await, is_shared, "{subject}");
     }
 }
 
 #[tokio::test]
-async fn another_issuers_group_of_that_name_is_another() {
+async fn a_group_of_another_issuer_is_a_different_group() {
     let other = Issuer::start().await;
     let world = world_with(|config| {
         let issuer = IssuerConfig { issuer: other.url.clone(), ..IssuerConfig::default() };
@@ -108,7 +108,7 @@ async fn another_issuers_group_of_that_name_is_another() {
 }
 
 #[tokio::test]
-async fn who_has_left_the_group_hears_no_more_in_the_same_session() {
+async fn former_members_are_not_notified_in_the_same_session() {
     let world = world().await;
     let (alice, link) = world.shared().await;
     let update = async |text: &str| {

@@ -1,14 +1,12 @@
-//! An authorization server as it is in production: reached by HTTPS, here with
-//! a certificate of an authority that the machine has to be told of.
+//! An authorization server over HTTPS, with a certificate of a private authority.
 
 use std::{ffi::OsStr, fs};
 
-use super::{
-    audit::Logging,
-    cli::{larder, oauth},
-    provider::Provider,
+use super::{audit::Logging, configuration::oauth, provider::Provider};
+use crate::support::{
+    Certificates, TRUSTED,
+    process::{larder, run},
 };
-use crate::support::{Certificates, TRUSTED};
 
 struct Encrypted {
     provider: Provider,
@@ -28,13 +26,15 @@ async fn encrypted() -> Encrypted {
 }
 
 impl Encrypted {
+    /// The exit code and the output of an online check.
     async fn check(&self, environment: &[(&str, &OsStr)]) -> (i32, String) {
         let file = self.certificates.folder().join("larder.toml");
         fs::write(&file, oauth(&self.provider.issuer, "")).unwrap();
         let arguments = ["config", "check", "--online", "--config", file.to_str().unwrap()];
-        let output = larder(&arguments, environment).await;
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap(), String::from_utf8(said).unwrap())
+        let mut command = larder(&arguments);
+        command.envs(environment.iter().copied());
+        let checked = run(command).await;
+        (checked.code.unwrap(), checked.stdout + &checked.stderr)
     }
 }
 
@@ -51,7 +51,7 @@ async fn its_tokens_are_accepted_where_its_certificate_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_no_verdict_on_the_token() {
+async fn without_a_trusted_certificate_a_token_is_neither_accepted_nor_invalid() {
     let encrypted = encrypted().await;
     let token = encrypted.provider.machine("rs256", "mcp:read").await;
     let (code, said) = encrypted.check(&[]).await;

@@ -1,4 +1,4 @@
-//! An authorization server that says whatever a test wants.
+//! An authorization server whose responses the tests choose.
 
 use std::{
     collections::HashMap,
@@ -24,36 +24,36 @@ pub(super) struct Issuer {
 
 #[derive(Default)]
 struct Inner {
-    answers: Mutex<HashMap<String, Said>>,
+    replies: Mutex<HashMap<String, Reply>>,
     hits: Mutex<Vec<(String, String)>>,
 }
 
-/// What is answered at a path.
+/// The response at a path.
 #[derive(Debug, Clone)]
-pub(super) enum Said {
+pub(super) enum Reply {
     Json(Value),
     Text(String),
     Status(u16, Value),
     Redirect(String),
-    /// Nothing, ever.
+    /// No response at all.
     Hang,
 }
 
 impl Issuer {
-    /// With its metadata where RFC 8414 has it, and one key of each kind.
+    /// An issuer with metadata at the path of RFC 8414, and one key of each kind.
     pub(super) async fn start() -> Self {
-        let issuer = Self::silent().await;
-        issuer.say("/.well-known/oauth-authorization-server", Said::Json(issuer.metadata()));
-        issuer.keys(&[Signer::Rsa.jwk(), Signer::Ec.jwk(), Signer::Ed.jwk()]);
+        let issuer = Self::empty().await;
+        issuer.set_reply("/.well-known/oauth-authorization-server", Reply::Json(issuer.metadata()));
+        issuer.set_keys(&[Signer::Rsa.jwk(), Signer::Ec.jwk(), Signer::Ed.jwk()]);
         issuer
     }
 
-    /// With nothing at all yet.
-    pub(super) async fn silent() -> Self {
+    /// An issuer that answers 404 at all paths.
+    pub(super) async fn empty() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Inner::default());
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
+        let router = Router::new().fallback(respond).with_state(Arc::clone(&state));
         tokio::spawn(async move {
             let limits = larder::http::ServeLimits::default();
             larder::http::serve(listener, None, router, &limits, std::future::pending()).await
@@ -69,42 +69,42 @@ impl Issuer {
         })
     }
 
-    pub(super) fn say(&self, path: &str, said: Said) {
-        self.state.answers.lock().unwrap().insert(path.into(), said);
+    pub(super) fn set_reply(&self, path: &str, reply: Reply) {
+        self.state.replies.lock().unwrap().insert(path.into(), reply);
     }
 
-    pub(super) fn keys(&self, keys: &[Value]) {
-        self.say("/jwks", Said::Json(json!({ "keys": keys })));
+    pub(super) fn set_keys(&self, keys: &[Value]) {
+        self.set_reply("/jwks", Reply::Json(json!({ "keys": keys })));
     }
 
-    /// How often that path was asked for.
+    /// How often a path was requested.
     pub(super) fn hits(&self, path: &str) -> usize {
         self.state.hits.lock().unwrap().iter().filter(|(hit, _)| hit == path).count()
     }
 
-    /// What was sent there.
+    /// The bodies of the requests for a path.
     pub(super) fn bodies(&self, path: &str) -> Vec<String> {
         let hits = self.state.hits.lock().unwrap();
         hits.iter().filter(|(hit, _)| hit == path).map(|(_, body)| body.clone()).collect()
     }
 }
 
-async fn answer(State(state): State<Arc<Inner>>, request: Request) -> Response {
+async fn respond(State(state): State<Arc<Inner>>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let body: Bytes = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
     let body = String::from_utf8_lossy(&body).into_owned();
     state.hits.lock().unwrap().push((path.clone(), body));
-    let said = state.answers.lock().unwrap().get(&path).cloned();
+    let reply = state.replies.lock().unwrap().get(&path).cloned();
     let json = |status: u16, value: &Value| {
         let headers = [("content-type", "application/json")];
         (StatusCode::from_u16(status).unwrap(), headers, value.to_string()).into_response()
     };
-    match said {
-        Some(Said::Json(value)) => json(200, &value),
-        Some(Said::Text(text)) => text.into_response(),
-        Some(Said::Status(status, value)) => json(status, &value),
-        Some(Said::Redirect(to)) => (StatusCode::FOUND, [("location", to)]).into_response(),
-        Some(Said::Hang) => std::future::pending().await,
+    match reply {
+        Some(Reply::Json(value)) => json(200, &value),
+        Some(Reply::Text(text)) => text.into_response(),
+        Some(Reply::Status(status, value)) => json(status, &value),
+        Some(Reply::Redirect(to)) => (StatusCode::FOUND, [("location", to)]).into_response(),
+        Some(Reply::Hang) => std::future::pending().await,
         None => json(404, &json!({})),
     }
 }

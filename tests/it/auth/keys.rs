@@ -1,13 +1,12 @@
-//! Where keys come from: found by discovery, kept when the issuer is in
-//! trouble, fetched seldom.
+//! The issuer's keys: found by discovery, fetched seldom, and kept while the issuer fails.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{
-    accept, assert_invalid,
-    issuer::{Issuer, Said},
+    World, accept, assert_invalid,
+    issuer::{Issuer, Reply},
     signer::Signer,
     world, world_with,
 };
@@ -22,14 +21,14 @@ async fn both_kinds_of_metadata_are_found() {
         ("/.well-known/openid-configuration/tenant", "/tenant"),
         ("/tenant/.well-known/openid-configuration", "/tenant"),
     ] {
-        let issuer = Issuer::silent().await;
+        let issuer = Issuer::empty().await;
         let name = format!("{}{tenant}", issuer.url);
         let mut metadata = issuer.metadata();
         metadata["issuer"] = json!(name);
-        issuer.say(path, Said::Json(metadata));
-        issuer.keys(&[Signer::Rsa.jwk()]);
+        issuer.set_reply(path, Reply::Json(metadata));
+        issuer.set_keys(&[Signer::Rsa.jwk()]);
         let server = Server::configured(|setup| accept(&mut setup.config, &name)).await;
-        let world = super::World { issuer, server };
+        let world = World { issuer, server };
         let token = world.token(|claims| claims["iss"] = json!(name));
         assert_eq!(world.with_token(&token).await.status, 200, "{path}");
     }
@@ -37,14 +36,14 @@ async fn both_kinds_of_metadata_are_found() {
 
 #[tokio::test]
 async fn an_explicit_key_set_needs_no_discovery() {
-    let issuer = Issuer::silent().await;
-    issuer.say("/keys", Said::Json(json!({ "keys": [Signer::Rsa.jwk()] })));
+    let issuer = Issuer::empty().await;
+    issuer.set_reply("/keys", Reply::Json(json!({ "keys": [Signer::Rsa.jwk()] })));
     let server = Server::configured(|setup| {
         accept(&mut setup.config, &issuer.url);
         setup.config.auth.issuers[0].jwks_url = Some(format!("{}/keys", issuer.url));
     })
     .await;
-    let world = super::World { issuer, server };
+    let world = World { issuer, server };
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
     assert_eq!(world.issuer.hits("/keys"), 1);
 }
@@ -76,12 +75,12 @@ async fn thirty_unknown_keys_in_210_requests_are_one_fetch() {
 }
 
 #[tokio::test]
-async fn a_rotation_is_picked_up_at_once() {
+async fn rotated_keys_are_fetched_at_once() {
     let world = world().await;
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
     let mut rotated = Signer::Stranger.jwk();
     rotated["kid"] = json!("new");
-    world.issuer.keys(&[rotated]);
+    world.issuer.set_keys(&[rotated]);
     let mut header = Signer::Stranger.header();
     header["kid"] = json!("new");
     let token = Signer::Stranger.sign(&header, &world.claims());
@@ -90,19 +89,25 @@ async fn a_rotation_is_picked_up_at_once() {
 }
 
 #[tokio::test]
-async fn the_last_good_set_goes_on_when_the_endpoint_fails_or_hangs() {
-    for said in
-        [Said::Status(503, json!({})), Said::Hang, Said::Json(json!({})), Said::Text("x".into())]
-    {
+async fn the_last_key_set_is_used_while_the_endpoint_fails_or_hangs() {
+    for reply in [
+        Reply::Status(503, json!({})),
+        Reply::Hang,
+        Reply::Json(json!({})),
+        Reply::Text("x".into()),
+    ] {
         let world = world().await;
         assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
-        world.issuer.say("/jwks", said.clone());
+        world.issuer.set_reply("/jwks", reply.clone());
         for hour in 1..3 {
             world.server.clock.advance(Duration::from_secs(3600));
             let begun = tokio::time::Instant::now();
             let answer = world.with_token(&world.token(|claims| claims["jti"] = json!(hour))).await;
-            assert_eq!(answer.status, 200, "{said:?}");
-            assert!(begun.elapsed() < Duration::from_secs(3), "nobody waits for it");
+            assert_eq!(answer.status, 200, "{reply:?}");
+            assert!(
+                begun.elapsed() < Duration::from_secs(3),
+                "the request waited for the endpoint"
+            );
         }
     }
 }
@@ -111,38 +116,40 @@ async fn the_last_good_set_goes_on_when_the_endpoint_fails_or_hangs() {
 async fn redirects_are_followed_within_the_issuer_only() {
     let world = world().await;
     let elsewhere = Issuer::start().await;
-    world.issuer.say("/jwks", Said::Redirect(format!("{}/jwks", elsewhere.url)));
+    world.issuer.set_reply("/jwks", Reply::Redirect(format!("{}/jwks", elsewhere.url)));
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 503);
     assert_eq!(elsewhere.hits("/jwks"), 0);
 
     let world = super::world().await;
-    world.issuer.say("/jwks", Said::Redirect("/moved".into()));
-    world.issuer.say("/moved", Said::Json(json!({ "keys": [Signer::Rsa.jwk()] })));
+    world.issuer.set_reply("/jwks", Reply::Redirect("/moved".into()));
+    world.issuer.set_reply("/moved", Reply::Json(json!({ "keys": [Signer::Rsa.jwk()] })));
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_set_that_is_too_large_is_not_read() {
+async fn a_key_set_that_is_too_large_is_ignored() {
     let world = world().await;
     let padding = "x".repeat(1 << 20);
-    world.issuer.say("/jwks", Said::Json(json!({ "keys": [Signer::Rsa.jwk()], "x": padding })));
+    world
+        .issuer
+        .set_reply("/jwks", Reply::Json(json!({ "keys": [Signer::Rsa.jwk()], "x": padding })));
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 503);
 }
 
 #[tokio::test]
-async fn one_bad_key_does_not_take_the_others_with_it() {
+async fn an_invalid_key_does_not_affect_the_others() {
     let world = world().await;
     let mut numeric = Signer::Ec.jwk();
     numeric["kid"] = json!(7);
-    world.issuer.keys(&[json!(null), json!({ "kty": "new" }), numeric, Signer::Rsa.jwk()]);
+    world.issuer.set_keys(&[json!(null), json!({ "kty": "new" }), numeric, Signer::Rsa.jwk()]);
     assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_key_for_encryption_signs_nothing() {
+async fn a_key_for_encryption_verifies_no_signature() {
     let world = world_with(|_| {}).await;
     let mut key = Signer::Rsa.jwk();
     key["use"] = json!("enc");
-    world.issuer.keys(&[key]);
+    world.issuer.set_keys(&[key]);
     assert_invalid(&world.with_token(&world.token(|_| {})).await);
 }

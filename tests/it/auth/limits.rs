@@ -1,4 +1,4 @@
-//! What one principal may use, so that the others have it, too.
+//! Limits for each principal, which protect the others.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use larder::config::Config;
 use serde_json::json;
 
 use super::world_with;
-use crate::support::{Answer, Beat, Legacy, Modern};
+use crate::support::{Answer, Beat, Legacy, Modern, eventually, post};
 
 #[track_caller]
 fn assert_limited(answer: &Answer, setting: &str) {
@@ -32,7 +32,7 @@ async fn requests_in_a_window() {
     assert_limited(&limited, "limits.requests_per_window");
     assert_eq!(limited.header("retry-after"), Some("20"));
     bob.send("tools/list", json!({})).await.result();
-    // Another token of the same principal is no way round.
+    // The limit counts the requests of all tokens of a principal.
     let again = Modern::bearing(&world.server, &world.token_for("alice", "other"));
     assert_limited(&again.send("tools/list", json!({})).await, "limits.requests_per_window");
     world.server.clock.advance(Duration::from_secs(20));
@@ -73,13 +73,9 @@ async fn open_streams() {
     let bob = Modern::bearing(&world.server, &world.token_for("bob", ""));
     bob.listen(1, json!({ "toolsListChanged": true })).await;
     drop(first);
-    // The server notices when it next writes, or when the connection is gone.
-    let opened = async {
-        while legacy.get(None).await.status() != 200 {
-            tokio::task::yield_now().await;
-        }
-    };
-    crate::support::patiently("the stream to be given back", opened).await;
+    // The server closes the dropped stream when it notices the lost connection.
+    let is_open = async || legacy.get(None).await.status() == 200;
+    eventually("the first stream to end", is_open).await;
 }
 
 #[tokio::test]
@@ -87,11 +83,8 @@ async fn sessions() {
     let world = world_with(|config| config.sessions.per_principal = 1).await;
     let token = world.token_for("alice", "");
     let first = Legacy::bearing(&world.server, &token).await;
-    let body = Legacy::initialize("2025-11-25").to_string();
-    let initialize = |token: &str| {
-        let request = crate::support::http_bearing(token).post(&world.server.url);
-        request.header("content-type", "application/json").body(body.clone())
-    };
+    let initialize =
+        |token: &str| post(&world.server.url, &Legacy::initialize("2025-11-25")).bearer_auth(token);
     assert_limited(&Answer::of(initialize(&token)).await, "sessions.per_principal");
     Answer::of(initialize(&world.token_for("bob", ""))).await.result();
     first.delete().await;

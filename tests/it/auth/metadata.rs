@@ -17,7 +17,7 @@ async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[tokio::test]
-async fn it_is_served_at_both_places_to_everyone() {
+async fn it_is_served_at_both_paths_to_every_origin() {
     let world = world_with(|config| {
         config.auth.required_scopes = vec!["mcp:read".into()];
         config.auth.resource_name = Some("Larder".into());
@@ -67,7 +67,7 @@ async fn it_has_no_empty_members() {
 }
 
 #[tokio::test]
-async fn the_resource_is_what_is_configured_whatever_a_request_says() {
+async fn the_resource_is_the_configured_url_whatever_the_host_of_a_request() {
     let world = world().await;
     let headers = [
         ("host", "localhost:1234"),
@@ -86,14 +86,14 @@ async fn the_resource_is_what_is_configured_whatever_a_request_says() {
 }
 
 #[tokio::test]
-async fn a_bad_host_does_not_get_it_either() {
+async fn a_host_that_is_not_allowed_is_refused() {
     let world = world().await;
     let line = format!("GET {} HTTP/1.1", BOTH[0]);
     assert_eq!(Raw::request(&world.server, &line, "host: evil.example", "").await.status, 403);
 }
 
 #[tokio::test]
-async fn without_authorization_servers_there_is_none() {
+async fn without_authorization_servers_it_is_not_served() {
     let server = Server::start().await;
     for path in BOTH {
         assert_eq!(get(&server, path, &[]).await.status, 404);

@@ -1,10 +1,11 @@
-//! A resource server that gets every case right: against an issuer that says
-//! whatever a test wants, and against a certified one.
+//! Authentication and authorization: against an issuer whose responses the tests
+//! choose, and against a certified OpenID provider.
 
 mod audit;
+mod bad_tokens;
 mod binding;
 mod challenges;
-mod cli;
+mod configuration;
 mod groups;
 mod https;
 mod issuer;
@@ -16,20 +17,20 @@ mod provider;
 mod scopes;
 mod signer;
 mod static_tokens;
-mod traps;
+
 mod with_provider;
 
 use larder::config::{AuthMode, Config, IssuerConfig};
 use serde_json::{Value, json};
 
 use self::{issuer::Issuer, signer::Signer};
-use crate::support::{Answer, Server};
+use crate::support::{Answer, Server, post, request};
 
-/// What tokens must be for.
+/// The audience of valid tokens: the public URL of the server.
 const RESOURCE: &str = "http://127.0.0.1:8000/mcp";
 const METADATA: &str = "http://127.0.0.1:8000/.well-known/oauth-protected-resource/mcp";
 
-/// A configuration that accepts tokens of that issuer.
+/// Accepts tokens of an issuer.
 fn accept(config: &mut Config, issuer: &str) {
     config.server.public_url = Some(RESOURCE.into());
     config.auth.mode = AuthMode::OAuth;
@@ -51,13 +52,14 @@ async fn world_with(change: impl FnOnce(&mut Config)) -> World {
     World { issuer, server }
 }
 
+/// An issuer, and a server that accepts its tokens.
 struct World {
     issuer: Issuer,
     server: Server,
 }
 
 impl World {
-    /// The claims of a good token.
+    /// The claims of a valid token.
     fn claims(&self) -> Value {
         use larder::clock::Clock;
 
@@ -74,14 +76,14 @@ impl World {
         })
     }
 
-    /// A good token with other claims.
+    /// A valid token with changed claims.
     fn token(&self, change: impl FnOnce(&mut Value)) -> String {
         let mut claims = self.claims();
         change(&mut claims);
         Signer::Rsa.token(&claims)
     }
 
-    /// A good token with those scopes.
+    /// A valid token of a subject, with these scopes.
     fn token_for(&self, subject: &str, scope: &str) -> String {
         self.token(|claims| {
             claims["sub"] = json!(subject);
@@ -89,7 +91,7 @@ impl World {
         })
     }
 
-    /// What a request with that header is answered.
+    /// The response to a request with this `Authorization` header.
     async fn with_header(&self, authorization: &str) -> Answer {
         let request = ping(&self.server).header("authorization", authorization);
         Answer::of(request).await
@@ -100,14 +102,12 @@ impl World {
     }
 }
 
-/// A request that is answered at once.
+/// A ping without a token.
 fn ping(server: &Server) -> reqwest::RequestBuilder {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
-    let request = crate::support::http().post(&server.url);
-    request.header("content-type", "application/json").body(body)
+    post(&server.url, &request("ping", json!({})))
 }
 
-/// The challenge of a response, without the scheme.
+/// The `WWW-Authenticate` challenge of a response, without its scheme.
 #[track_caller]
 fn challenge(answer: &Answer) -> String {
     let all: Vec<_> = answer.headers.get_all("www-authenticate").iter().collect();
@@ -116,7 +116,7 @@ fn challenge(answer: &Answer) -> String {
     value.strip_prefix("Bearer ").unwrap_or_else(|| panic!("{value}")).to_owned()
 }
 
-/// The token is not accepted: 401, and why.
+/// Checks that the token is refused: 401, with the challenge `invalid_token`.
 #[track_caller]
 fn assert_invalid(answer: &Answer) {
     assert_eq!(answer.status, 401, "{answer:?}");

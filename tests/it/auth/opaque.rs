@@ -1,14 +1,14 @@
-//! Opaque tokens, judged by introspection (RFC 7662).
+//! Opaque tokens, checked by introspection (RFC 7662).
 
 use std::time::Duration;
 
 use larder::config::{Config, IntrospectionConfig};
 use serde_json::{Value, json};
 
-use super::{RESOURCE, World, assert_invalid, issuer::Said, world, world_with};
+use super::{RESOURCE, World, assert_invalid, issuer::Reply, world, world_with};
 use crate::support::Answer;
 
-/// The issuer is asked with a secret from a file.
+/// Enables introspection, with a client secret from a file.
 fn introspect(config: &mut Config, secret: &tempfile::NamedTempFile) {
     std::fs::write(secret.path(), "s3cret with spaces\n").unwrap();
     config.auth.issuers[0].introspection = Some(IntrospectionConfig {
@@ -18,12 +18,13 @@ fn introspect(config: &mut Config, secret: &tempfile::NamedTempFile) {
     });
 }
 
+/// A server that checks opaque tokens.
 pub(super) async fn opaque() -> World {
     let secret = tempfile::NamedTempFile::new().unwrap();
     world_with(|config| introspect(config, &secret)).await
 }
 
-/// What is said of an honest token.
+/// The introspection response for a valid token.
 pub(super) fn active(world: &World) -> Value {
     let claims = world.claims();
     json!({
@@ -40,10 +41,11 @@ pub(super) fn active(world: &World) -> Value {
 }
 
 impl World {
-    pub(super) fn introspected(&self, said: Said) {
-        self.issuer.say("/introspect", said);
+    pub(super) fn introspected(&self, reply: Reply) {
+        self.issuer.set_reply("/introspect", reply);
     }
 
+    /// The response to a request with an opaque token.
     async fn opaque(&self) -> Answer {
         self.with_token("an_opaque-token").await
     }
@@ -52,18 +54,18 @@ impl World {
 #[tokio::test]
 async fn an_active_token_of_ours_is_accepted() {
     let world = opaque().await;
-    world.introspected(Said::Json(active(&world)));
+    world.introspected(Reply::Json(active(&world)));
     assert_eq!(world.opaque().await.status, 200);
     let body = world.issuer.bodies("/introspect").remove(0);
     assert!(body.contains("token=an_opaque-token"), "{body}");
 }
 
 #[tokio::test]
-async fn what_the_issuer_does_not_vouch_for_is_refused() {
+async fn a_token_that_introspection_does_not_confirm_is_refused() {
     let now = world().await.claims()["iat"].as_u64().unwrap();
     let changes = [
         json!({ "active": false }),
-        // A refresh token is active, too, but has no audience.
+        // An active refresh token has no audience.
         json!({ "aud": null }),
         json!({ "aud": "https://other.example" }),
         json!({ "aud": ["a", "b"] }),
@@ -85,7 +87,7 @@ async fn what_the_issuer_does_not_vouch_for_is_refused() {
                 response.as_object_mut().unwrap().remove(name);
             }
         }
-        world.introspected(Said::Json(response));
+        world.introspected(Reply::Json(response));
         let answer = world.opaque().await;
         assert_eq!(answer.status, 401, "{change}");
         assert_invalid(&answer);
@@ -93,28 +95,28 @@ async fn what_the_issuer_does_not_vouch_for_is_refused() {
 }
 
 #[tokio::test]
-async fn an_endpoint_in_trouble_is_no_verdict() {
-    for said in [
-        Said::Status(503, json!({ "active": true, "error": "temporarily_unavailable" })),
-        Said::Status(500, json!({ "active": false })),
-        Said::Status(400, json!({ "error": "invalid_request" })),
-        Said::Status(401, json!({ "error": "invalid_client" })),
-        Said::Text("not JSON".into()),
-        Said::Redirect("https://elsewhere.example/introspect".into()),
+async fn while_introspection_fails_a_token_is_neither_accepted_nor_invalid() {
+    for reply in [
+        Reply::Status(503, json!({ "active": true, "error": "temporarily_unavailable" })),
+        Reply::Status(500, json!({ "active": false })),
+        Reply::Status(400, json!({ "error": "invalid_request" })),
+        Reply::Status(401, json!({ "error": "invalid_client" })),
+        Reply::Text("not JSON".into()),
+        Reply::Redirect("https://elsewhere.example/introspect".into()),
     ] {
         let world = opaque().await;
-        world.introspected(said.clone());
+        world.introspected(reply.clone());
         let answer = world.opaque().await;
-        assert_eq!(answer.status, 503, "{said:?}");
+        assert_eq!(answer.status, 503, "{reply:?}");
         assert!(answer.header("retry-after").is_some());
         assert_eq!(answer.header("www-authenticate"), None);
     }
 }
 
 #[tokio::test]
-async fn a_jwt_is_never_sent_there() {
+async fn a_jwt_is_never_introspected() {
     let world = opaque().await;
-    world.introspected(Said::Json(active(&world)));
+    world.introspected(Reply::Json(active(&world)));
     for token in [
         world.token(|claims| claims["exp"] = json!(1)),
         "a.b.c".to_owned(),
@@ -127,23 +129,23 @@ async fn a_jwt_is_never_sent_there() {
 }
 
 #[tokio::test]
-async fn a_verdict_is_kept_briefly_and_never_past_the_expiry() {
+async fn introspection_is_cached_briefly_and_never_past_the_expiry() {
     let world = opaque().await;
-    world.introspected(Said::Json(active(&world)));
+    world.introspected(Reply::Json(active(&world)));
     for _ in 0..5 {
         assert_eq!(world.opaque().await.status, 200);
     }
     assert_eq!(world.issuer.hits("/introspect"), 1);
-    world.introspected(Said::Json(json!({ "active": false })));
+    world.introspected(Reply::Json(json!({ "active": false })));
     world.server.clock.advance(Duration::from_secs(30));
     assert_invalid(&world.opaque().await);
 
     let world = opaque().await;
     let mut response = active(&world);
     response["exp"] = json!(world.claims()["iat"].as_u64().unwrap() + 5);
-    world.introspected(Said::Json(response));
+    world.introspected(Reply::Json(response));
     assert_eq!(world.opaque().await.status, 200);
-    world.introspected(Said::Json(json!({ "active": false })));
+    world.introspected(Reply::Json(json!({ "active": false })));
     world.server.clock.advance(Duration::from_secs(5));
     assert_invalid(&world.opaque().await);
 }
@@ -151,16 +153,16 @@ async fn a_verdict_is_kept_briefly_and_never_past_the_expiry() {
 #[tokio::test]
 async fn without_introspection_opaque_tokens_are_refused() {
     let world = world().await;
-    world.introspected(Said::Json(active(&world)));
+    world.introspected(Reply::Json(active(&world)));
     assert_invalid(&world.opaque().await);
     assert_eq!(world.issuer.hits("/introspect"), 0);
 }
 
 #[tokio::test]
-async fn a_machine_has_no_subject_of_its_own() {
+async fn the_token_of_a_machine_needs_no_subject() {
     let world = opaque().await;
     let mut response = active(&world);
     response.as_object_mut().unwrap().remove("sub");
-    world.introspected(Said::Json(response));
+    world.introspected(Reply::Json(response));
     assert_eq!(world.opaque().await.status, 200);
 }

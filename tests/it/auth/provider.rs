@@ -1,16 +1,19 @@
-//! The certified provider in a process of its own (tests/oidc), and what its
-//! clients do to get tokens.
+//! The certified OpenID provider in a process of its own (tests/oidc), and clients that
+//! get tokens from it.
 
-use std::{collections::BTreeMap, path::Path, process::Stdio};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Mutex, PoisonError},
+};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use reqwest::{Client, Response, Url, redirect};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, ChildStdin, Command},
-};
+use tokio::{sync::OnceCell, task::spawn_blocking};
 
 use super::RESOURCE;
 use crate::support::{http, patiently};
@@ -21,17 +24,23 @@ const CALLBACK: &str = "http://127.0.0.1/callback";
 pub(super) struct Provider {
     pub(super) issuer: String,
     http: Client,
-    process: Child,
-    /// Closed when this is dropped, and then it ends.
+    process: Mutex<Child>,
+    /// The process ends when it is closed.
     _stdin: ChildStdin,
 }
 
 impl Provider {
-    pub(super) async fn start() -> Self {
-        Self::spawn(http(), &[]).await
+    /// The provider that all tests share which do not change it: it takes a second to start.
+    pub(super) async fn shared() -> &'static Self {
+        static SHARED: OnceCell<Provider> = OnceCell::const_new();
+        SHARED.get_or_init(Self::start).await
     }
 
-    /// One that is reached by HTTPS, with this key and certificate.
+    pub(super) async fn start() -> Self {
+        Self::spawn(http().clone(), &[]).await
+    }
+
+    /// A provider that serves HTTPS, with this key and certificate.
     pub(super) async fn encrypted(http: Client, key: &Path, cert: &Path) -> Self {
         Self::spawn(http, &[("TLS_KEY", key), ("TLS_CERT", cert)]).await
     }
@@ -39,17 +48,18 @@ impl Provider {
     async fn spawn(http: Client, environment: &[(&str, &Path)]) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oidc");
         let mut command = Command::new("node");
-        command.arg("provider.mjs").current_dir(folder).kill_on_drop(true);
+        command.arg("provider.mjs").current_dir(folder);
         command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().expect("node, to run the provider by");
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let line = patiently("the provider", lines.next_line()).await.unwrap();
+        let mut process = command.spawn().expect("node, which runs the provider");
+        let stdout = process.stdout.take().unwrap();
+        let line = spawn_blocking(|| BufReader::new(stdout).lines().next());
+        let line = patiently("the provider", line).await.unwrap();
         let line = line.expect("a provider: run `npm ci` in tests/oidc, as `make test` does");
-        let line: Value = serde_json::from_str(&line).unwrap();
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let stdin = process.stdin.take().unwrap();
         let issuer = line["issuer"].as_str().unwrap().to_owned();
-        Self { issuer, http, process, _stdin: stdin }
+        Self { issuer, http, process: Mutex::new(process), _stdin: stdin }
     }
 
     fn post(&self, path: &str, form: &[(&str, &str)]) -> reqwest::RequestBuilder {
@@ -73,7 +83,7 @@ impl Provider {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// A machine's token (client credentials) of that kind.
+    /// The token of a machine (client credentials), of a kind such as `es256` or `opaque`.
     pub(super) async fn machine(&self, kind: &str, scope: &str) -> String {
         self.machine_for(kind, scope, RESOURCE).await
     }
@@ -84,7 +94,7 @@ impl Provider {
         token["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Somebody's tokens (code with PKCE) of that kind.
+    /// The tokens of a user (authorization code with PKCE).
     pub(super) async fn login(&self, kind: &str, user: &str, scope: &str) -> Value {
         let client = format!("app-{kind}");
         let verifier = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(user));
@@ -118,7 +128,7 @@ impl Provider {
         self.token(&form, None).await
     }
 
-    /// New tokens for old.
+    /// New tokens by a refresh token.
     pub(super) async fn refresh(&self, kind: &str, tokens: &Value) -> Value {
         let form = [
             ("grant_type", "refresh_token"),
@@ -135,35 +145,44 @@ impl Provider {
         assert_eq!(response.status(), 200);
     }
 
-    /// New keys, the old ones forgotten.
+    /// Replaces all keys.
     pub(super) async fn rotate(&self) {
-        self.told("rotate").await;
+        self.control("rotate").await;
     }
 
-    /// `up`, `down` or `hang`.
+    /// Sets how the key endpoint responds: `up`, `down` or `hang`.
     pub(super) async fn jwks(&self, mode: &str) {
-        self.told(&format!("jwks/{mode}")).await;
+        self.control(&format!("jwks/{mode}")).await;
     }
 
+    /// How often a path was requested.
     pub(super) async fn fetches(&self, path: &str) -> u64 {
-        let counts: Value = serde_json::from_str(&self.told("counts").await).unwrap();
+        let counts: Value = serde_json::from_str(&self.control("counts").await).unwrap();
         counts[path].as_u64().unwrap_or(0)
     }
 
-    async fn told(&self, what: &str) -> String {
+    async fn control(&self, what: &str) -> String {
         let response = http().post(format!("{}/test/{what}", self.issuer)).send().await.unwrap();
         response.text().await.unwrap()
     }
 
-    /// Stops the process without ending it: connections are taken, nothing is answered.
-    pub(super) async fn freeze(&self) {
-        let id = self.process.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-STOP", &id]).status().await.unwrap().success());
+    /// Stops the process: connections are accepted, and no request is answered.
+    pub(super) fn freeze(&self) {
+        let id = self.process.lock().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
     }
 
-    /// Ends it: connections are refused.
-    pub(super) async fn kill(&mut self) {
-        self.process.kill().await.unwrap();
+    /// Kills the process: connections are refused.
+    pub(super) fn kill(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -177,8 +196,7 @@ fn encode(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// What a person's browser does: follows redirects with cookies, until it is
-/// sent back to the client.
+/// A browser: it keeps cookies and follows redirects, until one leads back to the client.
 struct Browser {
     http: Client,
     cookies: BTreeMap<String, String>,

@@ -1,4 +1,5 @@
-//! What one may not use is not listed, and refused with all that it takes.
+//! Scopes: an item that needs one is not listed without it, and its use is refused with
+//! the scopes that it needs.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +14,11 @@ use serde_json::{Value, json};
 use super::{METADATA, World, accept, challenge, issuer::Issuer, world_with};
 use crate::support::{Answer, Legacy, Modern, Server};
 
-/// Says it back.
+/// Needs no scope.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Plain;
 
-/// Only for some.
+/// Needs a scope.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Secret;
 
@@ -71,7 +72,7 @@ async fn scoped() -> World {
     World { issuer, server }
 }
 
-/// The answer says which scopes it takes, before any stream began.
+/// Checks that a request is refused with the scopes that it needs, before a stream begins.
 #[track_caller]
 fn assert_step_up(answer: &Answer, scope: &str) {
     assert_eq!(answer.status, 403, "{answer:?}");
@@ -91,7 +92,7 @@ fn names(items: &[Value], member: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_one_may_not_use_is_not_listed() {
+async fn items_without_permission_are_not_listed() {
     let world = scoped().await;
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
@@ -110,7 +111,7 @@ async fn what_one_may_not_use_is_not_listed() {
     let listed = reader.call("list_resources", json!({})).await.text();
     assert!(listed.contains("docs://open"), "{listed}");
     assert!(!listed.contains("docs://secret") && !listed.contains("logs://"), "{listed}");
-    // A legacy client sees the same.
+    // The same in a session.
     let legacy = Legacy::bearing(&world.server, &world.token_for("alice", "mcp:read")).await;
     let page = legacy.send("tools/list", json!({})).await.result();
     assert_eq!(names(page["tools"].as_array().unwrap(), "name"), ["plain", "plain_two"]);
@@ -135,7 +136,7 @@ async fn lists_that_depend_on_the_caller_are_private_on_every_page() {
 }
 
 #[tokio::test]
-async fn using_it_is_refused_with_all_that_it_takes() {
+async fn use_is_refused_with_all_scopes_that_it_needs() {
     let world = scoped().await;
     let token = world.token_for("alice", "mcp:read");
     let modern = Modern::bearing(&world.server, &token);
@@ -170,7 +171,7 @@ async fn a_client_that_takes_streams_only_is_refused_before_one_begins() {
 }
 
 #[tokio::test]
-async fn a_tool_does_not_lead_around_the_scopes_of_a_resource() {
+async fn a_tool_cannot_bypass_the_scopes_of_a_resource() {
     let world = scoped().await;
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     for uri in ["docs://secret", "logs://a"] {
@@ -182,7 +183,7 @@ async fn a_tool_does_not_lead_around_the_scopes_of_a_resource() {
 }
 
 #[tokio::test]
-async fn a_workflow_does_not_lead_around_the_scopes_of_its_steps() {
+async fn a_workflow_cannot_bypass_the_scopes_of_its_steps() {
     let world = scoped().await;
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let admin = Modern::bearing(&world.server, &world.token_for("bob", "admin"));
@@ -199,7 +200,7 @@ async fn a_workflow_does_not_lead_around_the_scopes_of_its_steps() {
 }
 
 #[tokio::test]
-async fn what_everything_needs_and_what_one_thing_does_come_in_one_challenge() {
+async fn one_challenge_names_the_scopes_of_the_server_and_of_the_tool() {
     let world = scoped().await;
     let nobody = Modern::bearing(&world.server, &world.token_for("alice", ""));
     assert_step_up(&nobody.send("tools/list", json!({})).await, "mcp:read");
@@ -216,7 +217,7 @@ async fn a_broad_scope_implies_the_narrow_ones() {
     let admin = Modern::bearing(&world.server, &world.token_for("alice", "admin"));
     assert_eq!(admin.call("secret", json!({})).await.text(), "secret");
     assert_eq!(admin.read("docs://secret").await["text"], "secret");
-    // The other way round it does not.
+    // Narrow scopes do not imply a broad one.
     let parts = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read mcp:write"));
     assert_step_up(
         &parts.send("tools/call", json!({ "name": "secret" })).await,
@@ -225,7 +226,7 @@ async fn a_broad_scope_implies_the_narrow_ones() {
 }
 
 #[tokio::test]
-async fn scopes_are_compared_as_they_are() {
+async fn scopes_are_compared_exactly() {
     let world = scoped().await;
     for scope in ["MCP:READ", "mcp:rea", "mcp:read2", "mcp", "mcp:*"] {
         let client = Modern::bearing(&world.server, &world.token_for("alice", scope));
@@ -242,7 +243,7 @@ fn writing(config: &mut Config) {
 }
 
 #[tokio::test]
-async fn writing_takes_a_scope_by_configuration() {
+async fn the_configuration_requires_a_scope_for_writing() {
     let world = world_with(writing).await;
     let reader = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read"));
     let writer = Modern::bearing(&world.server, &world.token_for("alice", "mcp:read mcp:write"));
@@ -261,7 +262,7 @@ async fn writing_takes_a_scope_by_configuration() {
 }
 
 #[test]
-fn a_scope_that_is_none_is_a_fault_of_the_definition() {
+fn an_invalid_scope_is_an_error_of_the_definition() {
     let built = Registry::builder("x")
         .tool(Tool::new(|_: Context, _: Plain| async { "" }).scope("offline_access"))
         .resource(Resource::text("a://b", "").scope("two words"))

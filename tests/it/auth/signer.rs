@@ -1,4 +1,4 @@
-//! Signs whatever it is given: what honest issuers never do.
+//! Signs any header and any claims, also those of tokens that no honest issuer would issue.
 
 use std::sync::LazyLock;
 
@@ -15,13 +15,13 @@ use aws_lc_rs::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-/// A key of which there is one in the whole test.
+/// A key pair, generated once for all tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signer {
     Rsa,
     Ec,
     Ed,
-    /// A key of somebody else's.
+    /// A key that is not among the keys of the issuer.
     Stranger,
 }
 
@@ -54,7 +54,7 @@ impl Signer {
         }
     }
 
-    /// The public key.
+    /// The public key as a JWK.
     pub(super) fn jwk(self) -> Value {
         let mut jwk = match self {
             Self::Rsa | Self::Stranger => {
@@ -84,12 +84,12 @@ impl Signer {
         json!({ "alg": self.alg(), "typ": "at+jwt", "kid": self.kid() })
     }
 
-    /// A token as honest issuers make them.
+    /// A token with the usual header.
     pub(super) fn token(self, claims: &Value) -> String {
         self.sign(&self.header(), claims)
     }
 
-    /// That header and those claims, whatever they say.
+    /// A token with this header and these claims.
     pub(super) fn sign(self, header: &Value, claims: &Value) -> String {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
@@ -110,7 +110,7 @@ impl Signer {
         format!("{message}.{}", part(signature))
     }
 
-    /// Signed by HMAC with the RSA public key as the secret.
+    /// A token that is signed by HMAC, with the RSA public key as the secret.
     pub(super) fn confused(header: &Value, claims: &Value) -> String {
         let message = format!("{}.{}", part(header.to_string()), part(claims.to_string()));
         let public = RSA.public_key().as_der().unwrap();

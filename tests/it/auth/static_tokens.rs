@@ -1,20 +1,14 @@
-//! Tokens of the configuration, known by their hashes.
+//! Static tokens: the configuration has their digests.
 
 use larder::config::{AuthMode, Config, TokenConfig};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::ping;
-use crate::support::{Answer, Modern, Server};
+use crate::support::{Answer, Modern, Server, sha256};
 
 fn token(name: &str, token: &str, scopes: &[&str]) -> TokenConfig {
-    let sha256: String = Sha256::digest(token).iter().fold(String::new(), |mut hex, byte| {
-        use std::fmt::Write;
-        write!(hex, "{byte:02x}").unwrap();
-        hex
-    });
     let scopes = scopes.iter().map(ToString::to_string).collect();
-    TokenConfig { name: name.into(), sha256, scopes, groups: Vec::new() }
+    TokenConfig { name: name.into(), sha256: sha256(token), scopes, groups: Vec::new() }
 }
 
 fn tokens(config: &mut Config) {
@@ -50,7 +44,7 @@ async fn a_known_token_is_accepted_and_no_other() {
 }
 
 #[tokio::test]
-async fn each_has_its_own_scopes_and_resources() {
+async fn each_token_has_its_own_scopes_and_resources() {
     let server = Server::configured(|setup| tokens(&mut setup.config)).await;
     let ci = Modern::bearing(&server, "first-secret");
     let ops = Modern::bearing(&server, "second-secret");

@@ -1,7 +1,6 @@
-//! Against the certified provider: what honest tokens are accepted, whatever
-//! happens to their issuer.
+//! With the certified OpenID provider: valid tokens of all kinds, and failures of the provider.
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
 use larder::{
     clock::{Clock, SystemClock},
@@ -11,19 +10,29 @@ use serde_json::{Value, json};
 
 use super::{accept, assert_invalid, ping, provider::Provider};
 use crate::{
-    sharing::{reads, share},
+    sharing::links::{reads, share},
     support::{Answer, Legacy, Modern, Server},
 };
 
 const KINDS: [&str; 5] = ["rs256", "es256", "eddsa", "ed25519", "opaque"];
 
-struct Together {
-    provider: Provider,
+/// A provider, and a server that accepts its tokens.
+struct Together<P> {
+    provider: P,
     server: Server,
 }
 
-async fn together() -> Together {
-    let provider = Provider::start().await;
+/// With the provider that tests share.
+async fn together() -> Together<&'static Provider> {
+    with(Provider::shared().await).await
+}
+
+/// With a provider that the test changes.
+async fn with_own_provider() -> Together<Box<Provider>> {
+    with(Box::new(Provider::start().await)).await
+}
+
+async fn with<P: Deref<Target = Provider>>(provider: P) -> Together<P> {
     let secret = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(secret.path(), "a secret for tests only").unwrap();
     let configure = |config: &mut Config| {
@@ -37,13 +46,13 @@ async fn together() -> Together {
         });
     };
     let server = Server::configured(|setup| configure(&mut setup.config)).await;
-    // The provider goes by the time that it is.
+    // The clock of the provider is that of the machine.
     let now = SystemClock.now().since(server.clock.now());
     server.clock.advance(now);
     Together { provider, server }
 }
 
-impl Together {
+impl<P> Together<P> {
     async fn with_token(&self, token: &str) -> Answer {
         Answer::of(ping(&self.server).header("authorization", format!("Bearer {token}"))).await
     }
@@ -54,20 +63,20 @@ fn access(tokens: &Value) -> String {
 }
 
 #[tokio::test]
-async fn machines_with_every_kind_of_token() {
+async fn tokens_of_machines_of_every_kind() {
     let Together { provider, server } = together().await;
     for kind in KINDS {
         let token = provider.machine(kind, "mcp:read mcp:write").await;
         assert_eq!(token.starts_with("eyJ"), kind != "opaque");
         let client = Modern::bearing(&server, &token);
         client.create(json!({ "uri": "a://1", "text": kind })).await;
-        // Each machine is a principal of its own.
+        // Each machine is its own principal.
         assert_eq!(client.read("a://1").await["text"], kind);
     }
 }
 
 #[tokio::test]
-async fn people_with_every_kind_of_token() {
+async fn tokens_of_users_of_every_kind() {
     let Together { provider, server } = together().await;
     for kind in KINDS {
         let tokens = provider.login(kind, "alice", "mcp:read mcp:write").await;
@@ -75,7 +84,7 @@ async fn people_with_every_kind_of_token() {
         if kind == KINDS[0] {
             client.create(json!({ "uri": "a://1", "text": "alice's" })).await;
         }
-        // A person is the same whatever client and token they come with.
+        // A user is the same principal with every client and every kind of token.
         assert_eq!(client.read("a://1").await["text"], "alice's", "{kind}");
         let bob = provider.login(kind, "bob", "mcp:read").await;
         let bob = Modern::bearing(&server, &access(&bob));
@@ -88,7 +97,7 @@ async fn people_with_every_kind_of_token() {
 }
 
 #[tokio::test]
-async fn groups_that_the_provider_vouches_for_are_shared_with() {
+async fn resources_are_shared_with_groups_of_the_provider() {
     let Together { provider, server } = together().await;
     let client = async |kind: &str, user: &str, scope: &str| {
         Modern::bearing(&server, &access(&provider.login(kind, user, scope).await))
@@ -96,7 +105,7 @@ async fn groups_that_the_provider_vouches_for_are_shared_with() {
     let alice = client("rs256", "alice", "mcp:read mcp:write").await;
     alice.create(json!({ "uri": "x:report", "text": "the report" })).await;
     let link = share(&alice, "x:report", "group", Some("analysts")).await;
-    // The claim stands in the JWT, or in what introspection answers.
+    // The claim is in the JWT, or in the introspection response.
     for kind in ["es256", "opaque"] {
         for (user, is_shared) in [("bob", true), ("carol", false), ("dave", false)] {
             let client = client(kind, user, "mcp:read").await;
@@ -124,9 +133,9 @@ async fn a_refreshed_token_goes_on_in_the_same_session() {
 }
 
 #[tokio::test]
-async fn what_the_provider_issues_for_other_purposes_is_refused() {
+async fn tokens_for_other_purposes_are_refused() {
     let together = together().await;
-    let provider = &together.provider;
+    let provider = together.provider;
     for kind in ["rs256", "opaque"] {
         let tokens = provider.login(kind, "alice", "mcp:read").await;
         assert_eq!(together.with_token(&access(&tokens)).await.status, 200);
@@ -138,7 +147,7 @@ async fn what_the_provider_issues_for_other_purposes_is_refused() {
         let elsewhere = provider.machine_for(kind, "mcp:read", "https://other.example/mcp").await;
         assert_invalid(&together.with_token(&elsewhere).await);
     }
-    // Scopes that were not granted.
+    // A token without the required scope.
     let token = provider.machine("rs256", "mcp:write").await;
     assert_eq!(together.with_token(&token).await.status, 403);
 }
@@ -166,14 +175,14 @@ async fn tokens_expire() {
 
 #[tokio::test]
 async fn keys_are_rotated() {
-    let together = together().await;
+    let together = with_own_provider().await;
     let old = together.provider.machine("es256", "mcp:read").await;
     assert_eq!(together.with_token(&old).await.status, 200);
     together.provider.rotate().await;
     let new = together.provider.machine("es256", "mcp:read").await;
     assert_eq!(together.with_token(&new).await.status, 200);
     assert_eq!(together.provider.fetches("/jwks").await, 2);
-    // What was verified with the old key holds for a few minutes more.
+    // A token that was verified with the old key is accepted for a few minutes more.
     together.server.clock.advance(Duration::from_secs(300));
     assert_invalid(&together.with_token(&old).await);
     assert_eq!(together.with_token(&new).await.status, 200);
@@ -182,7 +191,7 @@ async fn keys_are_rotated() {
 #[tokio::test]
 async fn the_key_endpoint_is_down_or_hangs() {
     for mode in ["down", "hang"] {
-        let together = together().await;
+        let together = with_own_provider().await;
         let provider = &together.provider;
         provider.jwks(mode).await;
         let token = provider.machine("rs256", "mcp:read").await;
@@ -201,18 +210,18 @@ async fn the_key_endpoint_is_down_or_hangs() {
 
 #[tokio::test]
 async fn the_provider_is_frozen_or_gone() {
-    let mut together = together().await;
+    let together = with_own_provider().await;
     let jwts = [
         together.provider.machine("rs256", "mcp:read").await,
         together.provider.machine("es256", "mcp:read").await,
     ];
     let opaque = together.provider.machine("opaque", "mcp:read").await;
     assert_eq!(together.with_token(&jwts[0]).await.status, 200);
-    together.provider.freeze().await;
-    // Its keys are here; its word is not to be had.
+    together.provider.freeze();
+    // Its keys are cached; opaque tokens cannot be checked.
     assert_eq!(together.with_token(&jwts[1]).await.status, 200);
     assert_eq!(together.with_token(&opaque).await.status, 503);
-    together.provider.kill().await;
+    together.provider.kill();
     assert_eq!(together.with_token(&jwts[1]).await.status, 200);
     assert_eq!(together.with_token(&opaque).await.status, 503);
 }

@@ -1,29 +1,25 @@
-//! What is set up once and taken down once.
-
-use std::process::Stdio;
+//! State that is set up once before a server starts, and torn down once after it.
 
 use serde_json::json;
-use tokio::process::Command;
 
-use super::{Example, program};
-use crate::support::patiently;
+use super::{serving, start};
+use crate::support::process::{Finished, example, run};
 
-fn count(said: &str, what: &str) -> usize {
-    said.lines().filter(|line| line.ends_with(what)).count()
+fn count(log: &str, ending: &str) -> usize {
+    log.lines().filter(|line| line.ends_with(ending)).count()
 }
 
 #[tokio::test]
 async fn it_begins_before_the_first_request_and_ends_after_the_last() {
-    let example = Example::start("lifespan").await;
-    assert_eq!(count(&example.said(), ": Server started"), 1);
-    let client = example.client();
+    let (example, client) = serving("lifespan").await;
+    assert_eq!(count(&example.stderr(), ": Server started"), 1);
     assert_eq!(client.list("tools/list", "tools").await.len(), 1);
     let added = client.call("add", json!({ "a": 2, "b": 3 })).await.result();
     assert_eq!(added["structuredContent"]["sum"], 5.0);
-    // A failing call ends nothing.
+    // A failing call does not tear the state down.
     client.call("add", json!({ "a": true })).await.failure();
 
-    // Everywhere it is the same value.
+    // All handlers share one value.
     let resource = client.read("log://all").await;
     let prompt = client.send("prompts/get", json!({ "name": "history" })).await.result();
     let message = prompt["messages"][0]["content"]["text"].as_str().unwrap();
@@ -32,24 +28,21 @@ async fn it_begins_before_the_first_request_and_ends_after_the_last() {
         assert!(said.contains("Tools listed"), "{said}");
     }
 
-    let (code, printed, said) = example.stop("-TERM").await;
-    assert_eq!((code, printed.as_str()), (Some(0), ""));
-    assert_eq!(count(&said, ": Server started"), 1, "{said}");
-    assert_eq!(count(&said, ": Server stopped"), 1, "{said}");
-    assert!(said.trim_end().ends_with("Server stopped"), "{said}");
+    let Finished { code, stdout, stderr } = example.stop("-TERM").await;
+    assert_eq!((code, stdout.as_str()), (Some(0), ""));
+    assert_eq!(count(&stderr, ": Server started"), 1, "{stderr}");
+    assert_eq!(count(&stderr, ": Server stopped"), 1, "{stderr}");
+    assert!(stderr.trim_end().ends_with("Server stopped"), "{stderr}");
 }
 
 #[tokio::test]
 async fn it_ends_after_an_error_too() {
-    let other = Example::start("lifespan").await;
-    let address = other.url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let mut command = Command::new(program("lifespan"));
-    command.args(["--listen", address]).stdin(Stdio::null()).kill_on_drop(true);
-    let output = patiently("the end", command.output()).await.unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("server.listen"), "{said}");
-    assert_eq!(count(&said, ": Server started"), 1, "{said}");
-    assert_eq!(count(&said, ": Server stopped"), 1, "{said}");
-    assert!(output.stdout.is_empty());
+    let other = start("lifespan").await;
+    let mut command = example("lifespan");
+    command.args(["--listen", other.address()]);
+    let Finished { code, stdout, stderr } = run(command).await;
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("server.listen"), "{stderr}");
+    assert_eq!(count(&stderr, ": Server started"), 1, "{stderr}");
+    assert_eq!(count(&stderr, ": Server stopped"), 1, "{stderr}");
 }

@@ -1,28 +1,27 @@
-//! Handlers written by hand.
+//! Servers whose handlers implement whole methods.
 
 use serde_json::{Value, json};
 
-use super::Example;
+use super::serving;
 
 #[tokio::test]
-async fn only_what_has_a_handler_is_declared() {
-    let bare = Example::start("low_level").await;
-    let discovered = bare.client().send("server/discover", json!({})).await.result();
+async fn only_methods_with_a_handler_are_declared() {
+    let (_bare, bare) = serving("low_level").await;
+    let discovered = bare.send("server/discover", json!({})).await.result();
     let capabilities = &discovered["capabilities"];
     assert!(capabilities.get("tools").is_none() && capabilities.get("prompts").is_none());
     assert_eq!(capabilities["experimental"], json!({ "example.com/nothing": {} }));
     let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!((&info["name"], &info["version"]), (&json!("low-level-server"), &json!("0.1.0")));
 
-    let listing = Example::start("low_level_tools").await;
-    let discovered = listing.client().send("server/discover", json!({})).await.result();
+    let (_listing, listing) = serving("low_level_tools").await;
+    let discovered = listing.send("server/discover", json!({})).await.result();
     assert_eq!(discovered["capabilities"]["tools"], json!({ "listChanged": true }));
 }
 
 #[tokio::test]
-async fn a_list_and_calls_by_hand() {
-    let example = Example::start("low_level_tools").await;
-    let client = example.client();
+async fn custom_tools_list_and_call() {
+    let (_example, client) = serving("low_level_tools").await;
     let tools = client.list("tools/list", "tools").await;
     assert_eq!(tools.len(), 1);
     let schema = &tools[0]["inputSchema"];
@@ -48,9 +47,8 @@ async fn a_list_and_calls_by_hand() {
 }
 
 #[tokio::test]
-async fn what_the_list_promises_is_what_comes() {
-    let example = Example::start("low_level_output").await;
-    let client = example.client();
+async fn results_that_do_not_fit_the_listed_schema_are_failures() {
+    let (_example, client) = serving("low_level_output").await;
     let tools = client.list("tools/list", "tools").await;
     let properties = tools[0]["outputSchema"]["properties"].as_object().unwrap();
     assert_eq!(properties.keys().collect::<Vec<_>>(), ["augend", "addend", "sum"]);
@@ -66,7 +64,7 @@ async fn what_the_list_promises_is_what_comes() {
         assert!(answer.failure().contains(named), "{answer:?}");
         assert!(answer.result().get("structuredContent").is_none(), "{answer:?}");
     }
-    // Without `required` any object will do.
+    // A schema without `required` accepts any object.
     let answer = client.call("add_whatever", arguments).await;
     assert_eq!(answer.result()["structuredContent"], json!({ "anything": 5 }));
 }

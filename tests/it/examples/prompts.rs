@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Example;
+use super::serving;
 use crate::support::{Answer, Modern};
 
 async fn get(client: &Modern, name: &str, arguments: Value) -> Answer {
@@ -19,8 +19,7 @@ fn text(role: &str, text: &str) -> Value {
 
 #[tokio::test]
 async fn one_message_with_and_without_arguments() {
-    let example = Example::start("prompts").await;
-    let client = example.client();
+    let (_example, client) = serving("prompts").await;
     let hello = messages(&client, "simple_string_prompt", json!({})).await;
     assert_eq!(hello, [text("user", "Say hello to the user.")]);
     let hello = messages(&client, "simple_prompt_input", json!({ "username": "Ana" })).await;
@@ -36,11 +35,11 @@ async fn one_message_with_and_without_arguments() {
 }
 
 #[tokio::test]
-async fn what_the_user_wrote_stays_as_it_is() {
-    let example = Example::start("prompts").await;
+async fn the_text_of_the_user_is_inserted_unchanged() {
+    let (_example, client) = serving("prompts").await;
     for written in ["{username}", "</text> {0} %s\n\"'", "plain"] {
         let arguments = json!({ "user_text": written });
-        let messages = messages(&example.client(), "simple_example_prompt", arguments).await;
+        let messages = messages(&client, "simple_example_prompt", arguments).await;
         let text = messages[0]["content"]["text"].as_str().unwrap();
         assert!(text.starts_with("<instruction>\n") && text.contains("</instruction>"), "{text}");
         assert!(text.ends_with(&format!("<text>\n{written}\n</text>")), "{text}");
@@ -49,8 +48,7 @@ async fn what_the_user_wrote_stays_as_it_is() {
 
 #[tokio::test]
 async fn unknown_prompts_and_missing_arguments_are_refused() {
-    let example = Example::start("prompts").await;
-    let client = example.client();
+    let (_example, client) = serving("prompts").await;
     assert_eq!(get(&client, "nope", json!({})).await.error()["code"], -32602);
     let missing = get(&client, "simple_prompt_input", json!({})).await.error();
     assert_eq!(missing["code"], -32602);
@@ -58,9 +56,8 @@ async fn unknown_prompts_and_missing_arguments_are_refused() {
 }
 
 #[tokio::test]
-async fn two_turns_the_second_of_them_begun() {
-    let example = Example::start("multiturn_prompt").await;
-    let client = example.client();
+async fn two_turns_of_which_the_assistant_completes_the_second() {
+    let (_example, client) = serving("multiturn_prompt").await;
     let arguments = json!({ "main_idea_count": "3", "user_text": "Some text." });
     let turns = messages(&client, "multiturn_prompt", arguments).await;
     assert_eq!(turns.len(), 2);
@@ -76,9 +73,8 @@ async fn two_turns_the_second_of_them_begun() {
 }
 
 #[tokio::test]
-async fn a_tool_is_asked_for_or_used() {
-    let example = Example::start("tool_prompt").await;
-    let client = example.client();
+async fn a_prompt_requests_a_tool_or_contains_its_result() {
+    let (_example, client) = serving("tool_prompt").await;
     let moods = ["positive", "negative", "neutral"];
     let said = client.call("analyze_sentiment", json!({})).await.text();
     assert!(moods.contains(&said.as_str()), "{said}");
@@ -101,9 +97,8 @@ async fn a_tool_is_asked_for_or_used() {
 }
 
 #[tokio::test]
-async fn a_prompt_points_to_a_resource_that_is_there() {
-    let example = Example::start("resource_prompt").await;
-    let client = example.client();
+async fn a_prompt_links_to_a_resource_that_exists() {
+    let (_example, client) = serving("resource_prompt").await;
     let arguments = json!({ "user_request": "What is a larder?" });
     let turns = messages(&client, "knowledge_base_prompt", arguments).await;
     assert_eq!(turns.len(), 3);

@@ -1,13 +1,12 @@
-//! Files, templates and objects, and what they are good for.
+//! Resources from files, templates and objects, and their uses.
 
 use std::fs;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
-use super::{Example, program};
-use crate::support::Modern;
+use super::{serving, started};
+use crate::support::{Modern, process::example};
 
 async fn not_found(client: &Modern, uri: &str) {
     let error = client.send("resources/read", json!({ "uri": uri })).await.error();
@@ -21,17 +20,17 @@ fn data(name: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_file_is_listed_unread_and_read_anew_each_time() {
+async fn a_file_is_listed_without_being_read_and_read_on_each_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("knowledge.txt");
-    let mut command = Command::new(program("file_resource"));
+    let mut command = example("file_resource");
     command.env("EXAMPLE_DATA", folder.path());
-    let example = Example::started(command).await;
-    let client = example.client();
+    let example = started(command).await;
+    let client = Modern::at(&example.url);
 
-    // The file is not there yet, which a list that read it would notice.
+    // The file does not exist yet; a listing that reads it would log an error.
     let listed = client.list("resources/list", "resources").await;
-    assert!(example.said().is_empty(), "{}", example.said());
+    assert_eq!(example.stderr().lines().count(), 1, "{}", example.stderr());
     let listed = &listed[0];
     assert_eq!(listed["uri"], "file://knowledge.txt");
     assert_eq!(
@@ -58,8 +57,7 @@ async fn a_file_is_listed_unread_and_read_anew_each_time() {
 #[tokio::test]
 async fn a_template_gives_text_or_bytes() {
     for name in ["resource_template", "resource_object"] {
-        let example = Example::start(name).await;
-        let client = example.client();
+        let (_example, client) = serving(name).await;
         let templates = client.list("resources/templates/list", "resourceTemplates").await;
         assert_eq!(templates[0]["uriTemplate"], "file:///{filename}");
         assert_eq!(templates[0]["name"], "resource_template");
@@ -89,9 +87,8 @@ async fn a_template_gives_text_or_bytes() {
 }
 
 #[tokio::test]
-async fn a_resource_of_its_own_wins_over_the_template() {
-    let example = Example::start("resource_object").await;
-    let client = example.client();
+async fn a_resource_overrides_a_template_that_matches_its_uri() {
+    let (_example, client) = serving("resource_object").await;
     let listed = client.list("resources/list", "resources").await;
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0]["uri"], "file:///1.txt");
@@ -104,9 +101,8 @@ async fn a_resource_of_its_own_wins_over_the_template() {
 }
 
 #[tokio::test]
-async fn whoever_listens_hears_of_a_new_resource() {
-    let example = Example::start("resource_object").await;
-    let client = example.client();
+async fn subscribers_are_notified_of_a_new_resource() {
+    let (_example, client) = serving("resource_object").await;
     let mut events = client.listen(1, json!({ "resourcesListChanged": true })).await;
     let added = client.call("add_resource", json!({ "filename": "2.png" })).await.text();
     assert_eq!(added, "Added file:///2.png");
@@ -114,15 +110,14 @@ async fn whoever_listens_hears_of_a_new_resource() {
     let listed = client.list("resources/list", "resources").await;
     let uris: Vec<_> = listed.iter().map(|r| r["uri"].as_str().unwrap()).collect();
     assert_eq!(uris, ["file:///1.txt", "file:///2.png"]);
-    // Whatever its name, nothing outside is read.
+    // A name cannot lead out of the folder.
     client.call("add_resource", json!({ "filename": "../../Cargo.toml" })).await;
     not_found(&client, "file:///../../Cargo.toml").await;
 }
 
 #[tokio::test]
-async fn what_resources_are_good_for() {
-    let example = Example::start("resource_uses").await;
-    let client = example.client();
+async fn uses_of_resources() {
+    let (_example, client) = serving("resource_uses").await;
     let logs = client.read("logs://web/2026-01-01").await;
     assert_eq!(logs["text"], "GET / 200\nGET /cart 500");
     not_found(&client, "logs://web/2030-01-01").await;

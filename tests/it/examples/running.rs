@@ -1,14 +1,19 @@
-//! By name, run, and with nothing to offer.
+//! Servers with a name and options, over HTTP and stdio, and one that offers nothing.
+
+use std::process::Stdio;
 
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
 
-use super::Example;
-use crate::support::{Answer, Legacy, http};
+use super::serving;
+use crate::support::{
+    Answer, Legacy, patiently, post,
+    process::{Finished, example},
+};
 
 #[tokio::test]
-async fn a_server_has_the_name_and_options_that_it_was_given() {
-    let example = Example::start("named_server").await;
-    let client = example.client();
+async fn name_and_options_reach_clients_and_handlers() {
+    let (server, client) = serving("named_server").await;
     let discovered = client.send("server/discover", json!({})).await.result();
     assert_eq!(discovered["instructions"], "Ask it who it is.");
     let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
@@ -21,28 +26,26 @@ async fn a_server_has_the_name_and_options_that_it_was_given() {
     assert_eq!(said["request"].as_str().unwrap().len(), 32);
 
     let initialize = Legacy::initialize("2025-11-25");
-    let request = http().post(&example.url).header("content-type", "application/json");
-    let initialized = Answer::of(request.body(initialize.to_string())).await.result();
+    let initialized = Answer::of(post(&server.url, &initialize)).await.result();
     assert_eq!(initialized["serverInfo"]["name"], "server_name");
     assert_eq!(initialized["serverInfo"]["title"], "A server by name");
     assert_eq!(initialized["instructions"], "Ask it who it is.");
 }
 
 #[tokio::test]
-async fn a_server_runs_until_it_is_told_to_stop() {
+async fn a_server_runs_until_a_signal_stops_it() {
     for signal in ["-INT", "-TERM"] {
-        let example = Example::start("run_server").await;
-        assert_eq!(example.client().call("ping", json!({})).await.text(), "pong");
-        let (code, printed, said) = example.stop(signal).await;
-        assert_eq!((code, printed.as_str()), (Some(0), ""));
-        assert!(said.contains("stopped"), "{said}");
+        let (server, client) = serving("run_server").await;
+        assert_eq!(client.call("ping", json!({})).await.text(), "pong");
+        let Finished { code, stdout, stderr } = server.stop(signal).await;
+        assert_eq!((code, stdout.as_str()), (Some(0), ""));
+        assert!(stderr.contains("stopped"), "{stderr}");
     }
 }
 
 #[tokio::test]
-async fn a_server_with_nothing_to_offer_says_so() {
-    let example = Example::start("minimal_stdio").await;
-    let client = example.client();
+async fn a_server_that_offers_nothing_declares_nothing() {
+    let (_example, client) = serving("minimal_stdio").await;
     let discovered = client.send("server/discover", json!({})).await.result();
     let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info["name"], "minimal-stdio-server");
@@ -56,19 +59,14 @@ async fn a_server_with_nothing_to_offer_says_so() {
 }
 
 #[tokio::test]
-async fn the_minimal_server_speaks_over_standard_input_and_output() {
-    use std::{io::Write, process::Stdio};
-    let mut child = std::process::Command::new(super::program("minimal_stdio"))
-        .arg("--stdio")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    writeln!(input, "{}", Legacy::initialize("2025-11-25")).unwrap();
+async fn the_minimal_server_works_over_stdio() {
+    let mut command = example("minimal_stdio");
+    let mut server = command.arg("--stdio").stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let initialize = Legacy::initialize("2025-11-25");
+    input.write_all(format!("{initialize}\n").as_bytes()).await.unwrap();
     drop(input);
-    let output = child.wait_with_output().unwrap();
+    let output = patiently("the end", server.wait_with_output()).await.unwrap();
     let message: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(message["result"]["serverInfo"]["name"], "minimal-stdio-server");
     assert!(output.status.success());

@@ -1,14 +1,13 @@
-//! Structs and images out of tools, and a whole tool.
+//! Tools that return structs and images, and a tool that does a whole job.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use super::Example;
+use super::serving;
 
 #[tokio::test]
-async fn a_struct_comes_out_as_its_type_says() {
-    let example = Example::start("report_card").await;
-    let client = example.client();
+async fn a_struct_becomes_structured_content_with_a_schema() {
+    let (_example, client) = serving("report_card").await;
     let tools = client.list("tools/list", "tools").await;
     let pair = &tools[0]["outputSchema"]["properties"]["grades"]["items"];
     assert_eq!(pair["prefixItems"], json!([{ "type": "string" }, { "type": "integer" }]));
@@ -25,9 +24,9 @@ async fn a_struct_comes_out_as_its_type_says() {
 
 #[tokio::test]
 async fn an_image_is_a_file_of_its_type() {
-    let example = Example::start("report_card").await;
+    let (_example, client) = serving("report_card").await;
     let card = json!({ "report_card": { "name": "Ana", "grades": [["Math", 90]] } });
-    let result = example.client().call("generate_report_card_image", card).await.result();
+    let result = client.call("generate_report_card_image", card).await.result();
     let image = &result["content"][0];
     assert_eq!((&image["type"], &image["mimeType"]), (&json!("image"), &json!("image/png")));
     let file = BASE64_STANDARD.decode(image["data"].as_str().unwrap()).unwrap();
@@ -35,7 +34,7 @@ async fn an_image_is_a_file_of_its_type() {
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, info.height), (400, 200));
-    // Ninety of a hundred: white above, ink below.
+    // A bar of 90 of 100: white above, ink below.
     assert_eq!((pixels[0], pixels[30 * 400]), (0xff, 0x20));
 }
 
@@ -45,8 +44,7 @@ fn class(title: &str, grade: u8, credits: u8) -> Value {
 
 #[tokio::test]
 async fn one_call_does_the_whole_job() {
-    let example = Example::start("grader").await;
-    let client = example.client();
+    let (_example, client) = serving("grader").await;
     let tools = client.list("tools/list", "tools").await;
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["grader_generate_report_card", "grader_calculate_gpa"]);
@@ -62,9 +60,9 @@ async fn one_call_does_the_whole_job() {
 }
 
 #[tokio::test]
-async fn classes_that_are_left_out_are_made_up() {
-    let example = Example::start("grader").await;
-    let card = example.client().call("grader_generate_report_card", json!({ "name": "Ben" })).await;
+async fn missing_classes_are_generated() {
+    let (_example, client) = serving("grader").await;
+    let card = client.call("grader_generate_report_card", json!({ "name": "Ben" })).await;
     let card = card.result()["structuredContent"].clone();
     let classes = card["grades"].as_array().unwrap();
     let titles: Vec<_> = classes.iter().map(|class| class["title"].as_str().unwrap()).collect();
@@ -82,9 +80,8 @@ async fn classes_that_are_left_out_are_made_up() {
 }
 
 #[tokio::test]
-async fn a_mean_is_text_alone_and_of_nothing_there_is_none() {
-    let example = Example::start("grader").await;
-    let client = example.client();
+async fn a_mean_is_plain_text_and_no_classes_have_none() {
+    let (_example, client) = serving("grader").await;
     let tools = client.list("tools/list", "tools").await;
     let tool = tools.iter().find(|tool| tool["name"] == "grader_calculate_gpa").unwrap();
     assert_eq!(tool["title"], "Calculate GPA");

@@ -1,5 +1,4 @@
-//! Clients in browsers: preflights come without a token, and pages see what
-//! they need.
+//! Clients in browsers: preflights need no token, and pages may read the headers that they need.
 
 use larder::config::{AuthMode, TokenConfig};
 
@@ -7,7 +6,7 @@ use crate::support::{Raw, Server};
 
 const PAGE: &str = "https://app.example.com";
 
-/// A server that asks for a token, and lets that page call it.
+/// A server that requires a token and allows the origin [`PAGE`].
 async fn server() -> Server {
     Server::configured(|setup| {
         setup.config.server.allowed_origins = vec![PAGE.into()];
@@ -24,7 +23,7 @@ fn has(head: &str, line: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_preflight_is_answered_before_anybody_is_asked_for_a_token() {
+async fn a_preflight_is_answered_without_a_token() {
     let server = server().await;
     let headers = format!(
         "host: localhost\norigin: {PAGE}\naccess-control-request-method: POST\naccess-control-request-headers: authorization,mcp-param-x"
@@ -44,7 +43,7 @@ async fn a_preflight_is_answered_before_anybody_is_asked_for_a_token() {
 }
 
 #[tokio::test]
-async fn what_is_no_preflight_is_asked_for_a_token_and_pages_see_the_challenge() {
+async fn other_requests_need_a_token_and_pages_see_the_challenge() {
     let server = server().await;
     let line = "OPTIONS /mcp HTTP/1.1";
     for headers in ["host: localhost".to_owned(), format!("host: localhost\norigin: {PAGE}")] {
@@ -57,7 +56,7 @@ async fn what_is_no_preflight_is_asked_for_a_token_and_pages_see_the_challenge()
     let exposed = answer.head.lines().find(|l| l.starts_with("access-control-expose-headers"));
     let exposed = exposed.unwrap();
     assert!(exposed.contains("www-authenticate") && exposed.contains("mcp-session-id"));
-    // Whoever is no page is told nothing of pages.
+    // A response to a request without an origin has no CORS headers.
     let answer = Raw::post(&server, "host: localhost", "{}").await;
     assert!(!answer.head.contains("access-control"), "{}", answer.head);
 }

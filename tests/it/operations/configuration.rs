@@ -1,17 +1,16 @@
-//! The example file, and what the binary says of a configuration.
+//! The example configuration, and `larder config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use larder::config::Config;
 use serde_json::Value;
-use tokio::process::Command;
 
-use crate::{process::larder, support::patiently};
+use crate::support::process::{Finished, larder, run};
 
 const EXAMPLE: &str = include_str!("../../../larder.example.toml");
 
-/// The example with all its settings set: what begins with `#` directly before
-/// a name or a bracket is one.
+/// The example with all its settings set: a setting is commented out by a `#`
+/// directly before a name or a bracket.
 fn all_set() -> String {
     let set = |line: &str| match line.strip_prefix('#') {
         Some(rest) if rest.starts_with(|c: char| c == '[' || c == '"' || c.is_alphabetic()) => {
@@ -22,7 +21,7 @@ fn all_set() -> String {
     EXAMPLE.lines().map(set).collect::<Vec<_>>().join("\n")
 }
 
-/// What a file or the defaults set, each by its path; elements of lists share one.
+/// The values of a configuration by their paths. The elements of a list share one path.
 fn leaves(value: &Value) -> BTreeMap<String, Value> {
     fn walk(path: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
         let below = |name: &str| match path {
@@ -55,11 +54,11 @@ fn settings(schema: &Value) -> BTreeSet<String> {
         if let Some(name) = node["$ref"].as_str() {
             return walk(schema, schema.pointer(&name[1..]).unwrap(), path, found);
         }
-        // Or nothing.
+        // An optional setting: its type, or null.
         for option in node["anyOf"].as_array().into_iter().flatten() {
             walk(schema, option, path, found);
         }
-        // What a step may be has a guide of its own (docs/workflows.md).
+        // Steps are described in docs/workflows.md.
         if node["items"].is_object() && path != "workflows.steps" {
             walk(schema, &node["items"], path, found);
         }
@@ -98,39 +97,37 @@ fn the_example_says_what_the_defaults_are() {
     for (setting, default) in defaults.iter().filter(|(_, value)| has_value(value)) {
         assert_eq!(&example[setting], default, "{setting}");
     }
-    // As it stands, it sets nothing.
+    // Unchanged, the file sets nothing.
     let untouched: Config = toml::from_str(EXAMPLE).unwrap();
     assert_eq!(untouched, Config::default());
 }
 
-async fn config(arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
-    let arguments = [&["config"], arguments].concat();
-    let mut command: Command = larder(&arguments);
-    let output = patiently("the end", command.envs(environment.iter().copied()).output());
-    let output = output.await.unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+async fn config(arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
+    let mut command = larder(&[&["config"], arguments].concat());
+    command.envs(environment.iter().copied());
+    run(command).await
 }
 
 #[tokio::test]
-async fn the_binary_loads_it_and_prints_what_counts() {
+async fn the_binary_checks_it_and_shows_the_effective_configuration() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/larder.example.toml");
-    let (code, _, said) = config(&["check", "--config", example], &[]).await;
-    assert_eq!(code, 0, "{said}");
+    let checked = config(&["check", "--config", example], &[]).await;
+    assert_eq!(checked.code, Some(0), "{checked:?}");
     let environment =
         [("LARDER_CONFIG", example), ("LARDER_STORE__URL", "redis://larder:hush@cache:6379/0")];
-    let (code, shown, said) = config(&["show"], &environment).await;
-    assert_eq!(code, 0, "{said}");
+    let shown = config(&["show"], &environment).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let shown = shown.stdout;
     assert!(shown.contains("redis://larder:***@cache:6379/0") && !shown.contains("hush"));
     let shown: Config = toml::from_str(&shown).unwrap();
     assert_eq!(shown.limits, Config::default().limits);
 }
 
 #[tokio::test]
-async fn the_schema_takes_the_example_and_refuses_what_the_server_refuses() {
-    let (code, schema, _) = config(&["schema"], &[]).await;
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    assert_eq!((code, &schema), (0, &Config::schema()));
+async fn the_schema_accepts_the_example_and_refuses_what_the_server_refuses() {
+    let printed = config(&["schema"], &[]).await;
+    let schema: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!((printed.code, &schema), (Some(0), &Config::schema()));
     let validator = jsonschema::validator_for(&schema).unwrap();
     let json = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap());
     let example = json(&all_set()).unwrap();

@@ -1,7 +1,5 @@
-//! Peers that are many, over real sockets: whatever becomes of the server, each
-//! of them gets a result, a stream that can be resumed, or a clear error.
-
-use std::io::Write;
+//! Very many peers over real sockets: each of them gets a result, a stream that
+//! can be resumed, or a clear error.
 
 use futures_util::{
     StreamExt,
@@ -14,25 +12,22 @@ use tokio::{
     net::TcpStream,
 };
 
+use super::metrics::Measured;
 use crate::{
-    examples::program,
-    process::{serving, serving_in, serving_with, signal},
-    support::{Answer, Legacy, Modern, http, patiently},
+    instances::EXAMPLE,
+    support::{
+        Answer, ConfigFile, Legacy, Modern, ask, eventually, patiently, post,
+        process::{example, serving, serving_in},
+        request,
+    },
 };
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A configuration file with that in it.
-fn configured(text: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file
-}
-
 #[tokio::test]
-async fn a_flood_past_the_limit_is_told_so_and_holds_up_nobody_within() {
-    let (_child, url) = serving_in(&[], &[("LARDER_LIMITS__CONNECTIONS", "3")]).await;
-    let address = &*url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+async fn connections_over_the_limit_are_refused_and_delay_nobody_else() {
+    let (server, _) = serving_in(&[], &[("LARDER_LIMITS__CONNECTIONS", "3")]).await;
+    let address = server.address();
     let request = &*format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{PING}",
         PING.len()
@@ -47,71 +42,73 @@ async fn a_flood_past_the_limit_is_told_so_and_holds_up_nobody_within() {
         served(&mut stream).await;
         held.push(stream);
     }
-    // What one more is told, if anything before the connection is closed.
+    // The response to one connection more, if there is one before the connection is closed.
     let one_more = async || {
         let mut stream = TcpStream::connect(address).await.ok()?;
-        // Nobody waits for the request, so it may not get through.
+        // The server does not read the request, so that writing it may fail.
         let _ = stream.write_all(request.as_bytes()).await;
         let mut answer = String::new();
         let read = patiently("a refusal", stream.read_to_string(&mut answer)).await;
         read.ok().filter(|read| *read > 0).map(|_| answer)
     };
-    let is_told = |answer: &String| {
+    let is_refusal = |answer: &String| {
         answer.starts_with("HTTP/1.1 503") && answer.contains("limits.connections")
     };
-    // Each by itself is told what is the matter.
+    // One at a time, each connection gets the refusal.
     for _ in 0..10 {
         let answer = one_more().await;
-        assert!(answer.as_ref().is_some_and(is_told), "{answer:?}");
+        assert!(answer.as_ref().is_some_and(is_refusal), "{answer:?}");
     }
-    // Of very many at once some find the door closed; none is kept waiting.
+    // Of very many at once some are closed without a response; none is kept waiting.
     let flood = join_all((0..600).map(|_| one_more()));
-    let (told, ()) = tokio::join!(flood, async {
+    let (answers, ()) = tokio::join!(flood, async {
         for stream in &mut held {
             served(stream).await;
         }
     });
-    let told: Vec<_> = told.into_iter().flatten().collect();
-    assert!(told.len() > 100 && told.iter().all(is_told), "{told:?}");
+    let answers: Vec<_> = answers.into_iter().flatten().collect();
+    assert!(!answers.is_empty() && answers.iter().all(is_refusal), "{answers:?}");
     held.pop();
-    let again = async { while one_more_is_refused(address, request).await {} };
-    patiently("a place", Box::pin(again)).await;
-}
-
-async fn one_more_is_refused(address: &str, request: &str) -> bool {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let mut status = [0; 12];
-    let written = stream.write_all(request.as_bytes()).await;
-    written.is_err() || stream.read_exact(&mut status).await.is_err() || &status != b"HTTP/1.1 200"
+    let is_served = async || {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut status = [0; 12];
+        let written = stream.write_all(request.as_bytes()).await;
+        written.is_ok()
+            && stream.read_exact(&mut status).await.is_ok()
+            && &status == b"HTTP/1.1 200"
+    };
+    eventually("a free connection", is_served).await;
 }
 
 #[tokio::test]
 async fn at_sigterm_two_hundred_running_calls_end_in_a_result_or_a_clear_error() {
-    let file = configured("[server]\ngrace = 5\n");
-    let arguments = ["--config", file.path().to_str().unwrap(), "--store", "memory:"];
-    let program = program("replicas");
-    let (mut child, url) = serving_with(program.to_str().unwrap(), &arguments).await;
-    // Half of them are done three seconds from now, the others some day.
+    let file = ConfigFile::new("[server]\ngrace = 5\n");
+    let mut command = example(EXAMPLE);
+    command.args(["--config", file.path(), "--store", "memory:"]);
+    let Measured { mut process, metrics } = Measured::start(command).await;
+    let url = process.url.clone();
+    // Half of the calls take three seconds, the others an hour.
     let count =
         |n: usize| json!({ "to": 1, "every": if n.is_multiple_of(2) { 3_000 } else { 3_600_000 } });
     let modern = Modern::at(&url);
-    let body = Legacy::initialize("2025-11-25");
-    let sessions = join_all((0..4).map(|_| Legacy::begin(&url, &body))).await;
+    let sessions = join_all((0..4).map(|_| Legacy::at_url(&url))).await;
     let newer = join_all((0..70).map(|n| modern.stream_call(n, "count", count(n))));
     let older = join_all((0..70).map(|n| sessions[n % 4].stream_call(n, "count", count(n / 4))));
     let whole = (0..60).map(|n| {
-        let params = json!({ "name": "count", "arguments": count(n) });
-        let body = json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params });
-        let request = http().post(&url).header("content-type", "application/json");
-        tokio::spawn(Answer::of(
-            request.header("accept", "application/json").body(body.to_string()),
-        ))
+        let body = request("tools/call", json!({ "name": "count", "arguments": count(n) }));
+        tokio::spawn(Answer::of(post(&url, &body).header("accept", "application/json")))
     });
     let whole: Vec<_> = whole.collect();
     let (newer, older) = tokio::join!(newer, older);
-    signal(&child, "-TERM").await;
+    let begun = async || {
+        let shown = metrics.scrape().await;
+        let ended = "mcp_server_operation_duration_seconds_count";
+        shown.sum("larder_calls", &[]) + shown.sum(ended, &["\"tools/call\""]) == 200
+    };
+    eventually("all calls to begin", begun).await;
+    process.signal("-TERM").await;
     let streams = newer.into_iter().chain(older).map(|events| async {
-        events.messages().await.pop().expect("it is no end without a word")
+        events.messages().await.pop().expect("a stream ends with a response")
     });
     let (streams, whole) = tokio::join!(join_all(streams), try_join_all(whole));
     let whole = whole.unwrap().into_iter().map(|answer| answer.json());
@@ -128,22 +125,21 @@ async fn at_sigterm_two_hundred_running_calls_end_in_a_result_or_a_clear_error()
             stopped += 1;
         }
     }
-    // How the counts are dealt out: by n, and by n / 4 in the sessions.
+    // The sums of the even and the odd numbers: `n` of `newer`, `n / 4` of `older`, `n` of `whole`.
     assert_eq!((done, stopped), (35 + 36 + 30, 35 + 34 + 30));
-    assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(0));
+    assert_eq!(process.exit_code().await, Some(0));
 }
 
-/// Half of them are requests of 2026-07-28, half the own streams of as many
-/// sessions.
+/// Half of the streams are subscriptions of 2026-07-28, half the GET streams of sessions.
 #[tokio::test]
-async fn ten_thousand_idle_streams_hear_of_a_change_and_of_the_end() {
+async fn ten_thousand_idle_streams_receive_a_change_and_the_end() {
     const STREAMS: usize = 10_000;
-    // This process has as many sockets as the server.
+    // This process has one socket for each stream, as the server has.
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap();
     assert!(files > 11_000, "only {files} files may be open: see ulimit -Hn");
-    let file = configured("[server]\ngrace = 30\n");
-    let (mut child, url) = serving(&["--config", file.path().to_str().unwrap()]).await;
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let file = ConfigFile::new("[server]\ngrace = 30\n");
+    let (mut server, url) = serving(&["--config", file.path()]).await;
+    let address = server.address().to_owned();
     let post = |headers: &str, body: &Value| {
         let body = body.to_string();
         let length = body.len();
@@ -157,7 +153,8 @@ async fn ten_thousand_idle_streams_hear_of_a_change_and_of_the_end() {
         "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n",
         &listen,
     );
-    let initialize = post("", &Legacy::initialize("2025-11-25"));
+    // One JSON message, however busy the machine is.
+    let initialize = post("accept: application/json\r\n", &Legacy::initialize("2025-11-25"));
     let open = |n: usize| {
         let (address, listen, initialize) = (&address, &listen, &initialize);
         async move {
@@ -186,17 +183,15 @@ async fn ten_thousand_idle_streams_hear_of_a_change_and_of_the_end() {
         stream::iter(0..STREAMS).map(open).buffer_unordered(64).collect().await;
     assert_eq!(streams.len(), STREAMS);
     let create = json!({ "name": "create_resource", "arguments": { "uri": "x:1", "text": "1" } });
-    let create = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": create });
-    let request = http().post(&url).header("content-type", "application/json");
-    assert_eq!(request.body(create.to_string()).send().await.unwrap().status(), 200);
+    assert_ne!(ask(&url, "tools/call", create).await.result()["isError"], true);
     for (stream, bytes) in &mut streams {
         until(stream, bytes, b"list_changed").await;
         bytes.clear();
     }
-    signal(&child, "-TERM").await;
+    server.signal("-TERM").await;
     let (mut complete, mut to_resume) = (0, 0);
     for (stream, bytes) in &mut streams {
-        // The end of a body, as HTTP has it: not merely of a connection.
+        // The last chunk of the body: the stream has ended, not only the connection.
         until(stream, bytes, b"\r\n0\r\n\r\n").await;
         let said = String::from_utf8_lossy(bytes);
         complete += usize::from(said.contains("\"resultType\":\"complete\""));
@@ -204,10 +199,10 @@ async fn ten_thousand_idle_streams_hear_of_a_change_and_of_the_end() {
     }
     assert_eq!((complete, to_resume), (STREAMS / 2, STREAMS / 2));
     drop(streams);
-    assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(0));
+    assert_eq!(server.exit_code().await, Some(0));
 }
 
-/// Reads until that has come.
+/// Reads until `what` has come.
 async fn until(stream: &mut TcpStream, bytes: &mut Vec<u8>, what: &[u8]) {
     let mut buffer = [0; 4096];
     while !bytes.windows(what.len()).any(|window| window == what) {

@@ -1,20 +1,20 @@
-//! The files under `deploy/` that no other test starts fit what they are for.
+//! The files under `deploy/`: they fit each other and the binary.
 
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::{process::larder, support::patiently};
+use crate::support::process::{larder, run};
 
 const COMPOSE: &str = include_str!("../../../docker-compose.yml");
 const REALM: &str = include_str!("../../../deploy/identity/realm.json");
 const IDENTITY: &str = include_str!("../../../deploy/identity/larder.toml");
 
-async fn is_usable(mut check: Command) {
-    let output = patiently("the check", check.output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+async fn assert_usable(check: Command) {
+    let checked = run(check).await;
+    assert_eq!(checked.code, Some(0), "{checked:?}");
 }
 
-/// As `docker-compose.yml` sets it; variables of its own have their defaults.
+/// The variables that `docker-compose.yml` sets, with the defaults for its own variables.
 fn environment() -> Vec<(String, String)> {
     let lines = COMPOSE.lines().skip_while(|line| !line.contains("environment:"));
     let lines = lines.skip(1).take_while(|line| line.starts_with("      "));
@@ -35,22 +35,22 @@ fn with_defaults(value: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_composed_can_start_without_and_with_the_identity_provider() {
+async fn the_composed_configuration_is_valid_without_and_with_the_identity_provider() {
     let environment = environment();
     assert!(environment.len() >= 8, "{environment:?}");
     let mut check = larder(&["config", "check"]);
     check.envs(environment.clone());
-    is_usable(check).await;
+    assert_usable(check).await;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/identity/larder.toml");
     let mut check = larder(&["config", "check"]);
     check.envs(environment).env("LARDER_CONFIG", file);
     check.env("LARDER_SERVER__INSECURE_NO_AUTH", "false");
-    is_usable(check).await;
+    assert_usable(check).await;
     assert!(COMPOSE.contains("./deploy/identity/larder.toml:/etc/larder/identity.toml:ro"));
 }
 
 #[test]
-fn the_realm_gives_the_tokens_that_are_asked_for() {
+fn the_realm_issues_tokens_with_the_required_scopes_and_audience() {
     let realm: Value = serde_json::from_str(REALM).unwrap();
     let config: Value =
         serde_json::to_value(toml::from_str::<toml::Table>(IDENTITY).unwrap()).unwrap();
@@ -62,7 +62,7 @@ fn the_realm_gives_the_tokens_that_are_asked_for() {
     assert_eq!(realm["realm"], name);
     assert!(COMPOSE.contains(&format!("--http-port={port}")));
     assert!(COMPOSE.contains(&format!("127.0.0.1:{port}:{port}")));
-    // What one can ask for, and what every token has: who it is, and for whom.
+    // The scopes that exist; and the claims of each token, `sub` and `aud`.
     let defined: Vec<&Value> =
         realm["clientScopes"].as_array().unwrap().iter().map(|scope| &scope["name"]).collect();
     let client = &realm["clients"][0];

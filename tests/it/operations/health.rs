@@ -1,12 +1,10 @@
-//! Probes, and the binary's own.
-
-use std::process::Output;
+//! The probes of the server, and `larder health`.
 
 use serde_json::json;
 
-use crate::{
-    process::{larder, serving},
-    support::{Answer, Raw, RedisServer, Server, http, patiently},
+use crate::support::{
+    Answer, Raw, RedisServer, Server, eventually, http,
+    process::{Finished, larder, run, serving},
 };
 
 async fn probe(server: &Server, path: &str) -> Answer {
@@ -14,7 +12,7 @@ async fn probe(server: &Server, path: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn probes_come_under_any_name_and_without_a_token() {
+async fn probes_need_neither_an_allowed_host_nor_a_token() {
     let server = Server::configured(|setup| {
         setup.config.auth.mode = larder::config::AuthMode::Static;
         let token = larder::config::TokenConfig {
@@ -47,18 +45,14 @@ async fn a_server_without_its_redis_lives_and_is_not_ready() {
     .await;
     assert_eq!(probe(&server, "/readyz").await.status, 200);
     redis.kill();
-    let turned = |wanted| {
-        let server = &server;
-        async move { while probe(server, "/readyz").await.status != wanted {} }
-    };
-    patiently("not ready", turned(503)).await;
+    eventually("not ready", async || probe(&server, "/readyz").await.status == 503).await;
     let report = probe(&server, "/readyz").await.json();
     let expected =
         json!({ "status": "not ready", "store": false, "sessions": false, "keys": true });
     assert_eq!(report, expected);
     assert_eq!(probe(&server, "/healthz").await.status, 200);
     redis.restart().await;
-    patiently("ready again", turned(200)).await;
+    eventually("ready again", async || probe(&server, "/readyz").await.status == 200).await;
 }
 
 #[tokio::test]
@@ -75,29 +69,27 @@ async fn a_server_without_its_issuers_keys_is_not_ready() {
     assert_eq!((answer.status, answer.json()["keys"].as_bool()), (503, Some(false)));
 }
 
-async fn health(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    let arguments = [&["health"], arguments].concat();
-    let mut command = larder(&arguments);
-    patiently("an answer", command.envs(environment.iter().copied()).output()).await.unwrap()
+async fn health(arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
+    let mut command = larder(&[&["health"], arguments].concat());
+    command.envs(environment.iter().copied());
+    run(command).await
 }
 
 #[tokio::test]
-async fn the_binary_asks_for_container_engines() {
-    let (child, url) = serving(&[]).await;
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+async fn the_binary_probes_for_container_engines() {
+    let (mut server, _) = serving(&[]).await;
+    let address = server.address().to_owned();
     for arguments in [&["--listen", &address][..], &["--ready", "--listen", &address]] {
-        let output = health(arguments, &[]).await;
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let probed = health(arguments, &[]).await;
+        assert_eq!(probed.code, Some(0), "{probed:?}");
     }
-    // From the same environment as the server, which listens everywhere there.
+    // In a container the probe has the environment of the server, which listens on 0.0.0.0.
     let everywhere = address.replace("127.0.0.1", "0.0.0.0");
     let environment =
         [("LARDER_SERVER__LISTEN", &everywhere[..]), ("LARDER_SERVER__INSECURE_NO_AUTH", "true")];
-    assert_eq!(health(&[], &environment).await.status.code(), Some(0));
-    drop(child);
-    let gone = async { while health(&["--listen", &address], &[]).await.status.success() {} };
-    patiently("the server to be gone", gone).await;
-    let output = health(&["--listen", &address], &[]).await;
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains(&address), "{output:?}");
+    assert_eq!(health(&[], &environment).await.code, Some(0));
+    server.kill().await;
+    let probed = health(&["--listen", &address], &[]).await;
+    assert_eq!(probed.code, Some(1));
+    assert!(probed.stderr.contains(&address), "{probed:?}");
 }

@@ -3,43 +3,40 @@
 use std::{fs, path::Path};
 
 use serde_json::json;
-use tokio::process::Child;
 
 use super::certificate;
-use crate::{
-    process::{larder, refused, serving, serving_in, signal},
-    support::{Answer, patiently},
+use crate::support::{
+    Answer, eventually, patiently,
+    process::{Process, larder, refused, run, serving, serving_in},
+    request,
 };
 
-/// A server that speaks HTTPS with what is in that folder.
-async fn serving_from(folder: &Path) -> (Child, String) {
+/// A server with the certificate and key in a folder.
+async fn serving_from(folder: &Path) -> (Process, String) {
     let config = folder.join("larder.toml");
-    fs::write(&config, files(folder)).unwrap();
+    let toml =
+        format!("[server.tls]\ncert = \"{0}/tls.crt\"\nkey = \"{0}/tls.key\"\n", folder.display());
+    fs::write(&config, toml).unwrap();
     serving(&["--config", config.to_str().unwrap()]).await
 }
 
-fn files(folder: &Path) -> String {
-    let folder = folder.display();
-    format!("[server.tls]\ncert = \"{folder}/tls.crt\"\nkey = \"{folder}/tls.key\"\n")
-}
-
-/// A client that believes that certificate, and no other.
-fn believing(certificate: &rcgen::Certificate) -> reqwest::Client {
+/// A client that trusts this certificate only.
+fn trusting(certificate: &rcgen::Certificate) -> reqwest::Client {
     let root = reqwest::Certificate::from_pem(certificate.pem().as_bytes()).unwrap();
     reqwest::Client::builder().no_proxy().tls_certs_only([root]).build().unwrap()
 }
 
 fn ping(client: &reqwest::Client, url: &str) -> reqwest::RequestBuilder {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    let body = request("ping", json!({})).to_string();
     client.post(url).header("content-type", "application/json").body(body)
 }
 
 #[tokio::test]
-async fn http_1_and_2_are_spoken_over_it() {
+async fn https_serves_http_1_and_http_2() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = certificate(folder.path());
-    let (mut child, url) = serving_from(folder.path()).await;
-    let client = believing(&certificate);
+    let (mut server, url) = serving_from(folder.path()).await;
+    let client = trusting(&certificate);
     let answer = patiently("an answer", ping(&client, &url).send()).await.unwrap();
     assert_eq!(answer.version(), http::Version::HTTP_2);
     assert_eq!(answer.status(), 200);
@@ -47,33 +44,33 @@ async fn http_1_and_2_are_spoken_over_it() {
     let older = reqwest::Client::builder().no_proxy().tls_certs_only([root]).http1_only();
     let answer = patiently("an answer", ping(&older.build().unwrap(), &url).send()).await.unwrap();
     assert_eq!(answer.version(), http::Version::HTTP_11);
-    // The binary's own probe, for which the certificate is for another name.
-    let address = url.trim_start_matches("https://").trim_end_matches("/mcp");
+    // `larder health` does not check the certificate, which may be for another name.
     let config = folder.path().join("larder.toml");
+    let address = server.address();
     let arguments = ["health", "--listen", address, "--config", config.to_str().unwrap()];
-    let output = patiently("an answer", larder(&arguments).output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    signal(&child, "-TERM").await;
-    assert_eq!(patiently("the end", child.wait()).await.unwrap().code(), Some(0));
+    let probed = run(larder(&arguments)).await;
+    assert_eq!(probed.code, Some(0), "{probed:?}");
+    server.signal("-TERM").await;
+    assert_eq!(server.exit_code().await, Some(0));
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_shown_without_a_start() {
+async fn a_new_certificate_is_used_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let old = certificate(folder.path());
-    let (_child, url) = serving_from(folder.path()).await;
-    assert_eq!(Answer::of(ping(&believing(&old), &url)).await.status, 200);
-    // One that cannot be used changes nothing.
+    let (_server, url) = serving_from(folder.path()).await;
+    assert_eq!(Answer::of(ping(&trusting(&old), &url)).await.status, 200);
+    // An invalid certificate is ignored.
     fs::write(folder.path().join("tls.crt"), "no certificate").unwrap();
     let new = certificate(folder.path());
-    let client = believing(&new);
-    let shown = async { while ping(&client, &url).send().await.is_err() {} };
-    patiently("the new certificate", shown).await;
-    assert!(ping(&believing(&old), &url).send().await.is_err(), "the old one is gone");
+    let client = trusting(&new);
+    let used = async || ping(&client, &url).send().await.is_ok();
+    eventually("the new certificate", used).await;
+    assert!(ping(&trusting(&old), &url).send().await.is_err(), "the old one is still used");
 }
 
 #[tokio::test]
-async fn two_variables_switch_it_on() {
+async fn two_environment_variables_enable_https() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = certificate(folder.path());
     let [cert, key] = ["tls.crt", "tls.key"].map(|file| folder.path().join(file));
@@ -81,13 +78,13 @@ async fn two_variables_switch_it_on() {
         ("LARDER_SERVER__TLS__CERT", cert.to_str().unwrap()),
         ("LARDER_SERVER__TLS__KEY", key.to_str().unwrap()),
     ];
-    let (_child, url) = serving_in(&[], &environment).await;
+    let (_server, url) = serving_in(&[], &environment).await;
     assert!(url.starts_with("https://"), "{url}");
-    assert_eq!(Answer::of(ping(&believing(&certificate), &url)).await.status, 200);
+    assert_eq!(Answer::of(ping(&trusting(&certificate), &url)).await.status, 200);
 }
 
 #[tokio::test]
-async fn what_is_no_pair_is_named() {
+async fn a_key_of_another_certificate_is_named() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let _ = (certificate(folder.path()), certificate(other.path()));
     let [cert, key] = ["tls.crt", "tls.key"].map(|file| folder.path().join(file));

@@ -1,5 +1,4 @@
-//! Peers that are slow or silent, over real sockets: nobody waits for them for
-//! ever.
+//! Peers that are slow or silent, over real sockets: no wait for them is endless.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +16,7 @@ use crate::support::{Server, patiently};
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// A server of that router whose patience is short.
+/// A server of a router, with short timeouts.
 async fn impatient(router: Router) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -29,7 +28,7 @@ async fn impatient(router: Router) -> std::net::SocketAddr {
     address
 }
 
-/// Until the other side has closed.
+/// Waits until the server has closed the connection.
 async fn closed(mut stream: TcpStream) {
     let mut buffer = [0; 1024];
     let end = async { while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {} };
@@ -37,17 +36,17 @@ async fn closed(mut stream: TcpStream) {
 }
 
 #[tokio::test]
-async fn whoever_sends_no_request_is_not_waited_for() {
+async fn a_connection_without_a_request_is_closed() {
     let address = impatient(Router::new().route("/", routing::get(|| async { "hello" }))).await;
     let whole = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
     for begun in [
         &b""[..],
         b"G",
         b"GET / HTTP/1.1\r\nhost: a\r\n",
-        // HTTP/2, up to somewhere.
+        // The beginning of an HTTP/2 preface.
         b"PRI * HT",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        // A request, and then the next does not come.
+        // A whole request, and no second one.
         whole,
         &[&whole[..], b"GET / HT"].concat(),
     ] {
@@ -55,7 +54,7 @@ async fn whoever_sends_no_request_is_not_waited_for() {
         stream.write_all(begun).await.unwrap();
         closed(stream).await;
     }
-    // Byte by byte is no faster.
+    // Single bytes do not extend the timeout.
     let mut stream = TcpStream::connect(address).await.unwrap();
     let drip = async {
         for byte in b"GET / HTTP/1.1\r\nx-slow: ".iter().chain(std::iter::repeat(&b'a')) {
@@ -69,7 +68,7 @@ async fn whoever_sends_no_request_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_is_refused() {
+async fn a_body_that_comes_byte_by_byte_is_refused() {
     let server = Server::configured(|setup| {
         setup.http = Box::new(|http| http.body_timeout = SHORT);
     })
@@ -77,7 +76,7 @@ async fn a_body_that_drips_is_refused() {
     let stream = TcpStream::connect(server.address).await.unwrap();
     let (mut read, mut write) = stream.into_split();
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n";
-    // Each byte comes in time, and all of them would take for ever.
+    // Each byte comes within the timeout; the whole body would take half an hour.
     let drip = tokio::spawn(async move {
         let mut next = head.as_bytes();
         while write.write_all(next).await.is_ok() {
@@ -92,7 +91,7 @@ async fn a_body_that_drips_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_takes_nothing_is_not_sent_to_for_ever() {
+async fn a_response_that_nobody_reads_is_dropped() {
     let (gone, is_gone) = oneshot::channel::<()>();
     let gone = Arc::new(std::sync::Mutex::new(Some(gone)));
     let endless = move || {
@@ -108,7 +107,7 @@ async fn whoever_takes_nothing_is_not_sent_to_for_ever() {
     let address = impatient(Router::new().route("/", routing::get(endless))).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    // It lives, and reads nothing. The stream that is sent to it is dropped.
+    // The client stays connected and reads nothing: the server drops the body.
     assert!(patiently("the stream to be dropped", is_gone).await.is_err());
     drop(stream);
 }

@@ -1,20 +1,23 @@
-//! What an operator meets: probes, certificates, the configuration and its
-//! reload, metrics, traces, and what the server does under load.
+//! What operators use: the binary, probes, certificates, the configuration and its reload,
+//! metrics and traces; and how a server behaves under load and at shutdown.
 
+mod binary;
 mod browsers;
 mod configuration;
 mod crowds;
+mod dashboards;
 mod deployed;
 mod health;
 mod https;
 mod load;
+mod metrics;
 mod reload;
-mod telemetry;
-mod terminal;
+mod shutdown;
+mod traces;
 
 use std::{fs, path::Path};
 
-/// A certificate for this machine, and its key, in that folder.
+/// Writes a self-signed certificate for this machine and its key into a folder.
 fn certificate(folder: &Path) -> rcgen::Certificate {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let rcgen::CertifiedKey { cert, signing_key } =

@@ -1,94 +1,62 @@
-//! A changed configuration, taken while the server runs.
-
-use std::{fs, path::Path};
+//! A changed configuration, applied while the server runs.
 
 use serde_json::json;
-use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines},
-    process::{Child, ChildStderr},
+
+use crate::support::{
+    Answer, ConfigFile, Modern, post,
+    process::{Process, larder},
+    request,
 };
 
-use crate::{
-    process::{larder, signal},
-    support::{Answer, Modern, http, patiently},
-};
-
-struct Running {
-    child: Child,
-    url: String,
-    log: Lines<BufReader<ChildStderr>>,
+/// A server with a configuration file.
+async fn started(file: &ConfigFile) -> Process {
+    Process::start(larder(&["serve", "--config", file.path()])).await
 }
 
-impl Running {
-    async fn start(config: &Path) -> Self {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--config", config.to_str().unwrap()];
-        let mut child = larder(&arguments).env_remove("RUST_LOG").spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = patiently("the first line", log.next_line()).await.unwrap().unwrap();
-        let url = line.strip_prefix("larder listening on ").unwrap().to_owned();
-        Self { child, url, log }
-    }
-
-    /// The next line of log that says that.
-    async fn logs(&mut self, text: &str) -> String {
-        loop {
-            let line = patiently(text, self.log.next_line()).await.unwrap().expect(text);
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
-
-    async fn ping(&self, bytes: usize) -> u16 {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "pad": "x".repeat(bytes) } });
-        let request = http().post(&self.url).header("content-type", "application/json");
-        Answer::of(request.body(body.to_string())).await.status
-    }
+/// The status of a ping of at least so many bytes.
+async fn ping(server: &Process, bytes: usize) -> u16 {
+    let body = request("ping", json!({ "pad": "x".repeat(bytes) }));
+    Answer::of(post(&server.url, &body)).await.status
 }
 
 #[tokio::test]
-async fn what_can_change_changes_and_a_bad_file_changes_nothing() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let write = |text: &str| fs::write(file.path(), text).unwrap();
-    write("[limits]\nbody_bytes = 1000\n[log]\nlevel = \"info\"");
-    let mut server = Running::start(file.path()).await;
-    assert_eq!((server.ping(10).await, server.ping(2000).await), (200, 413));
+async fn valid_changes_are_applied_and_an_invalid_file_changes_nothing() {
+    let file = ConfigFile::new("[limits]\nbody_bytes = 1000\n[log]\nlevel = \"info\"");
+    let mut server = started(&file).await;
+    assert_eq!((ping(&server, 10).await, ping(&server, 2000).await), (200, 413));
 
-    write("[limits]\nbody_bytes = 5000\n[log]\nlevel = \"info\"\n[tools]\nwrite = false");
-    signal(&server.child, "-HUP").await;
+    file.write("[limits]\nbody_bytes = 5000\n[log]\nlevel = \"info\"\n[tools]\nwrite = false");
+    server.signal("-HUP").await;
     let line = server.logs("read again").await;
     assert!(line.contains("limits.body_bytes"), "{line}");
     let line = server.logs("next start").await;
     assert!(line.contains("tools.write"), "{line}");
-    assert_eq!((server.ping(2000).await, server.ping(6000).await), (200, 413));
+    assert_eq!((ping(&server, 2000).await, ping(&server, 6000).await), (200, 413));
 
-    // Each of them would raise the bound, if half of it were taken.
+    // Each of these files has one valid setting, which would raise the limit.
     for bad in [
         "[limits]\nbody_bytes = 9000\nbody_byte = 1",
         "[limits]\nbody_bytes = 9000\nwindow = 0",
         "[limits",
     ] {
-        write(bad);
-        signal(&server.child, "-HUP").await;
+        file.write(bad);
+        server.signal("-HUP").await;
         server.logs("stays as it was").await;
-        assert_eq!((server.ping(2000).await, server.ping(6000).await), (200, 413));
+        assert_eq!((ping(&server, 2000).await, ping(&server, 6000).await), (200, 413));
     }
 
-    // Without a signal, too.
-    write("[limits]\nbody_bytes = 9000\nrequests_per_window = 1\n[log]\nlevel = \"info\"");
+    // The file is watched, so that no signal is needed.
+    file.write("[limits]\nbody_bytes = 9000\nrequests_per_window = 1\n[log]\nlevel = \"info\"");
     server.logs("read again").await;
-    assert_eq!((server.ping(6000).await, server.ping(1).await), (200, 429));
+    assert_eq!((ping(&server, 6000).await, ping(&server, 1).await), (200, 429));
 }
 
 #[tokio::test]
-async fn bounds_of_answers_and_the_log_level_change_and_who_listens_for_tools_is_told() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    // Nothing is said of a change below this level: it changes, too.
-    fs::write(file.path(), "[log]\nlevel = \"warn\"\n").unwrap();
-    let write = |text: &str| {
-        fs::write(file.path(), format!("[log]\nlevel = \"info\"\n{text}")).unwrap();
-    };
-    let mut server = Running::start(file.path()).await;
+async fn limits_of_answers_and_the_log_level_change_and_subscribers_are_notified() {
+    let file = ConfigFile::new("[log]\nlevel = \"warn\"\n");
+    // The line about a reload is of level `info`, so it also shows that the level has changed.
+    let write = |text: &str| file.write(&format!("[log]\nlevel = \"info\"\n{text}"));
+    let mut server = started(&file).await;
     let client = Modern::at(&server.url);
     client.create(json!({ "uri": "x:long", "text": "a line\n".repeat(3000) })).await;
     let read = async || {
@@ -102,7 +70,7 @@ async fn bounds_of_answers_and_the_log_level_change_and_who_listens_for_tools_is
 
     let mut listening = client.listen(1, json!({ "toolsListChanged": true })).await;
     write("[tools]\noutput_bytes = 3000\nspill = { list_resources = \"always\" }");
-    signal(&server.child, "-HUP").await;
+    server.signal("-HUP").await;
     let line = server.logs("read again").await;
     for changed in ["log.level", "tools.output_bytes", "tools.spill"] {
         assert!(line.contains(changed), "{line}");
@@ -110,16 +78,16 @@ async fn bounds_of_answers_and_the_log_level_change_and_who_listens_for_tools_is
     assert_eq!(listening.message().await["method"], "notifications/tools/list_changed");
     assert!(read().await < 3_100 && is_stored().await);
 
-    // A rule for nothing is a mistake, and none of the file is taken then.
+    // A rule for an unknown tool makes the whole file invalid.
     write("[tools]\noutput_bytes = 9000\nspill = { no_such_tool = \"always\" }");
-    signal(&server.child, "-HUP").await;
+    server.signal("-HUP").await;
     let line = server.logs("stays as it was").await;
     assert!(line.contains("tools.spill") && line.contains("no_such_tool"), "{line}");
     assert!(read().await < 3_100 && is_stored().await);
 
-    // A client's own bound, by the name that it gives itself.
+    // The limit of one client, by the name in its `clientInfo`.
     write("[tools]\nclients = { it = 2000 }");
-    signal(&server.child, "-HUP").await;
+    server.signal("-HUP").await;
     server.logs("read again").await;
     assert!(read().await < 2_100 && !is_stored().await);
 }

@@ -1,4 +1,4 @@
-//! One whole answer, and what tests want to know of it.
+//! A whole HTTP response, and what tests check of it.
 
 use bytes::Bytes;
 use reqwest::{Response, header::HeaderMap};
@@ -11,6 +11,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whether a stream of events will do as well as one JSON message.
+    any_form: bool,
 }
 
 impl Answer {
@@ -22,20 +24,33 @@ impl Answer {
     pub(crate) async fn read(response: Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = patiently("the body", response.bytes()).await.unwrap();
-        Self { status, headers, body }
+        Self { status, headers, body, any_form: false }
+    }
+
+    /// Takes the message from a stream, too. A process answers by a stream what
+    /// takes it longer than 200 ms, which on a busy machine may be anything.
+    pub(crate) fn in_any_form(self) -> Self {
+        Self { any_form: true, ..self }
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
+    /// The JSON message. Of a stream it is the last one, the response.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        let media_type = self.header("content-type");
+        if self.any_form && media_type == Some("text/event-stream") {
+            let stream = std::str::from_utf8(&self.body).unwrap();
+            let data = stream.lines().filter_map(|line| line.strip_prefix("data:"));
+            return serde_json::from_str(data.last().expect("an event")).unwrap();
+        }
+        assert_eq!(media_type, Some("application/json"), "{self:?}");
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The result of a request that went well.
+    /// The result of a request that succeeded.
     #[track_caller]
     pub(crate) fn result(&self) -> Value {
         assert_eq!(self.status, 200, "{self:?}");
@@ -45,21 +60,7 @@ impl Answer {
         message["result"].take()
     }
 
-    /// The same where a busy machine may have made a stream of it: what takes a
-    /// while is answered so.
-    #[track_caller]
-    pub(crate) fn result_in_time(&self) -> Value {
-        if self.header("content-type") == Some("application/json") {
-            return self.result();
-        }
-        let stream = std::str::from_utf8(&self.body).unwrap();
-        let last = stream.lines().filter_map(|line| line.strip_prefix("data:")).next_back();
-        let mut message: Value = serde_json::from_str(last.unwrap()).unwrap();
-        assert!(message.get("error").is_none(), "{message}");
-        message["result"].take()
-    }
-
-    /// The error of a request that went wrong.
+    /// The error of a request that failed.
     #[track_caller]
     pub(crate) fn error(&self) -> Value {
         let mut message = self.json();
@@ -68,14 +69,14 @@ impl Answer {
         message["error"].take()
     }
 
-    /// HTTP status, error code, and the id that the answer bears.
+    /// The HTTP status, the error code, and the id of an error response.
     #[track_caller]
     pub(crate) fn refusal(&self) -> (u16, i64, Option<Value>) {
         let code = self.error()["code"].as_i64().unwrap();
         (self.status, code, self.json().get("id").cloned())
     }
 
-    /// What a tool said, which is no failure.
+    /// The text of a tool call that succeeded.
     #[track_caller]
     pub(crate) fn text(&self) -> String {
         let result = self.result();
@@ -83,7 +84,7 @@ impl Answer {
         text_of(&result)
     }
 
-    /// What a tool said that could not do what it was asked for.
+    /// The text of a tool call that failed.
     #[track_caller]
     pub(crate) fn failure(&self) -> String {
         let result = self.result();

@@ -1,4 +1,4 @@
-//! Certificates of an authority that machines have to be told of.
+//! Certificates of a private certificate authority.
 
 use std::{
     fs,
@@ -7,20 +7,20 @@ use std::{
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
-/// Where operators name the authorities that their machines trust.
+/// The environment variable that names the trusted authorities.
 pub(crate) const TRUSTED: &str = "SSL_CERT_FILE";
 
-/// Files, gone with the value.
+/// The files of an authority and of one server certificate, deleted when it is dropped.
 pub(crate) struct Certificates {
     folder: tempfile::TempDir,
 }
 
 impl Certificates {
-    /// For a server on this machine.
+    /// A certificate for 127.0.0.1.
     pub(crate) fn new() -> Self {
         let mut authority = CertificateParams::new([]).unwrap();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        // What bears the name of its issuer is its own issuer to OpenSSL, which Redis uses.
+        // Without a name of its own, OpenSSL (in Redis) takes the certificate for self-signed.
         authority.distinguished_name.push(DnType::CommonName, "authority");
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap());
         let authority = authority.unwrap();

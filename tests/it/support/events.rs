@@ -1,4 +1,4 @@
-//! A stream of events, read as a client reads it.
+//! A stream of server-sent events, read as a client reads it.
 
 use std::{
     pin::Pin,
@@ -14,7 +14,7 @@ use super::patiently;
 
 type Incoming = dyn Stream<Item = Result<Event, EventStreamError<reqwest::Error>>> + Send;
 
-/// Dropping it cuts the connection.
+/// A stream of server-sent events. Dropping it closes the connection.
 pub(crate) struct Events {
     pub(crate) headers: HeaderMap,
     incoming: Pin<Box<Incoming>>,
@@ -37,19 +37,19 @@ impl Events {
         Self { headers, incoming: Box::pin(bytes.eventsource()), raw }
     }
 
-    /// The next event; nothing at the stream's end.
+    /// The next event, or `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         let next = patiently("an event", self.incoming.next()).await;
         next.map(|event| event.expect("a whole event"))
     }
 
-    /// The next event, which is a message.
+    /// The message of the next event.
     pub(crate) async fn message(&mut self) -> Value {
         let event = self.next().await.expect("one more event");
         serde_json::from_str(&event.data).unwrap_or_else(|e| panic!("{e}: {event:?}"))
     }
 
-    /// All that still come until the stream ends.
+    /// All further events until the stream ends.
     pub(crate) async fn rest(mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
@@ -58,7 +58,7 @@ impl Events {
         events
     }
 
-    /// All that come until the stream ends or breaks off.
+    /// All further events until the stream ends or the connection is lost.
     pub(crate) async fn until_broken(mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(Ok(event)) = patiently("an event or the end", self.incoming.next()).await {
@@ -67,21 +67,21 @@ impl Events {
         events
     }
 
-    /// The messages among them.
+    /// The messages of all further events until the stream ends.
     pub(crate) async fn messages(self) -> Vec<Value> {
         messages(&self.rest().await)
     }
 
-    /// Waits for the end, which is near.
+    /// Waits for the end of the stream; no event may come before it.
     pub(crate) async fn end(&mut self) {
         assert_eq!(self.next().await, None);
     }
 
-    /// Waits for something that is no event, such as a comment.
+    /// Waits for text that is not part of an event, such as a comment.
     pub(crate) async fn comes(&mut self, text: &str) {
         let came = async {
             while !self.raw().contains(text) {
-                // Gives way now and then: a comment ends no wait for an event.
+                // A comment does not end the wait for an event, so that ends by itself.
                 let wait = std::time::Duration::from_millis(5);
                 let event = tokio::time::timeout(wait, self.incoming.next()).await;
                 assert!(event.is_err(), "an event came first: {event:?}");
@@ -90,13 +90,13 @@ impl Events {
         patiently(text, came).await;
     }
 
-    /// All that was received, as it was.
+    /// The received text so far.
     pub(crate) fn raw(&self) -> String {
         self.raw.lock().unwrap().clone()
     }
 }
 
-/// The messages that events carry; a priming event carries none.
+/// The messages of events. A priming event has none.
 pub(crate) fn messages(events: &[Event]) -> Vec<Value> {
     let data = events.iter().map(|event| &event.data).filter(|data| !data.is_empty());
     data.map(|data| serde_json::from_str(data).unwrap()).collect()

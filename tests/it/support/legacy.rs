@@ -1,18 +1,20 @@
-//! A client of 2025-03-26 to 2025-11-25: a session.
+//! A client of 2025-03-26 to 2025-11-25, with a session.
 
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, http_bearing, patiently};
+use super::{Answer, Events, Server, bearing, http, patiently};
 
 #[derive(Clone)]
 pub(crate) struct Legacy {
-    http: Client,
     url: String,
+    token: Option<String>,
     pub(crate) session: String,
     pub(crate) version: String,
-    /// What `initialize` answered.
+    /// The result of `initialize`.
     pub(crate) initialized: Value,
+    /// Whether responses may come as a stream of events; see [`Answer::in_any_form`].
+    any_form: bool,
 }
 
 impl Legacy {
@@ -21,48 +23,56 @@ impl Legacy {
         Self::speaking(server, "2025-11-25").await
     }
 
-    /// A session for which that version was asked.
+    /// A session of the version that the server answers to this one.
     pub(crate) async fn speaking(server: &Server, version: &str) -> Self {
-        Self::with(http(), &server.url, &Self::initialize(version)).await
+        Self::with(None, &server.url, &Self::initialize(version), false).await
     }
 
-    /// A session that begins at that address with that message.
-    pub(crate) async fn begin(url: &str, body: &Value) -> Self {
-        Self::with(http(), url, body).await
+    /// A session with the server at a URL, which may be another process.
+    pub(crate) async fn at_url(url: &str) -> Self {
+        Self::begin(url, &Self::initialize("2025-11-25")).await
     }
 
-    /// A session of a client that can do that.
+    /// The same with another `initialize` request.
+    pub(crate) async fn begin(url: &str, initialize: &Value) -> Self {
+        Self::with(None, url, initialize, true).await
+    }
+
+    /// A session of a client with these capabilities.
     pub(crate) async fn able(server: &Server, capabilities: Value) -> Self {
         let mut body = Self::initialize("2025-11-25");
         body["params"]["capabilities"] = capabilities;
-        Self::with(http(), &server.url, &body).await
+        Self::with(None, &server.url, &body, false).await
     }
 
-    /// A session begun with that token.
+    /// A session that begins with a bearer token.
     pub(crate) async fn bearing(server: &Server, token: &str) -> Self {
-        Self::with(http_bearing(token), &server.url, &Self::initialize("2025-11-25")).await
+        let initialize = Self::initialize("2025-11-25");
+        Self::with(Some(token.to_owned()), &server.url, &initialize, false).await
     }
 
-    /// The same session, with that token from here on.
+    /// The same session with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self { http: http_bearing(token), ..self.clone() }
+        Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    async fn with(http: Client, url: &str, body: &Value) -> Self {
-        let url = url.to_owned();
-        let request = http.post(&url).header("content-type", "application/json");
+    async fn with(token: Option<String>, url: &str, body: &Value, any_form: bool) -> Self {
+        let request =
+            bearing(token.as_deref(), http().post(url)).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         let answer = Answer::of(request.body(body.to_string())).await;
+        let answer = if any_form { answer.in_any_form() } else { answer };
         let session = answer.header("mcp-session-id").expect("a session").to_owned();
         let initialized = answer.result();
         let version = initialized["protocolVersion"].as_str().unwrap().to_owned();
-        let client = Self { http, url, session, version, initialized };
+        let url = url.to_owned();
+        let client = Self { url, token, session, version, initialized, any_form };
         let taken = client.notify("notifications/initialized", json!({})).await;
         assert_eq!((taken.status, taken.body.len()), (202, 0));
         client
     }
 
-    /// The same session at another address.
+    /// The same session at another URL.
     pub(crate) fn at(&self, url: &str) -> Self {
         Self { url: url.to_owned(), ..self.clone() }
     }
@@ -77,21 +87,23 @@ impl Legacy {
         })
     }
 
-    /// A POST of that body in this session.
+    /// A POST in this session.
     pub(crate) fn post(&self, body: &Value) -> RequestBuilder {
-        let request = self.dressed(self.http.post(&self.url));
+        let request = self.with_session(http().post(&self.url));
         let request = request.header("accept", "application/json, text/event-stream");
         request.header("content-type", "application/json").body(body.to_string())
     }
 
-    fn dressed(&self, request: RequestBuilder) -> RequestBuilder {
-        let request = request.header("mcp-session-id", &self.session);
+    fn with_session(&self, request: RequestBuilder) -> RequestBuilder {
+        let request =
+            bearing(self.token.as_deref(), request).header("mcp-session-id", &self.session);
         request.header("mcp-protocol-version", &self.version)
     }
 
     pub(crate) async fn send(&self, method: &str, params: Value) -> Answer {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        Answer::of(self.post(&body)).await
+        let answer = Answer::of(self.post(&body)).await;
+        if self.any_form { answer.in_any_form() } else { answer }
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Answer {
@@ -103,7 +115,7 @@ impl Legacy {
         Answer::of(self.post(&body)).await
     }
 
-    /// A call of a tool that is answered by a stream, with its progress.
+    /// A tool call with a progress token, answered by a stream of events.
     pub(crate) async fn stream_call(
         &self,
         id: impl Into<Value>,
@@ -118,7 +130,7 @@ impl Legacy {
         Events::of(patiently("a stream", self.post(&body).send()).await.unwrap())
     }
 
-    /// Answers a question of the server's; `outcome` is a result or an error.
+    /// Responds to a request of the server's with `member`, which is `result` or `error`.
     pub(crate) async fn answer(&self, question: &Value, member: &str, outcome: Value) {
         let mut body = json!({ "jsonrpc": "2.0", "id": question["id"] });
         body[member] = outcome;
@@ -128,7 +140,8 @@ impl Legacy {
 
     /// A GET in this session.
     pub(crate) async fn get(&self, last_event_id: Option<&str>) -> Response {
-        let request = self.dressed(self.http.get(&self.url)).header("accept", "text/event-stream");
+        let request =
+            self.with_session(http().get(&self.url)).header("accept", "text/event-stream");
         let request = match last_event_id {
             Some(id) => request.header("last-event-id", id),
             None => request,
@@ -141,13 +154,13 @@ impl Legacy {
         Events::of(self.get(None).await)
     }
 
-    /// A stream from after that event on.
+    /// A stream that is resumed after an event.
     pub(crate) async fn resume(&self, last_event_id: &str) -> Events {
         Events::of(self.get(Some(last_event_id)).await)
     }
 
     pub(crate) async fn delete(&self) -> Answer {
-        Answer::of(self.dressed(self.http.delete(&self.url))).await
+        Answer::of(self.with_session(http().delete(&self.url))).await
     }
 
     pub(crate) async fn create(&self, arguments: Value) -> String {

@@ -1,21 +1,28 @@
-//! A server with tools to test it by, and the clients that call it.
+//! A server with tools to test it by, the clients that call it, and the
+//! processes that tests start.
 
 mod answer;
 mod certificates;
 mod events;
+mod fixtures;
 mod legacy;
 mod modern;
+pub(crate) mod process;
 mod raw;
 mod redis_access;
 mod server;
 mod stage;
 mod tools;
+mod waiting;
 
-use std::time::Duration;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
 
 pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use events::{Events, messages};
+pub(crate) use fixtures::{ConfigFile, files_below, noise, numbered_lines, sha256};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
@@ -23,22 +30,50 @@ pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
 pub(crate) use server::Server;
 pub(crate) use stage::{Beat, Stage};
-pub(crate) use tools::{Ctx, numbered_lines, registry};
+pub(crate) use tools::{Ctx, registry};
+pub(crate) use waiting::{eventually, patiently, poll};
 
-/// Waits, but not for ever: a test that would hang says for what.
-pub(crate) async fn patiently<F: Future>(what: &str, wait: F) -> F::Output {
-    let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
-    waited.unwrap_or_else(|_| panic!("waited too long for {what}"))
+/// The HTTP client of all tests: to build one takes about 20 ms. It ignores the
+/// proxies of the environment, and opens a connection for each request, since
+/// each test has its own runtime.
+pub(crate) fn http() -> &'static reqwest::Client {
+    static HTTP: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap()
+    });
+    &HTTP
 }
 
-/// A client that goes straight to the server, whatever the environment says of proxies.
-pub(crate) fn http() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
+/// A POST of a JSON message with no other header than its media type, as curl
+/// sends it.
+pub(crate) fn post(url: &str, body: &Value) -> reqwest::RequestBuilder {
+    http().post(url).header("content-type", "application/json").body(body.to_string())
 }
 
-/// The same with a token on each request.
-pub(crate) fn http_bearing(token: &str) -> reqwest::Client {
-    let mut headers = reqwest::header::HeaderMap::new();
-    headers.insert("authorization", format!("Bearer {token}").try_into().unwrap());
-    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
+/// The body of a request outside of sessions, without metadata.
+pub(crate) fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+/// Sends such a request. It is always answered with one JSON message.
+pub(crate) async fn ask(url: &str, method: &str, params: Value) -> Answer {
+    Answer::of(post(url, &request(method, params))).await
+}
+
+/// Sets the `Accept` header of a request that has one.
+pub(crate) fn accepting(
+    media_type: &'static str,
+    request: reqwest::RequestBuilder,
+) -> reqwest::RequestBuilder {
+    let (client, request) = request.build_split();
+    let mut request = request.unwrap();
+    request.headers_mut().insert("accept", media_type.parse().unwrap());
+    reqwest::RequestBuilder::from_parts(client, request)
+}
+
+/// Adds a bearer token to a request.
+fn bearing(token: Option<&str>, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    }
 }

@@ -1,19 +1,21 @@
-//! A client of 2026-07-28: each request by itself.
+//! A client of 2026-07-28, where each request stands by itself.
 
 use std::fmt::Display;
 
-use reqwest::{Client, RequestBuilder};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use super::{Answer, Events, Server, http, http_bearing, patiently};
+use super::{Answer, Events, Server, bearing, http, patiently};
 
 pub(crate) const VERSION: &str = "2026-07-28";
 
 #[derive(Clone)]
 pub(crate) struct Modern {
-    http: Client,
     url: String,
+    token: Option<String>,
     capabilities: Value,
+    /// Whether responses may come as a stream of events; see [`Answer::in_any_form`].
+    any_form: bool,
 }
 
 impl Modern {
@@ -21,32 +23,32 @@ impl Modern {
         Self::able(server, json!({}))
     }
 
-    /// A client that can do that.
+    /// A client with these capabilities.
     pub(crate) fn able(server: &Server, capabilities: Value) -> Self {
-        Self::at(&server.url).with(capabilities)
+        Self { any_form: false, ..Self::at(&server.url).with(capabilities) }
     }
 
-    /// The same client, able to do that.
+    /// The same client with these capabilities.
     pub(crate) fn with(self, capabilities: Value) -> Self {
         Self { capabilities, ..self }
     }
 
-    /// A client with a token.
+    /// A client with a bearer token.
     pub(crate) fn bearing(server: &Server, token: &str) -> Self {
         Self::of(server).with_token(token)
     }
 
-    /// The same client with that token.
+    /// The same client with another token.
     pub(crate) fn with_token(self, token: &str) -> Self {
-        Self { http: http_bearing(token), ..self }
+        Self { token: Some(token.to_owned()), ..self }
     }
 
-    /// A client of whatever answers there.
+    /// A client of the server at a URL, which may be another process.
     pub(crate) fn at(url: &str) -> Self {
-        Self { http: http(), url: url.to_owned(), capabilities: json!({}) }
+        Self { url: url.to_owned(), token: None, capabilities: json!({}), any_form: true }
     }
 
-    /// The metadata that each request carries.
+    /// The metadata of each request.
     pub(crate) fn meta() -> Value {
         json!({
             "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -55,7 +57,7 @@ impl Modern {
         })
     }
 
-    /// A request's body; what `params` says in `_meta` comes on top.
+    /// The body of a request. The `_meta` of `params` is added to the usual metadata.
     pub(crate) fn body(id: &Value, method: &str, mut params: Value) -> Value {
         let mut meta = Self::meta();
         if let Some(more) = params.get("_meta").and_then(Value::as_object) {
@@ -65,13 +67,14 @@ impl Modern {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }
 
-    /// A POST of that body, without the headers that mirror it.
+    /// A POST of a body, without the headers that mirror it.
     pub(crate) fn bare(&self, body: impl Display) -> RequestBuilder {
-        let request = self.http.post(&self.url).header("content-type", "application/json");
+        let request = bearing(self.token.as_deref(), http().post(&self.url));
+        let request = request.header("content-type", "application/json");
         request.header("accept", "application/json, text/event-stream").body(body.to_string())
     }
 
-    /// A request as it should be.
+    /// A request with the headers that mirror its body.
     pub(crate) fn request(
         &self,
         id: impl Into<Value>,
@@ -96,20 +99,21 @@ impl Modern {
     }
 
     pub(crate) async fn send(&self, method: &str, params: Value) -> Answer {
-        Answer::of(self.request(1, method, params)).await
+        let answer = Answer::of(self.request(1, method, params)).await;
+        if self.any_form { answer.in_any_form() } else { answer }
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Answer {
         self.send("tools/call", json!({ "name": tool, "arguments": arguments })).await
     }
 
-    /// A request that is answered by a stream.
+    /// A request that is answered by a stream of events.
     pub(crate) async fn stream(&self, id: impl Into<Value>, method: &str, params: Value) -> Events {
         let request = self.request(id, method, params).send();
         Events::of(patiently("a stream", request).await.unwrap())
     }
 
-    /// A call of a tool that is answered by a stream, with its progress.
+    /// A tool call with a progress token, answered by a stream of events.
     pub(crate) async fn stream_call(
         &self,
         id: impl Into<Value>,
@@ -122,7 +126,7 @@ impl Modern {
         self.stream(id, "tools/call", params).await
     }
 
-    /// A subscription, acknowledged.
+    /// A subscription, whose acknowledgement has been read.
     pub(crate) async fn listen(&self, id: impl Into<Value>, notifications: Value) -> Events {
         let params = json!({ "notifications": notifications });
         let mut events = self.stream(id, "subscriptions/listen", params).await;
@@ -135,13 +139,13 @@ impl Modern {
         self.call("create_resource", arguments).await.text()
     }
 
-    /// Reads a resource that is there.
+    /// The content of a resource that exists.
     pub(crate) async fn read(&self, uri: &str) -> Value {
         let mut result = self.send("resources/read", json!({ "uri": uri })).await.result();
         result["contents"][0].take()
     }
 
-    /// All items of a listing, page by page.
+    /// All items of all pages of a listing.
     pub(crate) async fn list(&self, method: &str, member: &str) -> Vec<Value> {
         let mut items = Vec::new();
         let mut cursor = Value::Null;

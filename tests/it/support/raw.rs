@@ -1,4 +1,4 @@
-//! A client that says exactly what the test says, byte for byte.
+//! A client that sends exactly the bytes that a test gives it.
 
 use serde_json::Value;
 use tokio::{
@@ -12,7 +12,7 @@ pub(crate) struct Raw {
     stream: TcpStream,
 }
 
-/// What came until the server closed the connection.
+/// The response, up to where the server closed the connection.
 #[derive(Debug)]
 pub(crate) struct RawAnswer {
     pub(crate) status: u16,
@@ -29,7 +29,7 @@ impl Raw {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// A POST with headers as given, and an answer that ends with the connection.
+    /// A POST with these headers. The server closes the connection after its response.
     pub(crate) async fn post(server: &Server, headers: &str, body: impl AsRef<[u8]>) -> RawAnswer {
         Self::request(server, "POST /mcp HTTP/1.1", headers, body).await
     }
@@ -50,11 +50,11 @@ impl Raw {
         raw.answer().await
     }
 
-    /// Everything until the connection ends.
+    /// Reads the response until the connection ends.
     pub(crate) async fn answer(mut self) -> RawAnswer {
         let mut bytes = Vec::new();
         let mut buffer = [0; 8192];
-        // A reset after the answer is as good an end as any.
+        // A reset after the response ends it, too.
         while let Ok(read) = patiently("an answer", self.stream.read(&mut buffer)).await {
             if read == 0 {
                 break;
@@ -74,7 +74,7 @@ impl RawAnswer {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
-    /// HTTP status, error code, and the id that the answer bears.
+    /// The HTTP status, the error code, and the id of an error response.
     #[track_caller]
     pub(crate) fn refusal(&self) -> (u16, i64, Option<Value>) {
         let message = self.json();

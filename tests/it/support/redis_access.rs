@@ -1,11 +1,11 @@
-//! What keeps others out of a Redis: TLS, and users.
+//! A Redis with TLS, and with users whose rights are limited.
 
 use std::path::Path;
 
 use super::{Certificates, RedisServer, free_port};
 
-/// Options of a Redis, or of a Sentinel, that takes TLS on a port of its own and speaks nothing
-/// else with its like.
+/// Options of a Redis, or of a Sentinel, that listens for TLS on a second port and uses TLS
+/// towards other servers.
 pub(crate) fn encrypted(certificates: &Certificates) -> Vec<String> {
     let path = |path: &Path| path.to_str().unwrap().to_owned();
     [
@@ -22,10 +22,11 @@ pub(crate) fn encrypted(certificates: &Certificates) -> Vec<String> {
     .collect()
 }
 
-/// How a URL names the user whom [`admit`] lets in.
+/// The user whom [`admit`] creates, as part of a URL.
 pub(crate) const LOGIN: &str = "larder:s%2Fcret@";
 
-/// Lets in a user who may do what the README says; nobody else can do what a server has to.
+/// Creates a user with only the rights that a server needs, and takes the right to run scripts from the
+/// default user, so that a server works only as that user.
 pub(crate) async fn admit(redis: &RedisServer) {
     let rules = ["on", ">s/cret", "resetkeys", "~larder:*", "resetchannels", "&larder:*"];
     let commands = ["-@all", "+@all", "-@admin", "-@dangerous", "+info"];

@@ -1,4 +1,4 @@
-//! A server of its own for each test, in this process, on a port of its own.
+//! A server for one test, in this process and on its own port.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -19,19 +19,19 @@ pub(crate) struct Server {
     serving: JoinHandle<io::Result<bool>>,
 }
 
-/// How a test's server differs from the others'.
+/// The configuration of a test's server.
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
-    /// What it offers; the tools that all tests share where nobody says otherwise.
+    /// Builds what the server offers: by default the tools of [`tools::registry`].
     pub(crate) offers: Offers,
 }
 
 type Offers = Box<dyn FnOnce(&Arc<Stage>, usize) -> Registry>;
 
 impl Setup {
-    /// Lets the server offer just this.
+    /// Offers only what `add` adds.
     pub(crate) fn offer(
         &mut self,
         add: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
@@ -44,26 +44,26 @@ impl Setup {
 }
 
 impl Server {
-    /// A server that answers by one message unless the call has something to
-    /// say before its end.
+    /// A server that answers a call with one JSON message, unless the handler sends a
+    /// message before its result.
     pub(crate) async fn start() -> Self {
         Self::configured(|_| {}).await
     }
 
-    /// A server that answers by a stream whatever is not ready at once.
+    /// A server that answers a call by a stream unless its result is ready at once.
     pub(crate) async fn streaming() -> Self {
         Self::configured(|setup| setup.http = Box::new(|http| http.promote_after = Duration::ZERO))
             .await
     }
 
-    /// A server that offers just this.
+    /// A server that offers only what `offers` adds.
     pub(crate) async fn offering(
         offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
     ) -> Self {
         Self::configured(|setup| setup.offer(offers)).await
     }
 
-    /// Such a server that answers by a stream whatever is not ready at once.
+    /// A server that offers only what `offers` adds, and answers as [`Server::streaming`] does.
     pub(crate) async fn streaming_with(
         offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
     ) -> Self {
@@ -74,7 +74,7 @@ impl Server {
         .await
     }
 
-    /// A server of that definition.
+    /// A server with this registry.
     pub(crate) async fn of(registry: Registry) -> Self {
         Self::configured(|setup| setup.offers = Box::new(|_, _| registry)).await
     }
@@ -90,26 +90,26 @@ impl Server {
         let (clock, stage) = (ManualClock::new(), Stage::new());
         let registry = (setup.offers)(&stage, setup.page_size);
         let mut app = if setup.config.redis().is_some() {
-            // Redis has a time of its own.
+            // Redis has its own clock.
             App::open(registry, setup.config).await.unwrap()
         } else {
             let time = Arc::new(clock.clone());
             App::with(registry, setup.config, time, Random::system()).unwrap()
         };
-        // No test is to depend on how busy the machine is.
+        // The form of a response must not depend on how busy the machine is.
         app.http().promote_after = Duration::from_secs(3600);
         (setup.http)(app.http());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(app.serve(listener, async {
-            // Dropping the server stops it as well.
+            // Dropping the server closes the channel, which stops it as well.
             let _ = stopped.await;
         }));
         Self { url: format!("http://{address}/mcp"), address, clock, stage, stop, serving }
     }
 
-    /// Asks it to stop, and lets it.
+    /// Starts a graceful shutdown.
     pub(crate) fn stop(self) -> Stopping {
         let _ = self.stop.send(());
         Stopping { serving: self.serving }
@@ -121,7 +121,7 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// Whether everything ended by itself.
+    /// Waits for the end; whether all calls ended within the grace period.
     pub(crate) async fn finished(self) -> bool {
         patiently("the server to stop", self.serving).await.unwrap().unwrap()
     }

@@ -1,4 +1,4 @@
-//! Where the slow tools play: tests see how far they are, and let them go on.
+//! Control over the slow tools: tests see how far a tool is, and let it go on.
 
 use std::{
     collections::HashMap,
@@ -9,20 +9,20 @@ use tokio::sync::{Semaphore, watch};
 
 use super::patiently;
 
-/// What a slow tool has come to.
+/// A state that a slow tool has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// It runs.
+    /// It has started.
     Started,
-    /// It said that so many steps are done.
+    /// It has reported its progress after this step.
     Step(u32),
-    /// It ran to its end.
+    /// It has returned.
     Finished,
-    /// It was dropped before its end.
+    /// It was dropped before it returned.
     Dropped,
 }
 
-/// What the slow tools of one server have come to, each under its own key.
+/// What the slow tools of one server have reached, each under its own key.
 #[derive(Debug)]
 pub(crate) struct Stage {
     beats: watch::Sender<Vec<(String, Beat)>>,
@@ -34,29 +34,29 @@ impl Stage {
         Arc::new(Self { beats: watch::Sender::new(Vec::new()), gates: Mutex::default() })
     }
 
-    /// Waits until that has happened.
+    /// Waits until the tool has reached it.
     pub(crate) async fn reached(&self, key: &str, beat: Beat) {
         let mut beats = self.beats.subscribe();
         let reached = beats.wait_for(|beats| beats.iter().any(|(k, b)| k == key && *b == beat));
         patiently(&format!("{key} to reach {beat:?}"), reached).await.unwrap();
     }
 
-    /// Whether that has happened.
+    /// Whether the tool has reached it.
     pub(crate) fn has(&self, key: &str, beat: Beat) -> bool {
         self.beats.borrow().iter().any(|(k, b)| k == key && *b == beat)
     }
 
-    /// How often that has happened.
+    /// How often tools with this key have reached it.
     pub(crate) fn count(&self, key: &str, beat: Beat) -> usize {
         self.beats.borrow().iter().filter(|(k, b)| k == key && *b == beat).count()
     }
 
-    /// Lets the tool of that key take so many steps.
+    /// Lets the tool take so many more steps.
     pub(crate) fn release(&self, key: &str, steps: usize) {
         self.gate(key).add_permits(steps);
     }
 
-    /// Waits for the test's word.
+    /// Waits until the test releases one more step.
     pub(crate) async fn step(&self, key: &str) {
         self.gate(key).acquire().await.unwrap().forget();
     }
@@ -65,7 +65,7 @@ impl Stage {
         self.beats.send_modify(|beats| beats.push((key.to_owned(), beat)));
     }
 
-    /// Tells what becomes of a tool.
+    /// Records that a tool has started; the value records how it ends.
     pub(crate) fn enter(self: &Arc<Self>, key: &str) -> Player {
         self.tell(key, Beat::Started);
         Player { stage: Arc::clone(self), key: key.to_owned(), finished: false }
@@ -77,7 +77,7 @@ impl Stage {
     }
 }
 
-/// A tool on the stage.
+/// A running tool. Dropping it records whether the tool has returned.
 pub(crate) struct Player {
     stage: Arc<Stage>,
     key: String,

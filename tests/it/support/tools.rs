@@ -1,6 +1,6 @@
-//! What the server of these tests offers.
+//! The tools and resources of the test server.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use larder::{
     Context, Registry, Resource, Template, Tool, ToolError, Variables,
@@ -10,16 +10,16 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Beat, Stage};
+use super::{Beat, Stage, numbered_lines};
 
-/// What a handler has at hand.
+/// The context of the handlers of a test server.
 pub(crate) type Ctx = Context<Arc<Stage>>;
 
-/// Says it back.
+/// Returns its argument.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Echo {
-    /// What to say.
+    /// The text to return.
     text: String,
 }
 
@@ -33,12 +33,12 @@ struct Add {
     b: i64,
 }
 
-/// Tells of each step it may take, and ends when it may take one more.
+/// Reports each step that the test releases, and returns when the test releases one more.
 #[derive(Deserialize, JsonSchema)]
 struct Stepwise {
-    /// Under which name the test follows it.
+    /// The key under which the test controls it.
     key: String,
-    /// How many steps there are.
+    /// The number of steps.
     #[serde(default)]
     steps: u32,
 }
@@ -56,10 +56,10 @@ async fn stepwise(ctx: Ctx, args: Stepwise) -> String {
     format!("done {}", args.key)
 }
 
-/// Tells of its progress in just these numbers.
+/// Reports these numbers as its progress.
 #[derive(Deserialize, JsonSchema)]
 struct Progress {
-    /// The numbers.
+    /// The progress values.
     values: Vec<f64>,
 }
 
@@ -70,10 +70,10 @@ async fn progress(ctx: Ctx, args: Progress) -> &'static str {
     "done"
 }
 
-/// Asks the client to hang up, and goes on without it.
+/// Closes the stream, and goes on without it.
 #[derive(Deserialize, JsonSchema)]
 struct Disconnect {
-    /// Under which name the test follows it.
+    /// The key under which the test controls it.
     key: String,
 }
 
@@ -102,10 +102,10 @@ async fn fails(_: Ctx, _: Fails) -> Result<String, ToolError> {
     Err(ToolError::new("Nothing to see. Look elsewhere."))
 }
 
-/// Puts a large result by.
+/// Stores a large result as a resource.
 #[derive(Deserialize, JsonSchema)]
 struct Park {
-    /// How many lines it has.
+    /// The number of lines.
     lines: usize,
 }
 
@@ -114,15 +114,6 @@ async fn park(ctx: Ctx, args: Park) -> Result<CallToolResult, ToolError> {
     let entry = ctx.create_resource(uri, numbered_lines(args.lines)).name("Parked").await?;
     let text = format!("Found {} results. Access at {entry}", args.lines);
     Ok(CallToolResult::success(vec![ContentBlock::text(text), entry.to_link()]))
-}
-
-/// Lines of about a hundred bytes, some with characters of more than one.
-pub(crate) fn numbered_lines(lines: usize) -> String {
-    let mut text = String::with_capacity(lines * 104);
-    for n in 0..lines {
-        writeln!(text, "{n:08} événement «{}» {}", n % 97, "x".repeat(n % 120)).unwrap();
-    }
-    text
 }
 
 pub(crate) fn registry(stage: &Arc<Stage>, page_size: usize) -> Registry {

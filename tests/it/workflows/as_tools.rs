@@ -7,7 +7,7 @@ use larder::{
 use serde_json::{Value, json};
 
 use super::{client, get, two_slow_steps, user, workflow};
-use crate::support::{Beat, Legacy, Modern, Server, patiently};
+use crate::support::{Beat, Legacy, Modern, Server, poll};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -20,7 +20,7 @@ fn looks_and_reads() -> SequentialWorkflow {
 }
 
 #[tokio::test]
-async fn it_is_listed_with_the_prompts_arguments() {
+async fn the_tool_is_listed_with_the_arguments_of_the_prompt() {
     let (_server, client, _) = client(looks_and_reads()).await;
     let tools = client.list("tools/list", "tools").await;
     let tool = tools.iter().find(|tool| tool["name"] == "w").unwrap();
@@ -31,12 +31,12 @@ async fn it_is_listed_with_the_prompts_arguments() {
     let output = &tool["outputSchema"];
     assert_eq!(output["type"], "object");
     assert!(output["properties"]["outcome"].is_object(), "{output}");
-    // Nobody else's workflow is a tool.
+    // It is a prompt as well.
     assert_eq!(client.list("prompts/list", "prompts").await.len(), 1);
 }
 
 #[tokio::test]
-async fn its_result_is_what_the_prompt_says() {
+async fn the_result_of_the_tool_is_the_transcript_of_the_prompt() {
     let (_server, client, _) = client(looks_and_reads()).await;
     let said = get(&client, json!({ "n": "2" })).await;
     let result = client.call("w", json!({ "n": 2 })).await.result();
@@ -54,7 +54,7 @@ async fn its_result_is_what_the_prompt_says() {
     assert_eq!((&picture["uri"], &picture["blob"]), (&json!("docs://picture"), &json!("iVBORw==")));
     assert_eq!(result["content"].as_array().unwrap().len(), 2);
     let mut told = result["structuredContent"].clone();
-    // Some hosts show nothing else.
+    // Some hosts show the model only the structured content.
     assert_eq!(told["transcript"].take(), text);
     told.as_object_mut().unwrap().remove("transcript");
     assert_eq!(told, said["_meta"]["larder/workflow"]);
@@ -63,7 +63,7 @@ async fn its_result_is_what_the_prompt_says() {
 }
 
 #[tokio::test]
-async fn a_long_transcript_is_put_by_as_any_result() {
+async fn a_long_transcript_spills_like_any_result() {
     let (_server, client, _) =
         client(workflow().step(read_resource("docs://long")).as_tool()).await;
     let answer = client.call("w", json!({})).await;
@@ -78,7 +78,7 @@ async fn a_long_transcript_is_put_by_as_any_result() {
 }
 
 #[tokio::test]
-async fn a_run_that_fails_is_a_failure_and_says_where() {
+async fn a_failed_run_is_a_failure_that_names_the_step() {
     let steps = workflow().step(user().arg("name", constant("nobody"))).as_tool();
     let (_server, client, _) = client(steps).await;
     let answer = client.call("w", json!({})).await;
@@ -89,7 +89,7 @@ async fn a_run_that_fails_is_a_failure_and_says_where() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_named_and_no_step_is_taken() {
+async fn invalid_arguments_are_named_and_no_step_runs() {
     let (_server, client, _) = client(looks_and_reads()).await;
     for (wrong, named) in [
         (json!({ "n": "many" }), "n: "),
@@ -103,7 +103,7 @@ async fn wrong_arguments_are_named_and_no_step_is_taken() {
 }
 
 #[tokio::test]
-async fn a_session_calls_it_just_so() {
+async fn a_session_gets_the_same_result() {
     let (server, _, _) = client(looks_and_reads()).await;
     let legacy = Legacy::of(&server).await;
     let params = json!({ "name": "w", "arguments": { "n": 3 } });
@@ -112,7 +112,7 @@ async fn a_session_calls_it_just_so() {
 }
 
 #[tokio::test]
-async fn its_progress_claims_no_end_that_did_not_come() {
+async fn progress_is_complete_only_after_the_last_step() {
     for (name, last) in [("somebody", 2.0), ("nobody", 0.0)] {
         let steps = workflow()
             .step(user().arg("name", constant(name)))
@@ -134,19 +134,16 @@ async fn its_progress_claims_no_end_that_did_not_come() {
     }
 }
 
+/// The task, once it has a status.
 async fn task(client: &Modern, id: &str, status: &str) -> Value {
-    let reached = async {
-        loop {
-            let task = client.send("tasks/get", json!({ "taskId": id })).await.result();
-            if task["status"] == status {
-                return task;
-            }
-            tokio::task::yield_now().await;
-        }
+    let reached = async || {
+        let task = client.send("tasks/get", json!({ "taskId": id })).await.result();
+        (task["status"] == status).then_some(task)
     };
-    patiently(status, reached).await
+    poll(status, reached).await
 }
 
+/// A server with a slow workflow, and a client that follows tasks.
 async fn slow() -> (Server, Modern) {
     let server = Server::offering(|builder| builder.with(two_slow_steps())).await;
     let client = Modern::able(&server, json!({ "extensions": { TASKS: {} } }));
@@ -154,7 +151,7 @@ async fn slow() -> (Server, Modern) {
 }
 
 #[tokio::test]
-async fn a_long_one_is_a_task_that_says_which_step_it_is_at() {
+async fn a_long_workflow_is_a_task_whose_status_names_the_step() {
     let (server, client) = slow().await;
     let created = client.call("slow", json!({})).await.result();
     assert_eq!(created["resultType"], "task", "{created}");
@@ -170,7 +167,7 @@ async fn a_long_one_is_a_task_that_says_which_step_it_is_at() {
 }
 
 #[tokio::test]
-async fn a_cancelled_task_takes_no_further_step() {
+async fn a_cancelled_task_runs_no_further_step() {
     let (server, client) = slow().await;
     let created = client.call("slow", json!({})).await.result();
     let id = created["taskId"].as_str().unwrap();
@@ -183,7 +180,7 @@ async fn a_cancelled_task_takes_no_further_step() {
 }
 
 #[tokio::test]
-async fn who_cannot_follow_a_task_waits_for_the_result() {
+async fn a_client_without_tasks_waits_for_the_result() {
     let (server, _) = slow().await;
     for step in ["one", "two"] {
         server.stage.release(step, 1);
@@ -198,7 +195,7 @@ fn calling(name: &str, tool: &str) -> SequentialWorkflow {
 }
 
 #[tokio::test]
-async fn tools_that_call_each_other_in_a_circle_come_to_an_end() {
+async fn workflows_that_call_each_other_in_a_circle_fail() {
     let registry = Registry::builder("circle")
         .with(prompt(calling("one", "two")))
         .with(prompt(calling("two", "one")))
@@ -211,7 +208,7 @@ async fn tools_that_call_each_other_in_a_circle_come_to_an_end() {
 }
 
 #[test]
-fn one_that_calls_itself_does_not_build() {
+fn a_workflow_that_calls_itself_does_not_build() {
     let built = Registry::builder("w").with(prompt(calling("own", "own"))).build();
     let faults = built.unwrap_err().faults;
     assert_eq!(faults.len(), 1, "{faults:#?}");

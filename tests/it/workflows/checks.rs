@@ -1,4 +1,4 @@
-//! What is wrong with a workflow is found when the server is built.
+//! Faults of a workflow are found when the server is built.
 
 use larder::{
     Builder, Context, Registry, Resource, Template, Tool, Variables,
@@ -8,7 +8,7 @@ use larder::{
 /// Finds something.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Find {
-    /// What.
+    /// The query.
     #[allow(dead_code, reason = "only its schema matters here")]
     query: String,
 }
@@ -29,7 +29,7 @@ fn faults(workflow: SequentialWorkflow) -> Vec<String> {
     built.err().map(|e| e.faults).unwrap_or_default()
 }
 
-/// The one fault of a workflow with these steps.
+/// The only fault of a workflow with these steps.
 fn fault(steps: impl IntoIterator<Item = WorkflowStep>) -> String {
     let workflow = SequentialWorkflow::new("w", "A workflow").argument("known", "Known", false);
     let mut found = faults(steps.into_iter().fold(workflow, SequentialWorkflow::step));
@@ -59,7 +59,7 @@ fn a_sound_workflow_builds_whatever_comes_first() {
 }
 
 #[test]
-fn a_variable_that_stands_for_nothing_is_named() {
+fn a_variable_without_a_binding_is_named() {
     let fault = fault([read_resource("docs://{page}").named("read")]);
     says(&fault, &["\"w\"", "\"read\"", "{page}", "docs://{page}", "with_template_binding"]);
 }
@@ -90,7 +90,7 @@ fn a_step_cannot_use_what_it_or_a_later_one_binds() {
 }
 
 #[test]
-fn names_that_stand_twice_are_faults() {
+fn duplicate_names_are_faults() {
     says(&fault([find("same"), find("same")]), &["two steps", "\"same\""]);
     says(&fault([find("a").bind("x"), find("b").bind("x")]), &["two steps bind", "\"x\""]);
 }
@@ -102,7 +102,7 @@ fn a_variable_in_no_uri_is_a_fault() {
 }
 
 #[test]
-fn tools_arguments_and_resources_must_be_there() {
+fn tools_arguments_and_resources_must_exist() {
     let unknown = WorkflowStep::new("s", ToolHandle::new("lose"));
     says(&fault([unknown]), &["no tool \"lose\""]);
     let missing = WorkflowStep::new("s", ToolHandle::new("find"));
@@ -112,13 +112,13 @@ fn tools_arguments_and_resources_must_be_there() {
 }
 
 #[test]
-fn another_syntax_for_variables_is_answered_with_ours() {
+fn an_unknown_syntax_for_variables_is_answered_with_the_right_one() {
     let fault = fault([read_resource("docs://${found.id}").named("read")]);
     says(&fault, &["{id}", "with_template_binding(\"id\", field(\"found\", \"id\"))"]);
 }
 
 #[test]
-fn what_a_skipped_step_would_bind_needs_a_default() {
+fn the_binding_of_a_step_that_may_be_skipped_needs_a_default() {
     let maybe = find("maybe").when(prompt_arg("known"), equals("yes")).bind("found");
     let uses = find("uses").arg("query", from_step("found"));
     says(&fault([maybe.clone(), uses]), &["may be skipped", ".or("]);
@@ -147,7 +147,7 @@ fn steps_must_make_sense() {
 }
 
 #[test]
-fn the_short_forms_are_the_long_ones() {
+fn short_forms_equal_their_long_forms() {
     let long = WorkflowStep::new("read docs://{a}", ResourceHandle::new("docs://{a}"));
     assert_eq!(read_resource("docs://{a}"), long);
     assert_eq!(read_resources("docs://{a}"), long);
@@ -158,7 +158,7 @@ fn the_short_forms_are_the_long_ones() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let workflow = SequentialWorkflow::new("bad name", "A workflow")
         .step(WorkflowStep::new("one", ToolHandle::new("lose")))
         .step(read_resource("docs://{page}"))
@@ -168,7 +168,7 @@ fn all_faults_are_told_at_once() {
 }
 
 #[test]
-fn a_workflow_is_written_and_read_again() {
+fn a_workflow_can_be_serialized_and_deserialized() {
     let workflow = SequentialWorkflow::new("w", "A workflow")
         .typed_argument("n", ArgumentKind::Integer, "How many", true)
         .with_instructions("Be brief.")

@@ -1,21 +1,12 @@
-//! Workflows of a configuration file, met through the binary.
-
-use std::io::Write;
+//! Workflows in a configuration file.
 
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use super::{resources, texts};
-use crate::{
-    process::{larder, refused, serving},
-    support::{Modern, patiently},
+use crate::support::{
+    ConfigFile, Modern,
+    process::{larder, refused, run, serving},
 };
-
-fn file(text: &str) -> NamedTempFile {
-    let mut file = NamedTempFile::new().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file
-}
 
 const DIGEST: &str = r#"
 [[workflows]]
@@ -40,11 +31,10 @@ resources = [{ uri = { prompt_arg = "uri" } }]
 
 #[tokio::test]
 async fn a_configured_workflow_is_a_prompt_and_a_tool() {
-    let file = file(DIGEST);
-    let path = file.path().to_str().unwrap();
-    let checked = patiently("the check", larder(&["config", "check", "--config", path]).output());
-    assert_eq!(checked.await.unwrap().status.code(), Some(0));
-    let (_process, url) = serving(&["--config", path]).await;
+    let file = ConfigFile::new(DIGEST);
+    let checked = run(larder(&["config", "check", "--config", file.path()])).await;
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    let (_larder, url) = serving(&["--config", file.path()]).await;
     let client = Modern::at(&url);
     client.create(json!({ "uri": "notes://one", "text": "A note." })).await;
     let params = json!({ "name": "digest", "arguments": { "uri": "notes://one" } });
@@ -55,13 +45,13 @@ async fn a_configured_workflow_is_a_prompt_and_a_tool() {
     assert!(result.text().contains("A note."), "{result:?}");
 }
 
-/// The line in the file at which that stands, from 1.
-fn line(text: &str, what: &str) -> usize {
-    1 + text[..text.find(what).unwrap()].matches('\n').count()
+/// The number of the line, from 1, on which `part` begins.
+fn line(text: &str, part: &str) -> usize {
+    1 + text[..text.find(part).unwrap()].matches('\n').count()
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_one_is_told_with_file_and_line() {
+async fn a_faulty_workflow_is_reported_with_file_and_line() {
     let unknown_tool = DIGEST.replace("\"describe_resource\"", "\"describe\"");
     let unknown_argument =
         DIGEST.replace("[{ uri = { prompt_arg = \"uri\"", "[{ uri = { prompt_arg = \"url\"");
@@ -82,8 +72,8 @@ async fn what_is_wrong_with_one_is_told_with_file_and_line() {
         (no_source, "arguments = { uri", &["prompt"]),
         (no_toml, "also =", &[]),
     ] {
-        let file = file(&text);
-        let path = file.path().to_str().unwrap();
+        let file = ConfigFile::new(&text);
+        let path = file.path();
         let place = format!("{path}:{}: ", line(&text, place));
         for command in [&["config", "check", "--config", path][..], &["serve", "--config", path]] {
             let (code, said) = refused(command, &[]).await;

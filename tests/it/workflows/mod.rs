@@ -1,4 +1,4 @@
-//! Workflows as their clients see them.
+//! Workflows: their checks, sources of values, runs, and use as tools and tasks.
 
 mod as_tools;
 mod checks;
@@ -23,19 +23,19 @@ use crate::support::{Ctx, Modern, Server, Stage};
 /// Looks a user up.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Lookup {
-    /// Who.
+    /// The name.
     #[serde(default)]
     name: Option<String>,
-    /// How many of them.
+    /// How many.
     #[serde(default)]
     count: Option<i64>,
 }
 
-/// Fails a few times.
+/// Fails twice, and then succeeds.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Flaky {}
 
-/// Puts something by.
+/// Stores a resource.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Park {}
 
@@ -63,14 +63,14 @@ async fn park(ctx: Context, _: Park) -> Result<CallToolResult, ToolError> {
     Ok(result)
 }
 
-/// Says back what it is given.
+/// Returns its argument.
 #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 struct SayBack {
     /// Anything.
     value: Value,
 }
 
-/// Says a lot.
+/// Returns a large text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Big {}
 
@@ -85,7 +85,7 @@ async fn config(_: Context, variables: Variables) -> String {
     format!("{} of {}", variables["repo"], variables["org"])
 }
 
-/// A client of a server with that one workflow, and how often the flaky tool was called.
+/// A client of a server with one workflow, and the number of calls of the flaky tool.
 async fn client(workflow: SequentialWorkflow) -> (Server, Modern, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
@@ -120,6 +120,7 @@ async fn client(workflow: SequentialWorkflow) -> (Server, Modern, Arc<AtomicU32>
     (server, client, calls)
 }
 
+/// The result of the workflow's prompt.
 async fn get(client: &Modern, arguments: Value) -> Value {
     let answer = client.send("prompts/get", json!({ "name": "w", "arguments": arguments })).await;
     answer.result()
@@ -153,10 +154,10 @@ fn texts(result: &Value) -> String {
     texts.collect::<Vec<_>>().join("\n---\n")
 }
 
-/// Plays on the stage.
+/// Waits until the test releases a step.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Play {
-    /// Under which name.
+    /// The key under which the test controls it.
     key: String,
 }
 
@@ -168,7 +169,7 @@ async fn play(ctx: Ctx, args: Play) -> String {
     format!("played {}", args.key)
 }
 
-/// A workflow of two steps that a test lets go on, `one` and `two`.
+/// A workflow of two slow steps, which the test controls as `one` and `two`.
 fn two_slow_steps() -> impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
     let step =
         |key: &str| WorkflowStep::new(key, ToolHandle::new("play")).arg("key", constant(key));

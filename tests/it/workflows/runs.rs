@@ -1,4 +1,4 @@
-//! What a run says and does, step by step.
+//! Runs of workflows: their transcripts, failures, conditions and progress.
 
 use std::sync::atomic::Ordering;
 
@@ -6,9 +6,9 @@ use larder::workflow::dsl::*;
 use serde_json::{Value, json};
 
 use super::{client, get, messages, outcome, resources, texts, two_slow_steps, user, workflow};
-use crate::{
-    process::serving_with,
-    support::{Answer, Beat, Modern, Server, http},
+use crate::support::{
+    Beat, Modern, Server, ask,
+    process::{Process, example},
 };
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_failing_tool_stops_the_workflow() {
 }
 
 #[tokio::test]
-async fn a_step_is_tried_again_where_it_may_be() {
+async fn a_retryable_step_is_repeated() {
     let flaky = || WorkflowStep::new("flaky", ToolHandle::new("flaky"));
     let delay = std::time::Duration::from_millis(1);
     let (_server, one, calls) = client(workflow().step(flaky().retryable_with(3, delay))).await;
@@ -79,7 +79,7 @@ async fn a_step_is_tried_again_where_it_may_be() {
 }
 
 #[tokio::test]
-async fn conditions_skip_and_say_so() {
+async fn a_step_whose_condition_fails_is_skipped_and_says_so() {
     let steps = workflow().step(
         read_resource("docs://static-page").named("maybe").when(prompt_arg("a"), equals("yes")),
     );
@@ -93,7 +93,7 @@ async fn conditions_skip_and_say_so() {
 }
 
 #[tokio::test]
-async fn what_is_binary_or_large_does_not_stop_it() {
+async fn binary_and_large_resources_do_not_stop_a_run() {
     let steps =
         workflow().step(read_resource("docs://picture").with_resource("docs://huge").bind("both"));
     let (_server, client, _) = client(steps).await;
@@ -108,7 +108,7 @@ async fn what_is_binary_or_large_does_not_stop_it() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_put_by_and_linked() {
+async fn a_large_result_is_stored_and_linked() {
     let big = WorkflowStep::new("big", ToolHandle::new("big"));
     let (_server, client, _) = client(workflow().step(big)).await;
     let result = get(&client, json!({})).await;
@@ -121,7 +121,7 @@ async fn a_result_that_is_too_large_is_put_by_and_linked() {
 }
 
 #[tokio::test]
-async fn the_same_run_says_the_same() {
+async fn the_same_arguments_give_the_same_transcript() {
     let steps = workflow().step(user()).step(read_resource("docs://static-page"));
     let (_server, client, _) = client(steps).await;
     let first = get(&client, json!({ "a": "x" })).await;
@@ -129,7 +129,7 @@ async fn the_same_run_says_the_same() {
 }
 
 #[tokio::test]
-async fn a_cancelled_run_takes_no_further_step() {
+async fn a_cancelled_run_runs_no_further_step() {
     let server = Server::streaming_with(|builder| builder.with(two_slow_steps())).await;
     let client = Modern::of(&server);
     let events = client.stream(1, "prompts/get", json!({ "name": "slow" })).await;
@@ -140,7 +140,7 @@ async fn a_cancelled_run_takes_no_further_step() {
 }
 
 #[tokio::test]
-async fn the_rest_is_handed_over_with_what_is_known() {
+async fn a_handoff_lists_the_remaining_steps_with_the_known_values() {
     let steps =
         workflow().step(user()).step(WorkflowStep::handoff("yours", "I leave {a} to you.")).step(
             WorkflowStep::new("again", ToolHandle::new("lookup"))
@@ -160,7 +160,7 @@ async fn the_rest_is_handed_over_with_what_is_known() {
 }
 
 #[tokio::test]
-async fn progress_never_claims_an_end_that_did_not_come() {
+async fn progress_is_complete_only_after_the_last_step() {
     for (name, ends) in [("somebody", true), ("nobody", false)] {
         let steps = workflow().step(user().arg("name", constant(name)));
         let (_server, client, _) = client(steps).await;
@@ -190,22 +190,18 @@ async fn a_workflow_is_listed_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn the_player_who_is_stuck_gets_a_hint_in_one_request() {
-    let larder = std::path::Path::new(env!("CARGO_BIN_EXE_larder"));
-    let example = larder.with_file_name("examples").join("interactive_fiction");
-    let (_process, url) = serving_with(example.to_str().unwrap(), &[]).await;
-    let ask = |arguments: Value| {
+async fn the_fiction_example_gives_a_hint_in_one_request() {
+    let server = Process::start(example("interactive_fiction")).await;
+    let hint = async |arguments: Value| {
         let params = json!({ "name": "get_hint", "arguments": arguments });
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params });
-        let request = http().post(&url).header("content-type", "application/json");
-        Answer::of(request.body(body.to_string()))
+        ask(&server.url, "prompts/get", params).await.result()
     };
-    let result = ask(json!({})).await.result();
+    let result = hint(json!({})).await;
     let read = &resources(&result)[0];
     assert_eq!(read["uri"], "if://walkthrough/zork1");
     assert!(read["text"].as_str().unwrap().contains("mailbox"));
     assert!(texts(&result).contains("West of House"));
-    let unknown = ask(json!({ "game_id": "none" })).await.result();
+    let unknown = hint(json!({ "game_id": "none" })).await;
     assert_eq!(outcome(&unknown)["outcome"], "failed");
     assert!(texts(&unknown).contains("if://walkthrough/none"), "{}", texts(&unknown));
 }

@@ -1,4 +1,4 @@
-//! Where values come from, and what becomes of them in URIs and arguments.
+//! Sources of values, and their use in URIs and arguments.
 
 use std::sync::atomic::Ordering;
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{client, get, messages, outcome, resources, texts, user, workflow};
 
+/// The result of a workflow that reads `docs://{v}`, and the resources in it.
 async fn read_by(source: DataSource) -> (Value, Vec<Value>) {
     let step = read_resource("docs://{v}").named("read").with_template_binding("v", source);
     let (_server, client, _) = client(workflow().step(user()).step(step)).await;
@@ -38,7 +39,7 @@ async fn uris_are_built_from_each_source() {
 }
 
 #[tokio::test]
-async fn what_cannot_stand_in_a_uri_fails_visibly_and_reads_nothing() {
+async fn a_value_that_does_not_fit_into_a_uri_fails_the_run() {
     for (source, words) in [
         (field("user", "nope"), "no field"),
         (field("user", "list.9"), "out of range in a list of 3"),
@@ -60,7 +61,7 @@ async fn what_cannot_stand_in_a_uri_fails_visibly_and_reads_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_template_is_given_is_the_value_itself() {
+async fn a_template_receives_the_decoded_value() {
     let (_, resources) = read_by(field("user", "path")).await;
     assert_eq!(resources[0]["text"], "page a/b?c#d");
 }
@@ -75,12 +76,12 @@ async fn a_uri_has_several_variables() {
     let read = &resources(&result)[0];
     assert_eq!(read["uri"], "project://acme/web/config");
     assert_eq!(read["text"], "web of acme");
-    // What only reads has no call to show.
+    // A step that only reads has no call to show.
     assert!(!texts(&result).contains("I call"), "{}", texts(&result));
 }
 
 #[tokio::test]
-async fn what_was_read_is_used_by_later_steps() {
+async fn the_content_of_a_resource_is_a_source_for_later_steps() {
     let by = |source| read_resource("docs://{v}").named("by").with_template_binding("v", source);
     for (uri, source, read) in [
         ("docs://facts", field("read", "next.page"), "docs://two"),
@@ -127,12 +128,12 @@ async fn arguments_keep_their_types() {
         let refused = client.send("prompts/get", json!({ "name": "w", "arguments": wrong })).await;
         assert_eq!(refused.error()["code"], -32602, "{wrong}");
     }
-    // No step was taken.
+    // No step has run.
     assert_eq!(calls.load(Ordering::SeqCst), before);
 }
 
 #[tokio::test]
-async fn a_resource_that_a_step_put_by_is_read_by_the_next() {
+async fn a_resource_that_a_step_stores_is_read_by_the_next_step() {
     let steps = workflow()
         .step(WorkflowStep::new("park", ToolHandle::new("park")).bind("parked"))
         .step(WorkflowStep::new("read", ResourceHandle::from_source(field("parked", "uri"))));
@@ -143,7 +144,7 @@ async fn a_resource_that_a_step_put_by_is_read_by_the_next() {
 }
 
 #[tokio::test]
-async fn an_optional_argument_that_is_missing_skips_or_has_a_default() {
+async fn a_missing_optional_argument_skips_the_step_or_has_a_default() {
     let read =
         |source| read_resource("docs://{v}").named("read").with_template_binding("v", source);
     let (_server, skips, _) = client(workflow().step(read(prompt_arg("a")))).await;
@@ -154,7 +155,7 @@ async fn an_optional_argument_that_is_missing_skips_or_has_a_default() {
 }
 
 #[tokio::test]
-async fn a_list_is_read_one_by_one() {
+async fn for_each_reads_a_resource_for_each_item() {
     let each =
         |source| read_resources("docs://{v}").named("all").with_template_binding("v", source);
     let all = each(field("user", "list").to_lowercase()).for_each();

@@ -1,13 +1,13 @@
-//! The contract, on files and on a real S3-compatible server; and what it does
-//! not say: what lies there, what two servers on one place see, what is damaged.
+//! The contract suite on files and on a real S3-compatible server, and tests of
+//! what is specific to objects.
 
-mod places;
+mod locations;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{ObjectBackend, ObjectLimits, ObjectPlace};
+use super::{ObjectBackend, ObjectPlace};
 use crate::{
     clock::ManualClock,
     random::Random,
@@ -21,7 +21,7 @@ use crate::{
 mod files {
     use super::*;
 
-    /// A directory of its own for each store.
+    /// A separate directory for each store.
     struct Files {
         clock: ManualClock,
         folder: tempfile::TempDir,
@@ -52,7 +52,7 @@ mod files {
 mod s3 {
     use super::*;
 
-    /// A prefix of its own for each store, in one bucket.
+    /// A separate prefix for each store, in one bucket.
     struct Bucket {
         clock: ManualClock,
         server: Arc<S3Server>,
@@ -81,22 +81,18 @@ fn url(folder: &std::path::Path) -> String {
     format!("file://{}", folder.display())
 }
 
-/// One more server on that place.
+/// One more instance on that location.
 async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup) -> Store {
-    let limits = ObjectLimits {
-        bytes_per_owner: setup.bytes_per_owner,
-        resources_per_owner: setup.resources_per_owner,
-    };
     let clock = Arc::new(clock.clone());
-    let place = open(url, s3).await;
-    let backend = ObjectBackend::new(place, clock.clone(), Random::system(), limits);
+    let location = open(url, s3).await;
+    let backend = ObjectBackend::new(location, clock.clone(), Random::system(), setup.quota);
     Store::new(Arc::new(backend), clock, setup.limits.clone())
 }
 
-/// The place of that URL.
+/// The location of that URL.
 pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectPlace {
     let environment = s3.into_iter().flat_map(S3Server::environment);
     let environment = environment.map(|(name, value)| (name.to_owned(), value));
-    let place = ObjectPlace::open_in(url, environment, &Random::system()).await;
-    place.expect("it can be used")
+    let location = ObjectPlace::open_in(url, environment, &Random::system()).await;
+    location.expect("it can be used")
 }

@@ -1,4 +1,4 @@
-//! The same over a cluster: every key of one owner lies on one node.
+//! Resources in a Redis cluster. All keys of one owner are on one node.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
     let url =
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
-    let setup = Setup { bytes_per_owner: 4 * BLOCK_BYTES as u64, ..Setup::default() };
+    let setup = Setup::default().max_bytes(4 * BLOCK_BYTES as u64);
     let (a, b) = (instance(&settings, &setup).await, instance(&settings, &setup).await);
     let _maintained = maintained(&a);
     let large = vec![7; 3 * BLOCK_BYTES + 1];
@@ -25,7 +25,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
         let mut changes = b.feed().listen(&owner);
         let content = Content::from(large.clone());
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
-        assert!(read(&b, &owner, "x:1").await == large, "it is another");
+        assert!(read(&b, &owner, "x:1").await == large, "the content differs");
         b.update(&owner, uri("x:1"), "small".into(), None).await.expect("it is there");
         let page = b.list(&owner, "x:", None, 10).await.expect("it lists");
         assert_eq!(page.entries.len(), 1);

@@ -1,4 +1,4 @@
-//! Several stores on one Redis are one store.
+//! Several instances on one Redis act as one store.
 
 use futures_util::{StreamExt, future::join_all};
 
@@ -28,7 +28,7 @@ async fn what_one_creates_the_other_reads_lists_updates_and_deletes() {
 }
 
 #[tokio::test]
-async fn both_hear_each_change_once_and_in_order() {
+async fn both_receive_each_change_once_and_in_order() {
     let server = RedisServer::start().await;
     let stores = [on(&server).await, on(&server).await];
     let owner = Owner::new("alice");
@@ -64,8 +64,8 @@ async fn both_hear_each_change_once_and_in_order() {
     }
 }
 
-/// What one is told of a name that nothing has.
-async fn told(store: &Store, name: &str) -> StoreError {
+/// The error for a URI without a resource.
+async fn get_error(store: &Store, name: &str) -> StoreError {
     match store.get(&Owner::new("alice"), &uri(name)).await {
         Ok(_) => panic!("{name} is there"),
         Err(error) => error,
@@ -73,7 +73,7 @@ async fn told(store: &Store, name: &str) -> StoreError {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_told_from_what_never_was_and_says_when() {
+async fn an_expired_resource_is_distinguished_from_one_that_never_existed() {
     let server = RedisServer::start().await;
     let (a, b) = (on(&server).await, on(&server).await);
     let owner = Owner::new("alice");
@@ -83,26 +83,26 @@ async fn what_has_expired_is_told_from_what_never_was_and_says_when() {
         StoreError::Expired { at, .. } => assert_eq!(at, entry.expires),
         other => panic!("{other:?}"),
     };
-    // Before anybody has swept, and after both have heard.
-    has_expired(told(&b, "x:1").await);
+    // Before any instance has swept, and after both have received the expiry.
+    has_expired(get_error(&b, "x:1").await);
     let mut changes = b.feed().listen(&owner);
     let maintained = maintained(&a);
     assert_eq!(heard(&mut changes).await, (ChangeKind::Expired, "x:1".into()));
     drop(maintained);
-    has_expired(told(&a, "x:1").await);
-    has_expired(told(&b, "x:1").await);
+    has_expired(get_error(&a, "x:1").await);
+    has_expired(get_error(&b, "x:1").await);
     let updated = b.update(&owner, uri("x:1"), "2".into(), None).await;
     has_expired(updated.expect_err("it is gone"));
-    assert!(matches!(told(&b, "x:2").await, StoreError::NotFound { .. }));
-    // A name that is used again has no past.
+    assert!(matches!(get_error(&b, "x:2").await, StoreError::NotFound { .. }));
+    // A URI that was used again is no longer known as expired.
     a.create(&owner, uri("x:1"), "2".into(), Details::default()).await.expect("it fits");
     a.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
     while heard(&mut changes).await != (ChangeKind::Deleted, "x:1".into()) {}
-    assert!(matches!(told(&b, "x:1").await, StoreError::NotFound { .. }));
+    assert!(matches!(get_error(&b, "x:1").await, StoreError::NotFound { .. }));
 }
 
 #[tokio::test]
-async fn what_expired_while_no_replica_ran_is_told_by_the_next() {
+async fn an_expiry_while_no_instance_ran_is_published_by_the_next() {
     let server = RedisServer::start().await;
     let owner = Owner::new("alice");
     let before = on(&server).await;
@@ -120,7 +120,7 @@ async fn more_than_a_batch_expires_at_once() {
     let server = RedisServer::start().await;
     let store = on(&server).await;
     let owner = Owner::new("alice");
-    let setup = Setup { resources_per_owner: 10 * BATCH as u64, ..Setup::default() };
+    let setup = Setup::default().max_resources(10 * BATCH as u64);
     let roomy = instance(&settings(&server), &setup).await;
     let many = 2 * BATCH + 1;
     let names: Vec<String> = (0..many).map(|n| format!("x:{n}")).collect();
@@ -129,12 +129,12 @@ async fn more_than_a_batch_expires_at_once() {
         .into_iter()
         .for_each(|created| _ = created.expect("it fits"));
     tokio::time::sleep(std::time::Duration::from_millis(3100)).await;
-    // By the writer, who needs the room, although nobody sweeps.
-    let full = Setup { resources_per_owner: 1, ..Setup::default() };
+    // No instance sweeps, but the writer needs the quota.
+    let full = Setup::default().max_resources(1);
     let narrow = instance(&settings(&server), &full).await;
     let mut changes = store.feed().listen_to_all();
     narrow.create(&owner, uri("x:new"), "1".into(), Details::default()).await.expect("it fits");
-    // The feed holds no more than so many.
+    // The feed's backlog is limited, so changes may be missed.
     let mut last = None;
     while last != Some((ChangeKind::Created, "x:new".to_owned())) {
         last = match patiently(changes.next()).await {
@@ -147,18 +147,18 @@ async fn more_than_a_batch_expires_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_commit_at_once_on_two_replicas() {
+async fn a_thousand_commits_at_once_on_two_instances() {
     const EACH: usize = 500;
     let server = RedisServer::start().await;
-    let setup = Setup { bytes_per_owner: 2 * EACH as u64 * 10, ..Setup::default() };
+    let setup = Setup::default().max_bytes(2 * EACH as u64 * 10);
     let owner = Owner::new("alice");
     let mut writing = Vec::new();
     let mut stores = Vec::new();
-    for replica_number in 0..2 {
+    for instance_number in 0..2 {
         let store = instance(&settings(&server), &setup).await;
         for n in 0..EACH {
             let (store, owner) = (store.clone(), owner.clone());
-            let name = uri(&format!("x:{replica_number}/{n:03}"));
+            let name = uri(&format!("x:{instance_number}/{n:03}"));
             writing.push(tokio::spawn(async move {
                 store.create(&owner, name, vec![1; 10].into(), Details::default()).await
             }));
@@ -166,7 +166,7 @@ async fn a_thousand_commit_at_once_on_two_replicas() {
         stores.push(store);
     }
     for written in join_all(writing).await {
-        written.expect("nobody panics").expect("it fits");
+        written.expect("no task panics").expect("it fits");
     }
     let page = stores[0].list(&owner, "", None, 2000).await.expect("it lists");
     assert_eq!(page.entries.len(), 2 * EACH);
@@ -175,7 +175,7 @@ async fn a_thousand_commit_at_once_on_two_replicas() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn updates_at_once_are_all_counted_and_none_is_half_anothers() {
+async fn concurrent_updates_are_all_counted_and_none_is_mixed_with_another() {
     const WRITERS: usize = 50;
     let server = RedisServer::start().await;
     let (a, b) = (on(&server).await, on(&server).await);
@@ -189,7 +189,7 @@ async fn updates_at_once_are_all_counted_and_none_is_half_anothers() {
         )
     });
     for updated in join_all(updates).await {
-        updated.expect("nobody panics").expect("it is there");
+        updated.expect("no task panics").expect("it is there");
     }
     let entry = a.get(&owner, &uri("x:1")).await.expect("it is there").entry;
     assert_eq!(entry.revision, 1 + WRITERS as u64);
@@ -198,7 +198,7 @@ async fn updates_at_once_are_all_counted_and_none_is_half_anothers() {
 }
 
 #[tokio::test]
-async fn who_has_begun_to_read_reads_to_the_end_while_another_replaces() {
+async fn a_read_that_has_begun_finishes_while_another_instance_replaces() {
     let server = RedisServer::start().await;
     let (a, b) = (on(&server).await, on(&server).await);
     let owner = Owner::new("alice");
@@ -208,15 +208,15 @@ async fn who_has_begun_to_read_reads_to_the_end_while_another_replaces() {
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
         let found = a.get(&owner, &uri("x:1")).await.expect("it is there");
         let mut blocks = std::pin::pin!(found.stream());
-        let mut whole = blocks.next().await.expect("it has blocks").expect("it is read").to_vec();
+        let mut content = blocks.next().await.expect("it has blocks").expect("it is read").to_vec();
         if way == "replace" {
             b.create(&owner, uri("x:1"), "new".into(), Details::default()).await.expect("it fits");
         } else {
             b.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
         }
         while let Some(block) = blocks.next().await {
-            whole.extend_from_slice(&block.expect("it is still there"));
+            content.extend_from_slice(&block.expect("it is still there"));
         }
-        assert!(whole == old, "{way}: it is another");
+        assert!(content == old, "{way}: the content differs");
     }
 }

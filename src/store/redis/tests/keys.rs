@@ -1,4 +1,4 @@
-//! What lies in Redis, and for how long.
+//! Which keys are in Redis, and for how long.
 
 use std::time::Duration;
 
@@ -16,8 +16,7 @@ use crate::{
     testing::{RedisServer, store::noise},
 };
 
-/// All keys but those that say which layout this is, with the milliseconds
-/// that they live.
+/// All keys but those of the layout version, with their remaining milliseconds.
 async fn keys(redis: &Redis) -> Vec<(String, i64)> {
     let keys: Vec<String> = redis.query(cmd("KEYS").arg("*")).await.expect("it lists them");
     let mut lives = Vec::new();
@@ -29,7 +28,7 @@ async fn keys(redis: &Redis) -> Vec<(String, i64)> {
 }
 
 #[tokio::test]
-async fn redis_shows_the_life_that_is_left_and_nothing_after_it_with_no_server_running() {
+async fn keys_have_the_resources_expiry_and_vanish_with_no_instance_running() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -56,7 +55,7 @@ async fn redis_shows_the_life_that_is_left_and_nothing_after_it_with_no_server_r
 }
 
 #[tokio::test]
-async fn nothing_at_all_is_left_where_a_server_runs() {
+async fn no_key_remains_where_an_instance_runs() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -75,7 +74,7 @@ async fn nothing_at_all_is_left_where_a_server_runs() {
 }
 
 #[tokio::test]
-async fn deleting_leaves_only_what_someone_may_still_be_reading() {
+async fn deleting_leaves_only_content_for_its_grace_period() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -88,7 +87,7 @@ async fn deleting_leaves_only_what_someone_may_still_be_reading() {
 }
 
 #[tokio::test]
-async fn content_that_never_arrives_expires_and_what_is_given_up_goes_at_once() {
+async fn content_of_an_upload_has_an_expiry_and_is_removed_at_once_when_dropped() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -116,7 +115,7 @@ async fn content_that_never_arrives_expires_and_what_is_given_up_goes_at_once() 
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_damage_to_that_resource_alone() {
+async fn a_damaged_entry_affects_that_resource_only() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -136,14 +135,14 @@ async fn what_cannot_be_read_is_damage_to_that_resource_alone() {
 }
 
 #[tokio::test]
-async fn what_was_stored_before_there_was_compression_is_read_after_the_migration() {
+async fn content_from_before_compression_is_read_after_the_migration() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let (store, owner) = (on(&server).await, Owner::new("alice"));
     let content = noise(2 * BLOCK_BYTES + 5);
     store.create(&owner, uri("x:1"), content.clone().into(), Details::default()).await.expect("ok");
 
-    // As the first layout has it: the stored length is not in the table.
+    // As in the first layout: the table has no stored lengths.
     let shard = redis.keys().shard_of("alice");
     let entry = super::super::entry::key(&shard, &owner, "x:1");
     let table: Vec<u8> =
@@ -159,5 +158,5 @@ async fn what_was_stored_before_there_was_compression_is_read_after_the_migratio
 
     let done = Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
     assert_eq!(done[0].number, 2);
-    assert!(super::read(&store, &owner, "x:1").await == content, "the content is another");
+    assert!(super::read(&store, &owner, "x:1").await == content, "the content differs");
 }

@@ -1,5 +1,5 @@
-//! The contract; and what it does not say: what lies in Redis, what replicas
-//! see of each other, what happens when Redis goes.
+//! The contract suite on Redis, and tests of what is specific to Redis: keys,
+//! several instances, outages.
 
 mod cluster;
 mod external_blobs;
@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{RedisBackend, RedisLimits};
+use super::RedisBackend;
 use crate::{
     auth::Owner,
     clock::SystemClock,
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// A server of its own, and on it as many installations as it has stores.
+/// A separate Redis server, with one installation for each store.
 struct OnRedis {
     server: RedisServer,
     installations: AtomicU32,
@@ -49,19 +49,15 @@ fn settings(server: &RedisServer) -> RedisSettings {
     RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(server.url()) }
 }
 
-/// One more replica of the installation with these settings.
+/// One more instance of the installation with these settings.
 async fn instance(settings: &RedisSettings, setup: &Setup) -> Store {
     let redis = Redis::open(settings).await.expect("it is there");
     Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
-    let limits = RedisLimits {
-        bytes_per_owner: setup.bytes_per_owner,
-        resources_per_owner: setup.resources_per_owner,
-    };
-    let backend = RedisBackend::open(redis, Random::system(), limits).await.expect("it opens");
+    let backend = RedisBackend::open(redis, Random::system(), setup.quota).await.expect("it opens");
     Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
 }
 
-/// A replica on a server of one's own.
+/// An instance with the default setup.
 async fn on(server: &RedisServer) -> Store {
     instance(&settings(server), &Setup::default()).await
 }
@@ -79,13 +75,13 @@ async fn read(store: &Store, owner: &Owner, name: &str) -> Bytes {
     found.bytes().await.expect("it can be read")
 }
 
-/// Runs what a store does without being asked, for as long as it is held.
+/// Runs the store's background work until dropped.
 fn maintained(store: &Store) -> AbortOnDropHandle<()> {
     let store = store.clone();
     AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
 }
 
-/// Waits, but not for ever.
+/// Fails if the work takes longer than 30 seconds.
 async fn patiently<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), work).await.expect("it comes to an end")
 }

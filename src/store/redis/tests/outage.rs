@@ -1,4 +1,4 @@
-//! Redis goes, comes back with or without what it had, or is slow.
+//! Redis fails, returns with or without its data, or is slow.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// A replica that does not wait for long.
+/// An instance with a short time-out.
 async fn on(server: &RedisServer) -> Store {
     let settings = RedisSettings { timeout: Duration::from_secs(1), ..settings(server) };
     instance(&settings, &Setup::default()).await
@@ -30,7 +30,7 @@ async fn create(store: &Store, owner: &Owner, name: &str) -> Result<(), StoreErr
     store.create(owner, uri(name), "text".into(), Details::default()).await.map(|_| ())
 }
 
-/// That whatever is asked fails, says why, and does so soon.
+/// Asserts that all operations fail soon, with the reason.
 async fn everything_fails_soon(store: &Store, owner: &Owner) {
     let begin = Instant::now();
     let failures = tokio::join!(
@@ -49,7 +49,7 @@ async fn everything_fails_soon(store: &Store, owner: &Owner) {
     assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
 }
 
-/// Until it succeeds again.
+/// Waits until writes succeed again.
 async fn recovered(store: &Store, owner: &Owner) {
     patiently(async {
         while create(store, owner, "x:recovered").await.is_err() {
@@ -69,7 +69,7 @@ async fn killed_and_back_with_its_data() {
     let found = store.get(&owner, &uri("x:1")).await.expect("it is there");
     server.kill();
     everything_fails_soon(&store, &owner).await;
-    assert!(found.bytes().await.is_err(), "what was not read yet cannot be read");
+    assert!(found.bytes().await.is_err(), "content that was not read before cannot be read");
     server.restart().await;
     recovered(&store, &owner).await;
     assert_eq!(read(&store, &owner, "x:1").await, "text");
@@ -88,12 +88,12 @@ async fn killed_and_back_without_its_data() {
     recovered(&store, &owner).await;
     assert!(store.get(&owner, &uri("x:1")).await.is_err_and(|gone| gone.is_not_found()));
     assert_eq!(read(&store, &owner, "x:recovered").await, "text");
-    // Who listens is told that something may have been missed, and hears again.
+    // The feed reports that changes may be missing, and then continues.
     let missed = async { while changes.next().await.is_ok() {} };
     patiently(missed).await;
     create(&store, &owner, "x:2").await.expect("it fits");
     while heard(&mut changes).await != (ChangeKind::Created, "x:2".into()) {}
-    // Another that starts now finds it as it needs it.
+    // An instance that starts now finds the layout migrated.
     assert_eq!(read(&on(&server).await, &owner, "x:2").await, "text");
 }
 
@@ -116,12 +116,12 @@ async fn blobs(redis: &Redis) -> usize {
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
+async fn a_commit_without_a_reply_is_complete_or_absent() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
     let owner = Owner::new("alice");
-    // So that the script is known, and what is sent once is all that is needed.
+    // Loads the script, so that the commit below is sent once.
     create(&store, &owner, "x:0").await.expect("it fits");
     store.delete(&owner, &uri("x:0")).await.expect("it can be deleted");
     let before = blobs(&redis).await;
@@ -135,7 +135,7 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     let creating = store.create(&owner, uri("x:1"), content, Details::default());
     let pausing = async {
         patiently(async { while blobs(&redis).await == before {} }).await;
-        // So that the content is known to be there, and the commit is all that is left.
+        // By then Redis has the content, and only the commit is left.
         tokio::time::sleep(Duration::from_millis(200)).await;
         server.pause();
         end.send(()).expect("the rest is awaited");
@@ -144,12 +144,12 @@ async fn a_commit_whose_answer_never_came_is_whole_or_was_not() {
     assert!(matches!(created, Err(StoreError::Unavailable { .. })), "{created:?}");
     server.resume();
     recovered(&store, &owner).await;
-    // Redis has done meanwhile what it was asked for before.
+    // Redis has executed the commit that it received before.
     assert_eq!(read(&store, &owner, "x:1").await.len(), 8 * BLOCK_BYTES);
 }
 
 #[tokio::test]
-async fn content_whose_beginning_was_lost_is_refused_and_leaves_nothing() {
+async fn content_whose_start_was_lost_is_refused_and_removed() {
     let mut server = RedisServer::start().await;
     let store = on(&server).await;
     let owner = Owner::new("alice");
@@ -166,7 +166,7 @@ async fn content_whose_beginning_was_lost_is_refused_and_leaves_nothing() {
         let redis = Redis::open(&settings(&server)).await.expect("it is there");
         patiently(async { while blobs(&redis).await < 2 {} }).await;
         server.restart().await;
-        // An upload that was sending something just then has failed already.
+        // An upload that was sending at that moment has failed already.
         let _ = end.send(());
     };
     let (created, ()) = tokio::join!(creating, restarting);
@@ -183,7 +183,7 @@ async fn out_of_memory_is_full_and_evicts_nothing() {
     create(&store, &owner, "x:1").await.expect("it fits");
     let mut limit = cmd("CONFIG");
     redis.query::<()>(limit.arg("SET").arg("maxmemory").arg(1)).await.expect("it can be set");
-    // With the commit, before it, and in several steps.
+    // Sent with the commit, before it, and in several steps.
     for size in [4, BLOCK_BYTES, 5 * BLOCK_BYTES] {
         let content = Content::from(noise(size));
         let full = store.create(&owner, uri("x:2"), content, Details::default()).await;
@@ -193,7 +193,7 @@ async fn out_of_memory_is_full_and_evicts_nothing() {
 }
 
 #[tokio::test]
-async fn a_layout_that_has_moved_on_is_not_touched() {
+async fn a_newer_layout_is_not_touched() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;

@@ -1,5 +1,5 @@
-//! What all have together is counted, not added up; so it must come right
-//! again after whatever nobody was there to count.
+//! The total usage is a counter, not a sum over owners. These tests check that it
+//! becomes correct again after expiries that no instance saw.
 
 use super::{lasting, on, settings, uri};
 use crate::{
@@ -23,7 +23,7 @@ async fn used(store: &Store) -> (u64, u64) {
     (resources, bytes)
 }
 
-/// Two owners who share a shard.
+/// Two owners on one shard.
 fn neighbours(redis: &Redis) -> [Owner; 2] {
     let shard = |name: &str| redis.keys().shard_of(name).number();
     let other = (0..u16::MAX).map(|n| format!("bob{n}")).find(|name| shard(name) == shard("alice"));
@@ -31,7 +31,7 @@ fn neighbours(redis: &Redis) -> [Owner; 2] {
 }
 
 #[tokio::test]
-async fn an_index_that_expired_by_itself_is_taken_off() {
+async fn an_index_that_expired_natively_is_subtracted() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -39,7 +39,7 @@ async fn an_index_that_expired_by_itself_is_taken_off() {
     create(&store, &alice, 100, lasting(50)).await;
     create(&store, &bob, 10, Details::default()).await;
     assert_eq!(used(&store).await, (2, 110));
-    // As it is a minute after the expiry, if no server has run meanwhile.
+    // As a minute after the expiry, if no instance has run meanwhile.
     let shard = redis.keys().shard_of(alice.as_str());
     for kind in ["names", "expiries", "sizes"] {
         let mut del = cmd("DEL");
@@ -58,7 +58,7 @@ async fn an_index_that_expired_by_itself_is_taken_off() {
 }
 
 #[tokio::test]
-async fn it_goes_with_the_last_of_the_shard() {
+async fn the_counter_vanishes_with_the_last_resource_of_the_shard() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;
@@ -73,11 +73,11 @@ async fn it_goes_with_the_last_of_the_shard() {
     assert!((1_000_000..=1_060_000).contains(&life().await));
     store.delete(&alice, &uri("x:1")).await.expect("it can be deleted");
     store.delete(&bob, &uri("x:1")).await.expect("it can be deleted");
-    assert_eq!(life().await, -2, "it is there though nothing else is");
+    assert_eq!(life().await, -2, "the counter remains without resources");
 }
 
 #[tokio::test]
-async fn what_an_older_layout_held_is_counted_by_the_migration() {
+async fn the_migration_counts_the_resources_of_an_older_layout() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
     let store = on(&server).await;

@@ -1,0 +1,233 @@
+//! Answers requests with one message or with a resumable stream.
+
+use std::{sync::Arc, time::Duration};
+
+use super::Legacy;
+use crate::{
+    auth::Identity,
+    dispatch::{Call, Reply, Step},
+    era::{
+        Accepts, DetachableCall, Encoded, ResponseMode,
+        encode::{encode_outcome, encode_reply},
+    },
+    handler::Asking,
+    protocol::{ClientFacts, Fault, Meta, Method, Outgoing, ProtocolVersion, Request, RequestId},
+    session::{Deliveries, EventId, Session, SessionError, StreamWriter},
+};
+
+/// The answer to a request in a session.
+pub enum Answer {
+    /// One message.
+    Message(Encoded),
+    /// A stream that can be resumed after any of its events.
+    Stream {
+        /// The event ID before the first event, for clients that support priming events.
+        prime: Option<EventId>,
+        /// The events.
+        deliveries: Deliveries,
+    },
+    /// No answer: the request was cancelled.
+    Cancelled,
+}
+
+/// The result of starting a request in a session.
+pub enum SessionRequest {
+    /// The session answered the request itself.
+    Answered(Reply),
+    /// A call runs.
+    Started(DetachableCall),
+}
+
+impl Legacy {
+    /// Answers a request outside of a session.
+    pub async fn answer_single(
+        &self,
+        request: &Request,
+        meta: Meta,
+        identity: Identity,
+    ) -> Result<Encoded, Fault> {
+        let method = parse_method(request)?;
+        if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
+            return Err(Fault::InvalidRequest(format!(
+                "{} needs a session. Send initialize first, then the Mcp-Session-Id header from its response.",
+                request.method
+            )));
+        }
+        // Drops the declared capabilities: the client cannot be asked without a session.
+        let info = meta.client.info.clone();
+        let client = if meta.declares_capabilities {
+            Arc::new(ClientFacts { info, ..ClientFacts::default() })
+        } else {
+            meta.client
+        };
+        let params = request.params.clone();
+        let call = Call {
+            method,
+            params,
+            progress_token: meta.progress_token,
+            trace: meta.trace,
+            identity,
+            client,
+            session: None,
+            log_level: None,
+            asking: Asking::Unavailable("The client cannot be asked without a session."),
+        };
+        let reply = self.dispatcher.start(call)?.outcome().await?;
+        encode_reply(&request.id, reply, &self.encoder).await
+    }
+
+    /// Answers a request in a session. The answer is one message if the outcome comes
+    /// before `promote_after` and before any message of the call, or else a stream. The
+    /// client gets only what it accepts.
+    ///
+    /// # Errors
+    /// The request's fault, if it is known before a stream begins.
+    pub async fn answer(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        request: Request,
+        meta: Meta,
+        identity: Identity,
+        accepts: Accepts,
+        promote_after: Duration,
+    ) -> Result<Answer, Fault> {
+        let mut call = match self.begin(session, &request, meta, identity, accepts.stream).await? {
+            SessionRequest::Answered(reply) => {
+                let encoded = encode_reply(&request.id, reply, &self.encoder).await?;
+                return Ok(Answer::Message(encoded));
+            }
+            SessionRequest::Started(call) => call,
+        };
+        let first = match ResponseMode::decide(&mut call, accepts, promote_after).await {
+            ResponseMode::Single(outcome) => {
+                return Ok(Answer::Message(
+                    encode_reply(&request.id, outcome?, &self.encoder).await?,
+                ));
+            }
+            ResponseMode::Stream(first) => first,
+            ResponseMode::Cancelled => return Ok(Answer::Cancelled),
+        };
+        let stream = async {
+            let writer = self.sessions.open(session, &request.id).await?;
+            let start = writer.start();
+            let deliveries = self.sessions.follow(session, &start).await?;
+            Ok::<_, SessionError>((writer, start, deliveries))
+        };
+        let (writer, start, deliveries) = match stream.await {
+            Ok(stream) => stream,
+            Err(error) => {
+                call.cancel();
+                return Err(error.into());
+            }
+        };
+        let legacy = Arc::clone(self);
+        let id = request.id;
+        self.tasks.spawn(async move { legacy.write_stream(call, first, writer, &id).await });
+        // Older clients report the empty data of a priming event as an invalid message.
+        let send_prime = session.version >= ProtocolVersion::V2025_11_25;
+        Ok(Answer::Stream { prime: send_prime.then_some(start), deliveries })
+    }
+
+    /// Starts a request in a session. The session answers it itself, or a call starts.
+    /// `streams`: whether the transport can carry more than the response.
+    ///
+    /// # Errors
+    /// [`Fault::MethodNotFound`], those of
+    /// [`Dispatcher::start`](crate::dispatch::Dispatcher::start), and those of the
+    /// session's own methods.
+    pub async fn begin(
+        &self,
+        session: &Arc<Session>,
+        request: &Request,
+        meta: Meta,
+        identity: Identity,
+        streams: bool,
+    ) -> Result<SessionRequest, Fault> {
+        let method = parse_method(request)?;
+        if let Some(reply) =
+            self.answer_in_session(session, method, &request.params, &identity).await?
+        {
+            return Ok(SessionRequest::Answered(reply));
+        }
+        let call = self.start(session, method, request, meta, identity, streams)?;
+        Ok(SessionRequest::Started(call))
+    }
+
+    /// Starts a call. The caller's identity comes with the request; the session only proves
+    /// that it is the same principal.
+    fn start(
+        &self,
+        session: &Arc<Session>,
+        method: Method,
+        request: &Request,
+        meta: Meta,
+        identity: Identity,
+        streams: bool,
+    ) -> Result<DetachableCall, Fault> {
+        let asking = if streams {
+            Asking::Routed(self.active_calls.route(&session.id))
+        } else {
+            Asking::Unavailable(
+                "The client cannot be asked: the response to this call is not a stream.",
+            )
+        };
+        let call = Call {
+            method,
+            params: request.params.clone(),
+            progress_token: meta.progress_token,
+            trace: meta.trace,
+            identity,
+            client: Arc::clone(&session.client),
+            session: self.delete_resources.then(|| Arc::clone(&session.id)),
+            log_level: Some(session.log_level),
+            asking,
+        };
+        let running = self.dispatcher.start(call)?;
+        let guard = self.active_calls.register(&session.id, &request.id);
+        Ok(DetachableCall::new(running, guard, self.tasks.clone()))
+    }
+
+    /// Writes a call's messages and its outcome to its stream.
+    async fn write_stream(
+        &self,
+        mut call: DetachableCall,
+        mut first: Option<Outgoing>,
+        mut writer: Box<dyn StreamWriter>,
+        id: &RequestId,
+    ) {
+        loop {
+            let step = match first.take() {
+                Some(message) => Some(Step::Message(message)),
+                None => call.next().await,
+            };
+            let is_last = !matches!(step, Some(Step::Message(_)));
+            let written = match step {
+                Some(Step::Message(Outgoing::Disconnect { retry })) => {
+                    writer.disconnect(retry).await
+                }
+                Some(Step::Message(message)) => match message.encode() {
+                    Some(message) => writer.append(message).await,
+                    None => Ok(()),
+                },
+                Some(Step::Outcome(outcome)) => {
+                    writer.finish(encode_outcome(id, outcome, &self.encoder).await).await
+                }
+                // The client has cancelled the call and expects no response.
+                None => return,
+            };
+            if let Err(error) = written {
+                tracing::warn!(%error, "the stream of a call cannot be written");
+                return call.cancel();
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+fn parse_method(request: &Request) -> Result<Method, Fault> {
+    Method::parse(&request.method)
+        .filter(|m| m.in_legacy())
+        .ok_or_else(|| Fault::MethodNotFound(request.method.clone()))
+}

@@ -1,0 +1,149 @@
+//! The legacy era: sessions, resumable streams, and single requests without a session.
+
+mod answer;
+mod client_messages;
+mod session_methods;
+
+use std::sync::Arc;
+
+use rmcp::model::{ClientCapabilities, Implementation};
+use serde::Deserialize;
+use tokio_util::task::TaskTracker;
+
+pub use self::answer::{Answer, SessionRequest};
+use super::{
+    Encoded, Era, ResponseEncoder, calls::ActiveCalls, encode::frame, shared::readable_updates,
+};
+use crate::{
+    auth::{Identity, Principal},
+    dispatch::Dispatcher,
+    protocol::{ClientFacts, Fault, Method, ProtocolVersion, Request},
+    session::{Deliveries, EventId, Session, SessionError, Sessions},
+};
+
+/// Serves legacy requests.
+#[derive(Debug)]
+pub struct Legacy {
+    dispatcher: Arc<Dispatcher>,
+    sessions: Arc<dyn Sessions>,
+    active_calls: ActiveCalls,
+    tasks: TaskTracker,
+    max: ProtocolVersion,
+    /// Whether the resources that a session created are deleted when the client ends it.
+    delete_resources: bool,
+    /// The encoder of replies.
+    pub encoder: ResponseEncoder,
+}
+
+impl Legacy {
+    /// Serves sessions of protocol versions up to `max`. `delete_resources`: whether the
+    /// resources that a session created are deleted when the client ends it.
+    pub fn new(
+        dispatcher: Arc<Dispatcher>,
+        sessions: Arc<dyn Sessions>,
+        max: ProtocolVersion,
+        delete_resources: bool,
+    ) -> Self {
+        let encoder = ResponseEncoder::new(Era::Legacy, dispatcher.registry().info(), max);
+        let (active_calls, tasks) = (ActiveCalls::default(), TaskTracker::new());
+        Self { dispatcher, sessions, active_calls, tasks, max, delete_resources, encoder }
+    }
+
+    /// Waits until all calls that run without a client have ended.
+    pub async fn drain(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// The session store.
+    pub fn sessions(&self) -> &Arc<dyn Sessions> {
+        &self.sessions
+    }
+
+    /// Begins a session. Its version is the requested one if it is supported, or else the
+    /// latest legacy version (2025-11-25, lifecycle: Version Negotiation).
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`], [`Fault::TooMany`].
+    pub async fn initialize(
+        &self,
+        request: &Request,
+        identity: &Identity,
+    ) -> Result<(Arc<Session>, Encoded), Fault> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct InitializeParams {
+            protocol_version: String,
+            capabilities: ClientCapabilities,
+            client_info: Implementation,
+        }
+        self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
+        let params: InitializeParams = request.params.parse()?;
+        let latest = self.max.min(ProtocolVersion::LATEST_LEGACY);
+        let requested = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= latest);
+        let version = requested.unwrap_or(latest);
+        let client =
+            ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
+        let session = self.sessions.create(identity.principal().clone(), version, client).await?;
+        metrics::counter!("larder_sessions_started_total").increment(1);
+        let result = self.dispatcher.initialize(version);
+        Ok((session, Encoded::Complete(frame(&request.id, result)?)))
+    }
+
+    /// The caller's session with that ID.
+    ///
+    /// # Errors
+    /// [`Fault::SessionNotFound`].
+    pub async fn session(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, Fault> {
+        Ok(self.sessions.get(id, principal).await?)
+    }
+
+    /// Ends a session and cancels its calls.
+    ///
+    /// # Errors
+    /// [`Fault::SessionNotFound`].
+    pub async fn end(&self, id: &str, principal: &Principal) -> Result<(), Fault> {
+        if !self.sessions.delete(id, principal).await? {
+            return Err(Fault::SessionNotFound);
+        }
+        metrics::counter!("larder_sessions_ended_total").increment(1);
+        self.active_calls.cancel_all(id);
+        if self.delete_resources {
+            self.dispatcher.store().delete_of_session(&principal.owner(), id).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the session's own stream, or resumes any of its streams after `last_event_id`.
+    pub async fn open_stream(
+        &self,
+        session: &Session,
+        last_event_id: Option<&str>,
+        identity: &Identity,
+    ) -> Result<(Option<EventId>, Deliveries), Fault> {
+        let store = self.dispatcher.store();
+        let Some(text) = last_event_id else {
+            let (start, deliveries) = self.sessions.standalone(session).await?;
+            let primes = session.version >= ProtocolVersion::V2025_11_25;
+            return Ok((primes.then_some(start), readable_updates(deliveries, identity, store)));
+        };
+        let unknown = || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
+        let after = EventId::parse(text).ok_or_else(unknown)?;
+        let deliveries = self.sessions.follow(session, &after).await?;
+        Ok((None, readable_updates(deliveries, identity, store)))
+    }
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::NotFound => Self::SessionNotFound,
+            SessionError::NoStream(_) | SessionError::Trimmed(_) => {
+                Self::StreamNotFound(error.to_string())
+            }
+            SessionError::TooMany(message) => Self::TooMany(message),
+            SessionError::Unavailable => Self::SessionsUnavailable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The methods that the session answers itself.
+
+use serde::Deserialize;
+
+use super::Legacy;
+use crate::{
+    auth::Identity,
+    dispatch::Reply,
+    protocol::{Fault, LogLevel, Method, Params},
+    session::{Session, Watch},
+    store::{ResourceUri, Shared},
+};
+
+impl Legacy {
+    /// Answers a method of the session. None for other methods.
+    pub(super) async fn answer_in_session(
+        &self,
+        session: &Session,
+        method: Method,
+        params: &Params,
+        identity: &Identity,
+    ) -> Result<Option<Reply>, Fault> {
+        #[derive(Deserialize)]
+        struct SubscribeParams {
+            uri: String,
+        }
+        let session_methods =
+            [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
+        if !session_methods.contains(&method) {
+            return Ok(None);
+        }
+        self.dispatcher.authorize(method, params, identity)?;
+        match method {
+            Method::Subscribe => {
+                let SubscribeParams { uri } = params.parse()?;
+                let name = ResourceUri::parse(&uri);
+                let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
+                // Fails for a link that does not exist; it will never exist.
+                let shared = self.dispatcher.store().leads_to(identity, &name).await?;
+                self.sessions.subscribe(session, &uri).await?;
+                if let Some(Shared { owner, uri: resource, until }) = shared {
+                    let watch = Watch { reader: identity.owner().clone(), link: uri };
+                    let ttl = until.since(self.dispatcher.store().now());
+                    self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;
+                }
+            }
+            Method::Unsubscribe => {
+                let SubscribeParams { uri } = params.parse()?;
+                self.sessions.unsubscribe(session, &uri).await?;
+            }
+            Method::SetLevel => {
+                #[derive(Deserialize)]
+                struct SetLevelParams {
+                    level: LogLevel,
+                }
+                let SetLevelParams { level } = params.parse()?;
+                self.sessions.set_log_level(session, level).await?;
+            }
+            Method::Initialize => {
+                return Err(Fault::InvalidRequest(
+                    "This session is already initialized. To begin another one, send initialize without Mcp-Session-Id.".into(),
+                ));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(Reply::Empty))
+    }
+}

@@ -1,0 +1,260 @@
+//! Creating, reading, updating, deleting and sharing resources in a handler.
+
+use std::{future::IntoFuture, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+
+use super::Context;
+use crate::{
+    handler::{Scope, ToolError},
+    protocol::Fault,
+    store::{Audience, Content, Details, Entry, Found, ResourceUri, StoreError},
+};
+
+impl<S> Context<S> {
+    /// Stores a large result as a resource of the caller. Await the returned
+    /// builder, or set metadata first.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use larder::{Context, ToolError};
+    ///
+    /// /// Searches the logs.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Search {
+    ///     /// The text to find.
+    ///     query: String,
+    /// }
+    ///
+    /// async fn search(ctx: Context, args: Search) -> Result<String, ToolError> {
+    ///     let results = vec!["line"; 100_000].join("\n");
+    ///     let entry = ctx
+    ///         .create_resource(format!("results://search/{}", ctx.request_id()), results)
+    ///         .name(format!("Search Results: {}", args.query))
+    ///         .ttl(Duration::from_secs(3600))
+    ///         .await?;
+    ///     Ok(format!("Found 100000 results. Access at {entry}"))
+    /// }
+    /// ```
+    pub fn create_resource(
+        &self,
+        uri: impl Into<String>,
+        content: impl Into<Content>,
+    ) -> CreateResource<'_> {
+        CreateResource {
+            scope: self.scope(),
+            uri: uri.into(),
+            content: content.into(),
+            details: Details::default(),
+        }
+    }
+
+    /// Replaces the content of a resource. Name, description, media type and
+    /// expiry stay.
+    ///
+    /// # Errors
+    /// As [`Store::update`](crate::store::Store::update);
+    /// [`StoreError::ReadOnly`] for a resource of the server's definition.
+    pub fn update_resource(
+        &self,
+        uri: impl Into<String>,
+        content: impl Into<Content>,
+    ) -> UpdateResource<'_> {
+        UpdateResource { scope: self.scope(), uri: uri.into(), content: content.into(), ttl: None }
+    }
+
+    /// Deletes a resource. Returns whether it existed.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`];
+    /// [`StoreError::ReadOnly`] for a resource of the server's definition.
+    pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
+        let (scope, uri) = (self.scope(), ResourceUri::parse(uri)?);
+        let deleted = scope.store.delete(scope.identity.owner(), &uri).await?;
+        if !deleted && scope.server.is_static(uri.as_str()) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        Ok(deleted)
+    }
+
+    /// Shares one of the caller's resources by a link: a resource whose URI
+    /// cannot be guessed. The link expires with the resource. Deleting the link
+    /// ends the sharing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::Full`].
+    pub async fn share_resource(
+        &self,
+        uri: &str,
+        audience: Audience,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let (scope, uri) = (self.scope(), ResourceUri::parse(uri)?);
+        scope.store.share(&scope.identity, &uri, audience, &scope.random.id()).await
+    }
+
+    /// Finds one of the caller's resources, or one that is shared with them.
+    /// The result has the metadata, and reads content by window, as a stream or
+    /// as a whole.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`].
+    pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
+        let scope = self.scope();
+        scope.store.read(&scope.identity, &ResourceUri::parse(uri)?).await
+    }
+
+    /// The stored revisions of one of the caller's resources, oldest first; the
+    /// current one is last.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`].
+    pub async fn revisions(&self, uri: &str) -> Result<Vec<Found>, StoreError> {
+        let scope = self.scope();
+        scope.store.read_revisions(&scope.identity, &ResourceUri::parse(uri)?).await
+    }
+
+    /// Finds a dynamic resource, or else a static one of the server's definition.
+    ///
+    /// # Errors
+    /// The error that reading the resource would return to the caller.
+    pub async fn find(&self, uri: &str) -> Result<Found, Fault> {
+        let scope = self.scope();
+        let missing = match self.read_resource(uri).await {
+            Ok(found) => return Ok(found),
+            Err(missing) => missing,
+        };
+        let Some(content) = scope.server.read(uri, scope.clone()).await else {
+            return Err(missing.into());
+        };
+        let (content, mime_type) = content?;
+        let details = Details { mime_type, ..Details::default() };
+        let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
+        let owner = scope.identity.owner().clone();
+        Ok(Found::detached(uri, owner, content, details, scope.store.now()).await?)
+    }
+
+    /// As [`Context::find`]; with a revision number, that revision of one of
+    /// the caller's resources.
+    ///
+    /// # Errors
+    /// As [`Context::find`].
+    pub async fn find_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, Fault> {
+        let Some(_) = revision else { return self.find(uri).await };
+        let scope = self.scope();
+        let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
+        Ok(scope.store.read_revision(&scope.identity, &uri, revision).await?)
+    }
+
+    /// As [`Context::find`], with an error for the model.
+    ///
+    /// # Errors
+    /// As [`Context::find`].
+    pub async fn read_any(&self, uri: &str) -> Result<Found, ToolError> {
+        self.find(uri).await.map_err(|fault| ToolError::new(fault.to_string()))
+    }
+
+    /// As [`Context::find_at`], with an error for the model.
+    ///
+    /// # Errors
+    /// As [`Context::find`].
+    pub async fn read_any_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, ToolError> {
+        self.find_at(uri, revision).await.map_err(|fault| ToolError::new(fault.to_string()))
+    }
+}
+
+/// Creates a resource when awaited.
+#[must_use = "nothing is created until it is awaited"]
+pub struct CreateResource<'a> {
+    scope: &'a Scope,
+    uri: String,
+    content: Content,
+    details: Details,
+}
+
+impl CreateResource<'_> {
+    /// The short name. Default: the last segment of the URI.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.details.name = Some(name.into());
+        self
+    }
+
+    /// The name to display.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.details.title = Some(title.into());
+        self
+    }
+
+    /// What the content is.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.details.description = Some(description.into());
+        self
+    }
+
+    /// The media type. Default: depends on the kind of content.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.details.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// The time to live. Default: one day.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.details.ttl = Some(ttl);
+        self
+    }
+
+    /// Sets all metadata at once.
+    pub fn details(mut self, details: Details) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+impl<'a> IntoFuture for CreateResource<'a> {
+    type Output = Result<Arc<Entry>, StoreError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let uri = ResourceUri::parse(&self.uri)?;
+            let owner = self.scope.identity.owner();
+            let details = Details { session: self.scope.session.clone(), ..self.details };
+            self.scope.store.create(owner, uri, self.content, details).await
+        })
+    }
+}
+
+/// Replaces a resource's content when awaited.
+#[must_use = "nothing is updated until it is awaited"]
+pub struct UpdateResource<'a> {
+    scope: &'a Scope,
+    uri: String,
+    content: Content,
+    ttl: Option<Duration>,
+}
+
+impl UpdateResource<'_> {
+    /// A new time to live, from now on. By default the expiry stays.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+}
+
+impl<'a> IntoFuture for UpdateResource<'a> {
+    type Output = Result<Arc<Entry>, StoreError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let uri = ResourceUri::parse(&self.uri)?;
+            let owner = self.scope.identity.owner();
+            let updated = self.scope.store.update(owner, uri.clone(), self.content, self.ttl).await;
+            match updated {
+                Err(error) if error.is_not_found() && self.scope.server.is_static(uri.as_str()) => {
+                    Err(StoreError::ReadOnly { uri })
+                }
+                updated => updated,
+            }
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Calling tools, getting prompts, reading static resources, and completion.
+
+use std::sync::Arc;
+
+use rmcp::model;
+use serde_json::Value;
+
+use super::{
+    complete::{self, Completing},
+    definition::Registry,
+    headers::HeaderParameter,
+    prompt,
+};
+use crate::{handler::Scope, protocol::Fault, store::Content};
+
+impl Registry {
+    /// The tool's arguments that clients mirror into headers.
+    pub fn header_parameters(&self, tool: &str) -> Vec<HeaderParameter> {
+        self.catalog().tools.get(tool).map(|tool| tool.body.headers.clone()).unwrap_or_default()
+    }
+
+    /// Calls a tool. Invalid arguments, an error of the handler and a panic give
+    /// a result with `isError`, not a protocol error (2026-07-28, tools: Error
+    /// Handling).
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] if the tool does not exist.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> Result<model::CallToolResult, Fault> {
+        let custom = &self.definition.custom.tools;
+        if custom.is_defined() {
+            return Box::pin(custom.call(name, arguments, scope)).await;
+        }
+        let tool = self.catalog().tools.get(name).cloned();
+        let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
+        self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
+        Ok(tool.call(arguments, scope).await)
+    }
+
+    /// Gets a prompt's messages.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] if the prompt does not exist or the arguments
+    /// are invalid; [`Fault::Internal`] if the handler fails.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: model::JsonObject,
+        scope: Arc<Scope>,
+    ) -> Result<model::GetPromptResult, Fault> {
+        let custom = &self.definition.custom.prompts;
+        if custom.is_defined() {
+            return custom.get(name, arguments, scope).await;
+        }
+        let found = self.catalog().prompts.get(name).cloned();
+        let found = found.ok_or_else(|| prompt::unknown(name))?;
+        self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+        found.get(arguments, scope).await
+    }
+
+    /// Suggests values for an argument of a prompt or of a template.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidParams`] if the prompt, template or argument does not
+    /// exist; [`Fault::Internal`] if the completer panics.
+    pub async fn complete(
+        &self,
+        reference: &model::Reference,
+        argument: &str,
+        input: Completing,
+        scope: Arc<Scope>,
+    ) -> Result<model::CompletionInfo, Fault> {
+        let no_argument =
+            |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
+        let catalog = self.catalog();
+        if let Some(custom) = &self.definition.custom.complete
+            && !catalog.has_reference(reference)
+        {
+            let values = custom.suggest(reference, argument, input, scope).await?;
+            return Ok(complete::completion_info(values));
+        }
+        let values = if let Some(name) = reference.as_prompt_name() {
+            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+            let prompt = catalog.prompts.get(name).ok_or_else(|| prompt::unknown(name))?;
+            if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
+                return Err(no_argument(&format!("The prompt {name}")));
+            }
+            prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default()
+        } else {
+            let uri = reference.as_resource_uri().unwrap_or_default();
+            self.check_scopes(&scope.identity, || self.template_scopes(uri))?;
+            let unknown = || Fault::invalid_params(format!("Unknown resource template: {uri}"));
+            let template = catalog.templates.get(uri).ok_or_else(unknown)?;
+            if !template.body.template.variables().any(|v| v == argument) {
+                return Err(no_argument(&format!("The template {uri}")));
+            }
+            let typed = input.value.clone();
+            match template.body.completers.suggest(argument, input, scope.clone()).await? {
+                Some(values) => values,
+                None => complete::from_resources(&template.body.template, argument, &typed, &scope)
+                    .await
+                    .map_err(|error| Fault::Unavailable(error.to_string()))?,
+            }
+        };
+        Ok(complete::completion_info(values))
+    }
+
+    /// Whether a resource of the definition has that URI or a template of it
+    /// matches the URI.
+    pub fn is_static(&self, uri: &str) -> bool {
+        self.catalog().covers(uri)
+    }
+
+    /// Reads a static resource, or through the first template that matches.
+    /// `None` if neither exists.
+    ///
+    /// # Errors
+    /// The handler's error, as the caller may see it.
+    pub async fn read(
+        &self,
+        uri: &str,
+        scope: Arc<Scope>,
+    ) -> Option<Result<(Content, Option<String>), Fault>> {
+        let catalog = self.catalog();
+        if let Err(refused) = self.check_scopes(&scope.identity, || self.uri_scopes(uri)) {
+            return Some(Err(refused)).filter(|_| self.is_static(uri));
+        }
+        if let Some(resource) = catalog.resource(uri) {
+            return Some(resource.read(uri, scope).await);
+        }
+        for template in catalog.templates.iter() {
+            if let Some(variables) = template.body.template.matches(uri) {
+                return Some(template.read(uri, variables, scope).await);
+            }
+        }
+        self.definition.custom.resources.read(uri, scope).await
+    }
+}

@@ -1,0 +1,121 @@
+//! [`Registry`]: a server's definition, with the items that it offers now.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::RwLock;
+use rmcp::model;
+use tokio::sync::broadcast;
+
+use super::{
+    BuildError, OutputRules, catalog::Catalog, custom::CustomHandlers, scope_rules::Access,
+};
+use crate::protocol::Announcement;
+
+/// How many announcements a slow listener may lag behind before it loses some.
+const CHANNEL_CAPACITY: usize = 64;
+
+/// What a server offers. Built by [`Builder`](super::Builder), shared by all calls.
+pub struct Registry {
+    pub(super) definition: Definition,
+    // Copied on write: a call keeps the catalog that it has read.
+    catalog: RwLock<Arc<Catalog>>,
+    changes: broadcast::Sender<Announcement>,
+    pub(super) scope_rules: Access,
+    pub(super) output: ArcSwap<OutputRules>,
+}
+
+/// What does not change while the server runs.
+pub(super) struct Definition {
+    pub(super) info: model::Implementation,
+    pub(super) instructions: Option<String>,
+    pub(super) page_size: usize,
+    pub(super) fixed_lists: bool,
+    pub(super) experimental: model::ExperimentalCapabilities,
+    pub(super) custom: CustomHandlers,
+}
+
+impl Registry {
+    pub(super) fn new(definition: Definition, catalog: Catalog) -> Self {
+        let changes = broadcast::Sender::new(CHANNEL_CAPACITY);
+        Self {
+            definition,
+            catalog: RwLock::new(Arc::new(catalog)),
+            changes,
+            scope_rules: Access::default(),
+            output: ArcSwap::default(),
+        }
+    }
+
+    /// The server's name and version.
+    pub fn info(&self) -> &model::Implementation {
+        &self.definition.info
+    }
+
+    /// How a model should use this server.
+    pub fn instructions(&self) -> Option<&str> {
+        self.definition.instructions.as_deref()
+    }
+
+    /// The most items on one page of a list.
+    pub fn page_size(&self) -> usize {
+        self.definition.page_size
+    }
+
+    /// Whether tools and prompts cannot change while the server runs.
+    pub fn has_fixed_lists(&self) -> bool {
+        self.definition.fixed_lists
+    }
+
+    /// The experimental capabilities.
+    pub fn experimental(&self) -> &model::ExperimentalCapabilities {
+        &self.definition.experimental
+    }
+
+    /// The items that the server offers now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    /// Announcements of list changes from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Announcement> {
+        self.changes.subscribe()
+    }
+
+    /// Edits the catalog and announces the change. With an error, nothing
+    /// changes.
+    ///
+    /// # Errors
+    /// The problems that `edit` reports, or that the lists are fixed.
+    pub(super) fn edit(
+        &self,
+        announcement: Announcement,
+        edit: impl FnOnce(&mut Catalog, &mut Vec<String>),
+    ) -> Result<(), BuildError> {
+        if self.definition.fixed_lists && announcement != Announcement::ResourceListChanged {
+            let problem = "This server's tools and prompts stay as they are while it runs";
+            return BuildError::check(vec![problem.into()]);
+        }
+        {
+            let mut problems = Vec::new();
+            let mut current = self.catalog.write();
+            let mut next = Catalog::clone(&current);
+            edit(&mut next, &mut problems);
+            BuildError::check(problems)?;
+            *current = Arc::new(next);
+        }
+        self.announce(announcement);
+        Ok(())
+    }
+
+    pub(super) fn announce(&self, announcement: Announcement) {
+        // An error means that there are no listeners.
+        let _ = self.changes.send(announcement);
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("info", self.info()).finish_non_exhaustive()
+    }
+}

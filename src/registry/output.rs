@@ -1,0 +1,70 @@
+//! The registry's rules for the size of results.
+
+use std::sync::Arc;
+
+use super::{
+    definition::Registry,
+    output_rules::{OutputRules, READING_TOOL, Spill, is_match, lookup},
+};
+use crate::protocol::{Announcement, ClientFacts};
+
+impl Registry {
+    /// Checks rules before [`Registry::bound_output`] sets them.
+    ///
+    /// # Errors
+    /// The patterns that match no tool.
+    pub fn check_output(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
+        let catalog = self.catalog();
+        let is_unmatched = |pattern: &&String| {
+            !catalog.tools.iter().any(|tool| is_match(pattern, &tool.listed.name))
+        };
+        let unmatched: Vec<_> = rules.tools.keys().filter(is_unmatched).cloned().collect();
+        if unmatched.is_empty() { Ok(()) } else { Err(unmatched) }
+    }
+
+    /// Sets the rules. Announces a change of the tools if their output schemas
+    /// may have changed.
+    pub fn bound_output(&self, rules: OutputRules) {
+        let before = self.output.swap(Arc::new(rules));
+        if before.tools != self.output.load().tools && !self.definition.fixed_lists {
+            self.announce(Announcement::ToolListChanged);
+        }
+    }
+
+    /// The most bytes of text in one result for that client.
+    pub fn output_bytes(&self, client: &ClientFacts) -> usize {
+        let name = client.info.as_ref().map_or("", |info| info.name.as_str());
+        let rules = self.output.load();
+        lookup(&rules.clients, name).copied().unwrap_or(rules.output_bytes)
+    }
+
+    /// The most bytes of images and audio in one result, in base64.
+    pub(crate) fn media_bytes(&self) -> usize {
+        self.output.load().media_bytes
+    }
+
+    /// Whether the tool has its own user interface (MCP Apps), which reads the
+    /// result itself.
+    pub(crate) fn has_ui(&self, tool: &str) -> bool {
+        let tool = self.catalog().tools.get(tool).cloned();
+        tool.and_then(|tool| tool.listed.meta.as_ref().map(|meta| meta.0.contains_key("ui")))
+            .unwrap_or(false)
+    }
+
+    /// When the tool's results are stored. `None` for a tool that is not
+    /// registered: a custom handler bounds its results itself.
+    pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {
+        let own = self.catalog().tools.get(tool)?.body.spill;
+        Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
+    }
+
+    /// Whether a preview may replace the tool's result, so that the tool's
+    /// output schema has to allow it.
+    pub(super) fn may_spill(&self, tool: &str) -> bool {
+        match self.spill_of(tool) {
+            None | Some(Spill::Never) => false,
+            Some(Spill::Auto) => self.catalog().tools.get(READING_TOOL).is_some(),
+            Some(Spill::Always) => true,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Which scopes a request needs, and which items a caller may see.
+
+use super::{
+    definition::Registry,
+    item::{Item, Listed},
+    scope_rules::Access,
+};
+use crate::{
+    auth::{Grant, Identity, Scopes, audit},
+    protocol::{Fault, Method},
+};
+
+impl Registry {
+    /// Sets the rules of the configuration.
+    ///
+    /// # Errors
+    /// The patterns that match no item: such a rule is a mistake, because it
+    /// protects nothing.
+    pub fn protect(&mut self, rules: Access) -> Result<(), Vec<String>> {
+        let catalog = self.catalog();
+        let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
+        let unmatched = rules.unmatched(keys.iter().copied());
+        if !unmatched.is_empty() {
+            return Err(unmatched);
+        }
+        self.scope_rules = rules;
+        Ok(())
+    }
+
+    /// All scopes that a request needs. `target` is the tool, prompt or URI.
+    pub fn required_scopes(&self, method: Method, target: Option<&str>) -> Scopes {
+        let everything = self.scope_rules.for_everything();
+        let Some(target) = target else { return everything.clone() };
+        let own = match method {
+            Method::CallTool => self.tool_scopes(target),
+            Method::GetPrompt => self.prompt_scopes(target),
+            Method::ReadResource | Method::Subscribe => self.uri_scopes(target),
+            Method::Complete => self.prompt_scopes(target).union(&self.template_scopes(target)),
+            _ => return everything.clone(),
+        };
+        everything.union(&own)
+    }
+
+    pub(super) fn tool_scopes(&self, name: &str) -> Scopes {
+        let tool = self.catalog().tools.get(name).cloned();
+        tool.map(|tool| self.scope_rules.for_item(name, &tool.scopes)).unwrap_or_default()
+    }
+
+    pub(super) fn prompt_scopes(&self, name: &str) -> Scopes {
+        let prompt = self.catalog().prompts.get(name).cloned();
+        prompt.map(|prompt| self.scope_rules.for_item(name, &prompt.scopes)).unwrap_or_default()
+    }
+
+    pub(super) fn template_scopes(&self, uri_template: &str) -> Scopes {
+        let template = self.catalog().templates.get(uri_template).cloned();
+        template.map(|t| self.scope_rules.for_item(uri_template, &t.scopes)).unwrap_or_default()
+    }
+
+    /// The scopes for reading a static URI: those of the resource, or else of
+    /// the first template that matches. Rules apply to a template as a whole,
+    /// because one URI can be written in many ways: a rule for some of its URIs
+    /// could be bypassed.
+    pub(super) fn uri_scopes(&self, uri: &str) -> Scopes {
+        let catalog = self.catalog();
+        if let Some(resource) = catalog.resource(uri) {
+            return self.scope_rules.for_item(&resource.listed.uri, &resource.scopes);
+        }
+        let matched = catalog
+            .templates
+            .iter()
+            .find_map(|t| t.body.template.matches(uri).map(|variables| (t, variables)));
+        let Some((template, variables)) = matched else { return Scopes::default() };
+        let scopes = self.scope_rules.for_item(&template.listed.uri_template, &template.scopes);
+        // A URI inside the URI needs its own scopes as well.
+        let inner = template.body.template.whole_uri().and_then(|name| variables.get(name));
+        inner.map_or(scopes.clone(), |uri| scopes.union(&self.uri_scopes(uri)))
+    }
+
+    /// Refuses a caller that lacks scopes. Every use of an item calls this
+    /// method, so that calls within calls are checked as well.
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`].
+    pub(super) fn check_scopes(
+        &self,
+        identity: &Identity,
+        needed: impl FnOnce() -> Scopes,
+    ) -> Result<(), Fault> {
+        if *identity.grant() == Grant::All {
+            return Ok(());
+        }
+        let needed = self.scope_rules.for_everything().union(&needed());
+        if identity.allows(&needed) {
+            return Ok(());
+        }
+        let fault =
+            Fault::InsufficientScope { required: needed.names().map(str::to_owned).collect() };
+        // The request itself was allowed, so a handler's own call is refused.
+        audit::refused(identity, &"something within a call", &fault);
+        Err(fault)
+    }
+
+    /// Whether a caller with that grant may see the item in a list.
+    pub(super) fn is_shown<L: Listed, B>(&self, grant: &Grant, item: &Item<L, B>) -> bool {
+        match grant {
+            Grant::All => true,
+            Grant::Scopes(_) => grant.allows(&self.scope_rules.for_item(item.key(), &item.scopes)),
+        }
+    }
+
+    /// Whether a caller with that grant may see the static resource in a list.
+    pub fn shows_resource(&self, grant: &Grant, uri: &str) -> bool {
+        // A custom handler lists only what each caller may see.
+        self.has_custom_resources()
+            || self.catalog().resources.get(uri).is_some_and(|item| self.is_shown(grant, &**item))
+    }
+
+    /// Whether a caller with that grant may see the template in a list.
+    pub fn shows_template(&self, grant: &Grant, uri_template: &str) -> bool {
+        let catalog = self.catalog();
+        let template = catalog.templates.get(uri_template);
+        self.has_custom_resources() || template.is_some_and(|item| self.is_shown(grant, &**item))
+    }
+
+    /// Whether a caller with that grant may use the tool.
+    pub(crate) fn offers(&self, grant: &Grant, tool: &str) -> bool {
+        self.catalog().tools.get(tool).is_some_and(|tool| self.is_shown(grant, &**tool))
+    }
+
+    /// Whether lists depend on the caller.
+    pub fn varies(&self) -> bool {
+        !self.scope_rules.for_everything().is_empty()
+            || self.catalog().scopes().any(|(key, own)| self.scope_rules.restricts(key, own))
+    }
+}

@@ -1,7 +1,0 @@
--- Says which log messages are wanted, and tells all replicas: level, channel, message.
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  return { 'none' }
-end
-redis.call('HSET', KEYS[1], 'level', ARGV[4])
-redis.call('PUBLISH', ARGV[5], ARGV[6])
-return { 'ok' }

@@ -1,8 +1,0 @@
--- Notes what of a session's own stream a follower was given: stream, channel,
--- follower, position.
-local state = redis.call('HMGET', KEYS[1], 'channel', 'follower')
-if state[1] ~= ARGV[5] or state[2] ~= ARGV[6] then
-  return { 'cut' }
-end
-redis.call('HSET', KEYS[1], 'delivered', ARGV[7])
-return { 'ok' }

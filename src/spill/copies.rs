@@ -1,0 +1,81 @@
+//! Finds the text block that repeats the structured content.
+
+use std::io;
+
+use rmcp::model::ContentBlock;
+use serde_json::Value;
+
+/// How a text block repeats the structured content.
+#[derive(Clone, Copy)]
+pub(super) enum CopyKind {
+    /// It is the value's JSON.
+    Json,
+    /// It is the value's only member, a string.
+    Text,
+}
+
+/// The index of the text block that repeats the value, if there is one.
+pub(super) fn find_copy(
+    value: &Value,
+    blocks: &[Option<ContentBlock>],
+) -> Option<(usize, CopyKind)> {
+    let only_text = value.as_object().filter(|members| members.len() == 1);
+    let only_text = only_text.and_then(|members| members.values().next()?.as_str());
+    blocks.iter().enumerate().find_map(|(index, block)| {
+        let Some(ContentBlock::Text(text)) = block else { return None };
+        if only_text == Some(text.text.as_str()) {
+            return Some((index, CopyKind::Text));
+        }
+        is_json_of(&text.text, value).then_some((index, CopyKind::Json))
+    })
+}
+
+/// Whether a text is the value's JSON, whatever its whitespace and escapes.
+fn is_json_of(text: &str, value: &Value) -> bool {
+    struct Compare<'a>(&'a [u8]);
+    impl io::Write for Compare<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.0.strip_prefix(bytes) {
+                Some(rest) => self.0 = rest,
+                None => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    if !text.trim_start().starts_with(['{', '[']) {
+        return false;
+    }
+    // Compare with compact JSON first, which allocates nothing.
+    let mut compare = Compare(text.as_bytes());
+    if serde_json::to_writer(&mut compare, value).is_ok() && compare.0.is_empty() {
+        return true;
+    }
+    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_is_recognised_whatever_its_layout() {
+        let value = json!({ "b": [1, 2], "a": "x" });
+        for text in [
+            value.to_string(),
+            serde_json::to_string_pretty(&value).unwrap(),
+            "{\"a\": \"\\u0078\", \"b\":[1,2]}".into(),
+        ] {
+            assert!(is_json_of(&text, &value), "{text}");
+        }
+        for text in ["{\"b\":[1,2]}", "x", "{\"b\":[1,2],\"a\":\"x\"} and more"] {
+            assert!(!is_json_of(text, &value), "{text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The result that replaces a stored one. Text and structured content say the
+//! same, because some hosts show a model only one of them.
+
+use std::fmt::Write;
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::{Value, json};
+
+use super::store_parts::StoredPart;
+use crate::{
+    preview::{
+        Excerpt,
+        words::{count, number},
+    },
+    store::{Entry, Kind},
+};
+
+/// Builds a preview result.
+pub(super) struct PreviewResult<'a> {
+    pub(super) tool: &'a str,
+    /// Whether the caller may use `read_resource`.
+    pub(super) can_read: bool,
+    /// Whether the caller may use `search_resource`.
+    pub(super) can_search: bool,
+    pub(super) stored: &'a [StoredPart],
+    /// Whether the stored result is an error.
+    pub(super) is_error: bool,
+}
+
+impl PreviewResult<'_> {
+    /// The result: the preview, so that hosts which cut results keep it; then
+    /// the small content blocks; then the links.
+    pub(super) fn compose(
+        &self,
+        small: Vec<ContentBlock>,
+        value: Option<Value>,
+        structured: bool,
+        with_links: bool,
+        meta: Option<MetaObject>,
+    ) -> CallToolResult {
+        let note = self.note(!small.is_empty() || value.is_some());
+        let mut content = vec![ContentBlock::text(self.text(&note))];
+        content.extend(small);
+        if with_links {
+            content.extend(self.stored.iter().map(|part| part.entry.to_link()));
+        }
+        let mut result = CallToolResult::success(content);
+        result.is_error = Some(self.is_error);
+        // The output schema does not apply to errors.
+        if structured && !self.is_error {
+            result.structured_content = Some(self.structured(&note, value));
+        }
+        result.meta = meta;
+        result
+    }
+
+    fn is_complete(&self) -> bool {
+        self.stored.iter().all(|part| part.preview.is_whole())
+    }
+
+    /// The first sentence. `has_small` says whether other content follows.
+    fn note(&self, has_small: bool) -> String {
+        let tool = self.tool;
+        let size = self.stored.iter().map(|part| part.entry.size).sum();
+        let size = count(size, "byte");
+        let what = if self.is_error { "failure message" } else { "result" };
+        let location = match self.stored {
+            [part] => format!("at {}", part.entry.uri),
+            parts => format!("as {} resources", parts.len()),
+        };
+        if self.is_complete() {
+            return format!(
+                "The {what} of {tool} ({size}) is stored {location}, and complete below."
+            );
+        }
+        let rest = if has_small { "; smaller parts follow as they are" } else { "" };
+        format!(
+            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {location}; below are excerpts{rest}."
+        )
+    }
+
+    fn text(&self, note: &str) -> String {
+        let mut text = note.to_owned();
+        for StoredPart { entry, preview } in self.stored {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n\n{}\n{}", entry.uri, size(entry));
+            let _ = write!(text, "; complete there; expires at {}", entry.expires);
+            for fact in &preview.facts {
+                let _ = write!(text, "\n{fact}");
+            }
+            let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
+            preview.write_ends_to(&mut text);
+        }
+        text
+    }
+
+    fn structured(&self, note: &str, value: Option<Value>) -> Value {
+        let resources: Vec<_> = self.stored.iter().map(|part| self.resource(part)).collect();
+        let mut spilled = json!({
+            "note": note,
+            "complete": self.is_complete(),
+            "resources": resources,
+        });
+        if let Some(value) = value {
+            spilled["value"] = value;
+        }
+        json!({ "spilled": spilled })
+    }
+
+    fn resource(&self, StoredPart { entry, preview }: &StoredPart) -> Value {
+        let mut resource = json!({
+            "uri": entry.uri,
+            "name": entry.name,
+            "mime_type": entry.mime_type,
+            "size": entry.size,
+            "expires": entry.expires.to_string(),
+            "facts": preview.facts,
+            "next": self.next(entry),
+        });
+        if entry.kind == Kind::Text {
+            resource["lines"] = json!(entry.lines);
+        }
+        for (member, excerpt) in [("head", &preview.head), ("tail", &preview.tail)] {
+            if let Some(Excerpt { label, text, .. }) = excerpt {
+                resource[member] = json!({ "label": label, "text": text });
+            }
+        }
+        resource
+    }
+
+    /// The exact next calls, of the tools that the caller may use.
+    fn next(&self, entry: &Entry) -> Vec<String> {
+        let mut next = Vec::new();
+        if self.can_read {
+            let read = match entry.kind {
+                Kind::Text => json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
+                Kind::Binary => json!({ "uri": entry.uri, "unit": "bytes" }),
+            };
+            next.push(format!("read_resource {read}"));
+        }
+        if self.can_search && entry.kind == Kind::Text {
+            let search = json!({ "uri": entry.uri, "query": "PATTERN" });
+            next.push(format!("search_resource {search}"));
+        }
+        if next.is_empty() {
+            next.push(format!("resources/read {}", json!({ "uri": entry.uri })));
+        }
+        next
+    }
+}
+
+/// `text/csv, 12,345 bytes, 67 lines`.
+fn size(entry: &Entry) -> String {
+    let bytes = count(entry.size, "byte");
+    match entry.kind {
+        Kind::Text => format!("{}, {bytes}, {} lines", entry.mime_type, number(entry.lines)),
+        Kind::Binary => format!("{}, {bytes}, binary", entry.mime_type),
+    }
+}

@@ -1,0 +1,183 @@
+//! Stores the parts of a result, all or none of them.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+
+use super::{
+    json_lines::split_lines,
+    parts::{Body, Part},
+};
+use crate::{
+    handler::Scope,
+    preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
+    store::{Content, Details, Entry, ResourceUri, StoreError},
+};
+
+/// The most parts of one result that are stored.
+const MAX_PARTS: usize = 64;
+
+/// The call whose result is stored, and its output budget in bytes.
+pub(super) struct Storing<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) output_bytes: usize,
+}
+
+/// A stored part and its preview.
+pub(super) struct StoredPart {
+    pub(super) entry: Arc<Entry>,
+    pub(super) preview: Preview,
+}
+
+/// Why nothing is stored.
+pub(super) enum StorePartsError {
+    TooManyParts(usize),
+    Store(StoreError),
+}
+
+/// Stores all parts. If one cannot be stored, deletes the others.
+pub(super) async fn store_parts(
+    tool: &str,
+    parts: Vec<Part>,
+    storing: &Storing<'_>,
+) -> Result<Vec<StoredPart>, StorePartsError> {
+    if parts.len() > MAX_PARTS {
+        return Err(StorePartsError::TooManyParts(parts.len()));
+    }
+    let scope = storing.scope;
+    let several = parts.len() > 1;
+    // The previews share half of the output budget.
+    let budget = (storing.output_bytes / 2 / parts.len().max(1)).clamp(300, 3_000);
+    let mut stored: Vec<StoredPart> = Vec::with_capacity(parts.len());
+    for (index, part) in parts.into_iter().enumerate() {
+        let name = match &part.name {
+            Some(name) => format!("{name} (of {tool})"),
+            None if several => format!("Result of {tool}, part {}", index + 1),
+            None => format!("Result of {tool}"),
+        };
+        match store_part(tool, name, part, budget, scope).await {
+            Ok(part) => stored.push(part),
+            Err(error) => {
+                for StoredPart { entry, .. } in stored {
+                    // A part that cannot be deleted expires.
+                    let _ = scope.store.delete(scope.identity.owner(), &entry.uri).await;
+                }
+                return Err(StorePartsError::Store(error));
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// Stores one part, with a preview of at most about `budget` bytes.
+async fn store_part(
+    tool: &str,
+    name: String,
+    part: Part,
+    budget: usize,
+    scope: &Scope,
+) -> Result<StoredPart, StoreError> {
+    let (pieces, value, is_text) = match part.body {
+        Body::Text(pieces) => (pieces, None, true),
+        Body::Json(value, json) => (split_lines(&json), Some(value), true),
+        Body::Base64(data) => match BASE64_STANDARD.decode(data.trim_ascii()) {
+            Ok(bytes) => (vec![bytes.into()], None, false),
+            // Invalid base64 is stored as text, so that nothing is lost.
+            Err(_) => (vec![data.into()], None, true),
+        },
+    };
+    let (head, tail) = (head(&pieces), tail(&pieces));
+    let sample = Sample {
+        mime_type: part.mime_type.as_deref(),
+        is_text,
+        size: pieces.iter().map(|piece| piece.len() as u64).sum(),
+        lines: is_text.then(|| line_count(&pieces)),
+        head: &head,
+        tail: &tail,
+        value: value.as_ref(),
+    };
+    let preview = Preview::new(&sample, budget);
+    // A parsed value takes several times the memory of its text.
+    drop(value);
+    let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
+    let details = Details {
+        name: Some(name),
+        description: preview.facts.first().cloned(),
+        mime_type: Some(mime_type),
+        session: scope.session.clone(),
+        ..Details::default()
+    };
+    let pieces = stream::iter(pieces.into_iter().map(Ok));
+    let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
+    let uri = ResourceUri::of_result(tool, &scope.random.id())?;
+    let entry = scope.store.create(scope.identity.owner(), uri, content, details).await?;
+    Ok(StoredPart { entry, preview })
+}
+
+/// The first bytes. Copies only if they span several pieces.
+fn head(pieces: &[Bytes]) -> Bytes {
+    if let Some(first) = pieces.first().filter(|f| f.len() >= HEAD_BYTES || pieces.len() == 1) {
+        return first.slice(..first.len().min(HEAD_BYTES));
+    }
+    let mut head = BytesMut::new();
+    for piece in pieces {
+        let room = HEAD_BYTES - head.len();
+        head.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+    head.freeze()
+}
+
+/// The last bytes. Copies only if they span several pieces.
+fn tail(pieces: &[Bytes]) -> Bytes {
+    if let Some(last) = pieces.last().filter(|l| l.len() >= TAIL_BYTES || pieces.len() == 1) {
+        return last.slice(last.len().saturating_sub(TAIL_BYTES)..);
+    }
+    let mut parts = Vec::new();
+    let mut room = TAIL_BYTES;
+    for piece in pieces.iter().rev() {
+        let part = piece.slice(piece.len().saturating_sub(room)..);
+        room -= part.len();
+        parts.push(part);
+    }
+    parts.reverse();
+    parts.concat().into()
+}
+
+/// Counts lines as the store does: text after the last line feed is a line.
+fn line_count(pieces: &[Bytes]) -> u64 {
+    let feeds: usize = pieces.iter().map(|p| memchr::memchr_iter(b'\n', p).count()).sum();
+    let last = pieces.iter().rev().find_map(|piece| piece.last());
+    feeds as u64 + u64::from(last.is_some_and(|last| *last != b'\n'))
+}
+
+impl StorePartsError {
+    /// The error message for the model.
+    pub(super) fn message(&self, tool: &str, budget: usize) -> String {
+        let budget = number(budget as u64);
+        match self {
+            Self::TooManyParts(parts) => format!(
+                "The result of {tool} has {parts} parts that are too large for one answer, and at most {MAX_PARTS} of one result can be stored. Nothing of it is shown. Call {tool} again for less at a time."
+            ),
+            Self::Store(error) => {
+                if error.is_internal() {
+                    let source = std::error::Error::source(error);
+                    tracing::error!(%error, ?source, tool, "a result could not be stored");
+                }
+                let advice = match error {
+                    StoreError::Full(_) => format!(
+                        "Delete stored resources that are no longer needed (list_resources, delete_resource), or call {tool} again for less."
+                    ),
+                    StoreError::Unavailable { .. } => {
+                        format!("Call {tool} again shortly, or for less.")
+                    }
+                    _ => format!("Call {tool} again for less."),
+                };
+                format!(
+                    "{tool} ran, but its result has more than the {budget} bytes that one answer holds, and it could not be stored: {error} Nothing of it is shown. {advice}"
+                )
+            }
+        }
+    }
+}

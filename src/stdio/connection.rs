@@ -1,0 +1,261 @@
+//! The connection to the client.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::Stdio;
+use crate::{
+    auth::{Identity, Principal},
+    dispatch::Step,
+    era::{
+        Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
+        encode_error, encode_outcome,
+    },
+    protocol::{Fault, Message, Meta, Method, Params, Request, RequestId},
+    session::{Delivery, Session},
+};
+
+/// The connection to the client.
+pub(super) struct Connection {
+    stdio: Stdio,
+    output: mpsc::Sender<Bytes>,
+    /// Calls. They end by themselves.
+    calls: TaskTracker,
+    /// Streams. They do not end by themselves.
+    streams: TaskTracker,
+    session: Option<Arc<Session>>,
+    cancellations: Arc<Cancellations>,
+}
+
+/// Cancels the running requests, by their ID.
+type Cancellations = Mutex<HashMap<RequestId, CancellationToken>>;
+
+impl Connection {
+    pub(super) fn new(stdio: Stdio, output: mpsc::Sender<Bytes>) -> Self {
+        Self {
+            stdio,
+            output,
+            calls: TaskTracker::new(),
+            streams: TaskTracker::new(),
+            session: None,
+            cancellations: Arc::default(),
+        }
+    }
+
+    pub(super) async fn handle(&mut self, line: Bytes) {
+        let context = MessageContext { version: None, in_session: self.session.is_some() };
+        let (id, era, result) = match Inbound::read(&line, context) {
+            Inbound::Modern(request, meta) => {
+                (request.id.clone(), Era::Modern, self.modern(&request, meta).await)
+            }
+            Inbound::Initialize(request) => {
+                (request.id.clone(), Era::Legacy, self.initialize(&request).await)
+            }
+            Inbound::Single(request, meta) => {
+                (request.id.clone(), Era::Legacy, self.single(&request, meta).await)
+            }
+            Inbound::InSession(request, meta) => {
+                (request.id.clone(), Era::Legacy, self.in_session(&request, meta).await)
+            }
+            Inbound::Notification { method, params } => {
+                return self.notification(&method, &params).await;
+            }
+            Inbound::Response { id, outcome } => {
+                if let Some(session) = &self.session {
+                    // The handler that asked runs in this process.
+                    let _ = self.stdio.legacy.handle_response(session, id, outcome).await;
+                }
+                return;
+            }
+            Inbound::Ignored => return,
+            Inbound::Rejected { id, fault, era } => {
+                return self.send_error(id.as_ref(), &fault, era).await;
+            }
+        };
+        if let Err(fault) = result {
+            self.send_error(Some(&id), &fault, era).await;
+        }
+    }
+
+    async fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let stdio = &self.stdio;
+        let call = stdio.modern.accept(request, meta, None, Identity::local())?;
+        let (id, output) = (request.id.clone(), self.output.clone());
+        if call.method == Method::Listen {
+            let closing = stdio.closing.clone();
+            let (params, dispatcher) = (&call.params, &stdio.dispatcher);
+            let subscription =
+                Subscription::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
+            self.spawn(&self.streams, id, async move {
+                let mut messages = std::pin::pin!(subscription.messages());
+                while let Some(message) = messages.next().await {
+                    if output.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            });
+            return Ok(());
+        }
+        let mut running = stdio.dispatcher.start(call)?;
+        let encoder = stdio.modern.encoder.clone();
+        self.spawn(&self.calls, id.clone(), async move {
+            while let Some(step) = running.next().await {
+                if send(&output, step, &id, &encoder).await.is_none() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    async fn initialize(&mut self, request: &Request) -> Result<(), Fault> {
+        let (session, encoded) = self.stdio.legacy.initialize(request, &Identity::local()).await?;
+        self.forward_session_stream(&session).await?;
+        self.session = Some(session);
+        self.reply(encoded).await
+    }
+
+    async fn single(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let encoded = self.stdio.legacy.answer_single(request, meta, Identity::local()).await?;
+        self.reply(encoded).await
+    }
+
+    async fn in_session(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let legacy = &self.stdio.legacy;
+        let Some(session) = &self.session else { return Err(Fault::SessionNotFound) };
+        let (id, output) = (request.id.clone(), self.output.clone());
+        let encoder = legacy.encoder.clone();
+        match legacy.begin(session, request, meta, Identity::local(), true).await? {
+            SessionRequest::Answered(reply) => {
+                let message = encode_outcome(&id, Ok(reply), &encoder).await;
+                let _ = output.send(message).await;
+            }
+            SessionRequest::Started(mut call) => {
+                self.spawn(&self.calls, id.clone(), async move {
+                    while let Some(step) = call.next().await {
+                        if send(&output, step, &id, &encoder).await.is_none() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn reply(&self, encoded: Encoded) -> Result<(), Fault> {
+        let message = encoded.into_bytes().await.map_err(|e| Fault::Internal(e.to_string()))?;
+        // A client that closed the output also closes the input, which ends the connection.
+        let _ = self.output.send(message).await;
+        Ok(())
+    }
+
+    /// Forwards the session's own stream.
+    async fn forward_session_stream(&self, session: &Session) -> Result<(), Fault> {
+        let (_, mut deliveries) =
+            self.stdio.legacy.open_stream(session, None, &Identity::local()).await?;
+        let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
+        self.streams.spawn(async move {
+            let forward = async {
+                while let Some(Ok(Delivery::Event(event))) = deliveries.next().await {
+                    if output.send(event.data).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = forward => {}
+                () = closing.cancelled() => {}
+            }
+        });
+        Ok(())
+    }
+
+    async fn notification(&self, method: &str, params: &Params) {
+        if let Some(session) = &self.session {
+            // The call runs in this process.
+            let _ = self.stdio.legacy.handle_notification(session, method, params).await;
+        }
+        let running = self.lock();
+        if let Some(cancelled) = Message::cancelled(method, params).and_then(|id| running.get(&id))
+        {
+            cancelled.cancel();
+        }
+    }
+
+    /// Runs a request concurrently with others until it ends or is cancelled.
+    fn spawn(
+        &self,
+        tasks: &TaskTracker,
+        id: RequestId,
+        run: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let cancelled = CancellationToken::new();
+        self.lock().insert(id.clone(), cancelled.clone());
+        let cancellations = Arc::clone(&self.cancellations);
+        tasks.spawn(async move {
+            tokio::select! {
+                // Checked first: a cancelled request must not send anything more.
+                biased;
+                () = cancelled.cancelled() => {}
+                () = run => {}
+            }
+            lock(&cancellations).remove(&id);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        lock(&self.cancellations)
+    }
+
+    pub(super) async fn send_error(&self, id: Option<&RequestId>, fault: &Fault, era: Era) {
+        // A client that closed the output also closes the input, which ends the connection.
+        let _ = self.output.send(encode_error(id, fault, era)).await;
+    }
+
+    /// Ends the connection. The client may have closed only the input, so calls may finish
+    /// within the grace period unless the server stops.
+    pub(super) async fn close(&mut self) {
+        self.calls.close();
+        tokio::select! {
+            _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()) => {}
+            () = self.stdio.closing.cancelled() => {}
+        }
+        for cancelled in self.lock().values() {
+            cancelled.cancel();
+        }
+        if let Some(session) = self.session.take() {
+            // The session may have expired.
+            let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
+        }
+        self.calls.wait().await;
+        self.streams.close();
+        self.streams.wait().await;
+    }
+}
+
+fn lock(cancellations: &Cancellations) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+    cancellations.lock()
+}
+
+/// Sends a step of a call. None if the output is closed.
+async fn send(
+    output: &mpsc::Sender<Bytes>,
+    step: Step,
+    id: &RequestId,
+    encoder: &ResponseEncoder,
+) -> Option<()> {
+    let message = match step {
+        Step::Message(message) => match message.encode() {
+            Some(message) => message,
+            None => return Some(()),
+        },
+        Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await,
+    };
+    output.send(message).await.ok()
+}

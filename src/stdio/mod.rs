@@ -1,0 +1,93 @@
+//! The protocol over standard input and output: one JSON-RPC message per line (2026-07-28,
+//! transports: stdio), in both eras. A process has one session.
+
+mod connection;
+mod line;
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncBufRead, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    connection::Connection,
+    line::{Line, read_line},
+};
+use crate::{
+    dispatch::Dispatcher,
+    era::{Era, Legacy, Modern},
+    protocol::{Fault, has_values_within},
+};
+
+/// The number of encoded messages that may wait for a slow reader of the output.
+const OUTPUT_CAPACITY: usize = 64;
+
+/// The server for one client on standard input and output.
+#[derive(Clone)]
+pub(crate) struct Stdio {
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) legacy: Arc<Legacy>,
+    pub(crate) modern: Modern,
+    pub(crate) closing: CancellationToken,
+    /// The maximum size of a message, in bytes.
+    pub(crate) message_bytes: usize,
+    /// The maximum number of JSON values in a message, at all depths.
+    pub(crate) message_values: usize,
+    /// How long running calls may continue after the end of the input.
+    pub(crate) grace: Duration,
+}
+
+impl Stdio {
+    /// Serves until the input ends or the server stops.
+    ///
+    /// # Errors
+    /// Reading the input or writing the output fails.
+    pub(crate) async fn serve(
+        self,
+        mut input: impl AsyncBufRead + Unpin,
+        mut output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> io::Result<()> {
+        let (sender, mut messages) = mpsc::channel::<Bytes>(OUTPUT_CAPACITY);
+        let writer = tokio::spawn(async move {
+            while let Some(message) = messages.recv().await {
+                output.write_all(&message).await?;
+                output.write_all(b"\n").await?;
+                output.flush().await?;
+            }
+            Ok::<_, io::Error>(())
+        });
+        let (closing, max_bytes, max_values) =
+            (self.closing.clone(), self.message_bytes, self.message_values);
+        let mut connection = Connection::new(self, sender);
+        loop {
+            let line = tokio::select! {
+                () = closing.cancelled() => break,
+                line = read_line(&mut input, max_bytes) => line?,
+            };
+            match line {
+                Line::End => break,
+                Line::Message(line) if line.trim_ascii().is_empty() => {}
+                Line::Message(line) if !has_values_within(&line, max_values) => {
+                    let message = format!(
+                        "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
+                    );
+                    connection.send_error(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                }
+                Line::Message(line) => connection.handle(line).await,
+                Line::TooLong => {
+                    let message = format!(
+                        "The message is longer than {max_bytes} bytes (limits.body_bytes)."
+                    );
+                    connection.send_error(None, &Fault::InvalidRequest(message), Era::Legacy).await;
+                }
+            }
+        }
+        connection.close().await;
+        drop(connection);
+        writer.await.map_err(io::Error::other)?
+    }
+}

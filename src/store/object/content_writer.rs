@@ -1,0 +1,107 @@
+//! Writes content to an object: in one request if it is small, otherwise as a
+//! multipart upload.
+
+use bytes::Bytes;
+use object_store::{PutPayload, WriteMultipart, path::Path};
+use tokio::runtime::Handle;
+
+use super::objects::Objects;
+use crate::store::StoreError;
+
+/// The size of a part, in bytes. S3 requires at least 5 MiB and allows 10,000 parts.
+const PART_BYTES: usize = 8 << 20;
+
+/// How many parts are sent concurrently.
+const CONCURRENT_PARTS: usize = 2;
+
+/// Writes one object. Removes it when dropped, unless [`keep`](Self::keep) was
+/// called.
+pub(in crate::store) struct ContentWriter {
+    objects: Objects,
+    path: Path,
+    /// Content that is not sent yet.
+    buffer: Vec<Bytes>,
+    buffered_bytes: usize,
+    multipart: Option<WriteMultipart>,
+    /// Whether the complete object exists and is to be removed on drop.
+    remove_on_drop: bool,
+}
+
+impl ContentWriter {
+    pub(in crate::store) fn new(objects: Objects, path: Path) -> Self {
+        Self {
+            objects,
+            path,
+            buffer: Vec::new(),
+            buffered_bytes: 0,
+            multipart: None,
+            remove_on_drop: false,
+        }
+    }
+
+    pub(in crate::store) async fn append(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        self.buffered_bytes += bytes.len();
+        self.buffer.push(bytes);
+        if self.buffered_bytes >= PART_BYTES { self.send().await } else { Ok(()) }
+    }
+
+    /// Sends the buffer as a part, after waiting for capacity.
+    async fn send(&mut self) -> Result<(), StoreError> {
+        let multipart = match &mut self.multipart {
+            Some(multipart) => multipart,
+            none => none.insert(self.objects.put_multipart(&self.path, PART_BYTES).await?),
+        };
+        let free = multipart.wait_for_capacity(CONCURRENT_PARTS).await;
+        free.map_err(|error| self.objects.failed(error))?;
+        self.buffer.drain(..).for_each(|block| multipart.put(block));
+        self.buffered_bytes = 0;
+        Ok(())
+    }
+
+    /// Completes the object. Empty content makes no object.
+    pub(in crate::store) async fn finish(&mut self) -> Result<(), StoreError> {
+        if self.multipart.is_some() {
+            self.send().await?;
+            if let Some(multipart) = self.multipart.take() {
+                multipart.finish().await.map_err(|error| self.objects.failed(error))?;
+                self.remove_on_drop = true;
+            }
+        } else if self.buffered_bytes > 0 {
+            let payload: PutPayload = self.buffer.drain(..).collect();
+            self.objects.put(&self.path, payload).await?;
+            self.remove_on_drop = true;
+        }
+        Ok(())
+    }
+
+    /// Keeps the object on drop, because an entry may refer to it from now on.
+    /// Returns whether there is an object.
+    pub(in crate::store) fn keep(&mut self) -> bool {
+        std::mem::take(&mut self.remove_on_drop)
+    }
+
+    /// Removes the object on drop after all, because the commit was refused.
+    pub(in crate::store) fn discard(&mut self, has_object: bool) {
+        self.remove_on_drop = has_object;
+    }
+}
+
+impl Drop for ContentWriter {
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if let Some(multipart) = self.multipart.take() {
+            runtime.spawn(async move {
+                if let Err(error) = multipart.abort().await {
+                    tracing::debug!(%error, "cannot abort a multipart upload; its parts remain");
+                }
+            });
+        } else if self.remove_on_drop {
+            let (objects, path) = (self.objects.clone(), self.path.clone());
+            runtime.spawn(async move {
+                if let Err(error) = objects.remove(&path).await {
+                    tracing::debug!(%error, "cannot remove abandoned content; a sweep will");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The paths of all objects of a store.
+//!
+//! ```text
+//! <owner>/<scheme>=/_<part>/…/_<last part>!/<n>.json        an entry, written by the owner's n-th change
+//!                                          !/<id>.content   its content, as stored
+//! =ledger/<owner>/<n>.json                                  the record of the n-th change, with the owner's totals
+//! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
+//! ```
+//!
+//! [`names`] encodes owners and URIs. No encoded owner begins with `=ledger`,
+//! `=due` or `=probe`.
+
+mod names;
+
+use object_store::path::Path;
+use sha2::{Digest, Sha256};
+
+use self::names::owner_segment;
+pub(super) use self::names::{list_start, resource, stem, uri};
+use crate::{auth::Owner, clock::Timestamp, store::blocks::hex};
+
+/// The maximum length of the configured prefix, in bytes: the part of a key of
+/// S3 that [`names::MAX_PATH`] leaves.
+pub(super) const MAX_PREFIX: usize = 128;
+
+const HOUR: u64 = 60 * 60 * 1000;
+
+fn path(path: &str) -> Path {
+    Path::parse(path).expect("no part is empty or dots, or has a slash")
+}
+
+/// The folder of an owner's resources.
+pub(super) fn owner_folder(owner: &Owner) -> Path {
+    path(&owner_segment(owner))
+}
+
+/// The entry that the owner's n-th change wrote for a resource.
+pub(super) fn entry(resource: &Path, number: u64) -> Path {
+    resource.clone().join(format!("{number}.json"))
+}
+
+/// A resource's content with that ID.
+pub(super) fn content(resource: &Path, id: &str) -> Path {
+    resource.clone().join(format!("{id}.content"))
+}
+
+/// The change number of an entry or ledger record, from its path.
+pub(super) fn number(file: &Path) -> Option<u64> {
+    file.filename()?.strip_suffix(".json")?.parse().ok()
+}
+
+/// The ID of content, from its path.
+pub(super) fn content_id(file: &Path) -> Option<&str> {
+    file.filename()?.strip_suffix(".content")
+}
+
+/// The folder that contains a file.
+pub(super) fn folder(file: &Path) -> Option<Path> {
+    Path::parse(file.as_ref().rsplit_once('/')?.0).ok()
+}
+
+/// The folder of all ledgers.
+pub(super) fn ledgers() -> Path {
+    path("=ledger")
+}
+
+/// The folder of an owner's ledger.
+pub(super) fn ledger(owner: &Owner) -> Path {
+    path(&format!("=ledger/{}", owner_segment(owner)))
+}
+
+/// The record of the n-th change in a ledger.
+pub(super) fn ledger_record(ledger: &Path, number: u64) -> Path {
+    ledger.clone().join(format!("{number}.json"))
+}
+
+/// The folder of all due files.
+pub(super) fn due_folder() -> Path {
+    path("=due")
+}
+
+/// The due file for a time and a key. The same time and key give the same path.
+pub(super) fn due_file(at: Timestamp, key: &str) -> Path {
+    let hash = hex(&Sha256::digest(key));
+    let (hour, millis) = (at.as_millis() / HOUR, at.as_millis());
+    path(&format!("=due/{hour:010}/{millis:016}-{}.json", &hash[..16]))
+}
+
+/// Whether all files in an hour's folder are due after that time.
+pub(super) fn is_later(hour: &Path, than: Timestamp) -> bool {
+    let hour = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
+    hour.is_none_or(|hour| hour * HOUR > than.as_millis())
+}
+
+/// The time of a due file, from its path.
+pub(super) fn due_at(file: &Path) -> Option<Timestamp> {
+    let (millis, _) = file.filename()?.split_once('-')?;
+    millis.parse().ok().map(Timestamp::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_due_file_is_read_from_its_path() {
+        let at = Timestamp::from_millis(1_767_225_600_123);
+        let path = due_file(at, "a");
+        assert_eq!(due_at(&path), Some(at));
+        let hour = folder(&path).expect("it is in a folder");
+        assert!(
+            !is_later(&hour, at) && is_later(&hour, Timestamp::from_millis(at.as_millis() - HOUR))
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Opens a location for objects by its URL, and checks that it works.
+
+use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::Duration};
+
+use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
+
+use super::{bucket::Provider, layout, objects::Objects};
+use crate::{random::Random, store::StoreError};
+
+const FILE: &str = "file://";
+
+/// How old an incomplete file must be to be removed. Younger ones may be written
+/// by another process.
+const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// A location for objects: `file:///directory` or `s3://bucket/prefix`, with the
+/// feature `gcs` also `gs://bucket/prefix`, and with `azure` also
+/// `az://container/prefix`.
+#[derive(Debug, Clone)]
+pub struct ObjectPlace {
+    pub(super) objects: Objects,
+    pub(super) url: String,
+}
+
+/// Why a location cannot be used. Has no secrets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// The URL or an environment variable is wrong.
+    #[error("{0}")]
+    Setting(String),
+    /// The directory or bucket is not reachable, or lacks a required feature.
+    #[error("{location} cannot be used: {problem}")]
+    Unusable {
+        /// The URL.
+        location: String,
+        /// The cause.
+        problem: String,
+    },
+}
+
+impl ObjectPlace {
+    pub(in crate::store) fn objects(&self) -> Objects {
+        self.objects.clone()
+    }
+
+    /// Whether the URL's scheme is that of a location, including those that need a
+    /// cargo feature that this build does not have.
+    pub fn is_for(url: &str) -> bool {
+        url.starts_with(FILE) || Provider::from_url(url).is_some()
+    }
+
+    /// Checks a URL without connecting.
+    ///
+    /// # Errors
+    /// [`PlaceError::Setting`].
+    pub fn check(url: &str) -> Result<(), PlaceError> {
+        let setting = |problem: &str| Err(PlaceError::Setting(problem.to_owned()));
+        if let Some(directory) = url.strip_prefix(FILE) {
+            if !directory.starts_with('/') {
+                return setting("a directory must be absolute: file:///directory");
+            }
+        } else if let Some((provider, rest)) = Provider::from_url(url) {
+            if let Some(feature) = provider.missing_feature() {
+                let scheme = provider.scheme();
+                return setting(&format!(
+                    "this server is built without {scheme}://; build it with `--features {feature}`"
+                ));
+            }
+            let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+            if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
+                return setting(&format!("the URL must be {}", provider.url_format()));
+            }
+            if Path::parse(prefix.trim_end_matches('/')).is_err() {
+                return setting(
+                    "the prefix after the bucket has a part that is empty, `.` or `..`",
+                );
+            }
+            if prefix.len() > layout::MAX_PREFIX {
+                return setting("the prefix after the bucket is longer than 128 bytes");
+            }
+        } else {
+            return setting(
+                "the URL must be file:///directory, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix",
+            );
+        }
+        Ok(())
+    }
+
+    /// Opens a location: creates the directory, or connects to the bucket with the
+    /// provider's usual environment variables. Then checks that it supports
+    /// conditional creation.
+    ///
+    /// # Errors
+    /// [`PlaceError`], with the reason.
+    pub async fn open(url: &str, random: &Random) -> Result<Self, PlaceError> {
+        // Providers' variables are UTF-8; others are of no interest.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
+        Self::open_in(url, environment.into_iter(), random).await
+    }
+
+    /// Opens a location with the environment variables as an argument.
+    pub(super) async fn open_in(
+        url: &str,
+        environment: impl Iterator<Item = (String, String)>,
+        random: &Random,
+    ) -> Result<Self, PlaceError> {
+        Self::check(url)?;
+        let unusable = |problem: String| PlaceError::Unusable { location: url.to_owned(), problem };
+        let location = match Provider::from_url(url) {
+            None => {
+                let directory = url.strip_prefix(FILE).unwrap_or(url);
+                let directory = PathBuf::from(directory);
+                let opened = tokio::task::spawn_blocking(move || {
+                    fs::create_dir_all(&directory)?;
+                    remove_incomplete_files(&directory);
+                    LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)
+                });
+                let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
+                let files = opened.map_err(|error| unusable(error.to_string()))?;
+                let store = Arc::new(files.with_automatic_cleanup(true));
+                let objects =
+                    Objects { store, name: "file", lists_in_order: false, drops_dots: false };
+                Self { objects, url: url.to_owned() }
+            }
+            Some((provider, rest)) => Self::open_bucket(url, provider, rest, environment)?,
+        };
+        location.probe(&random.id()).await.map_err(unusable)?;
+        Ok(location)
+    }
+
+    fn open_bucket(
+        url: &str,
+        provider: Provider,
+        rest: &str,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, PlaceError> {
+        let setting = |error: &dyn Error| PlaceError::Setting(error.to_string());
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let bucket = provider.open(bucket, environment).map_err(|error| setting(&error))?;
+        let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;
+        let store: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
+            bucket
+        } else {
+            Arc::new(PrefixStore::new(bucket, prefix))
+        };
+        let (lists_in_order, drops_dots) = (provider.lists_in_order(), provider.drops_dots());
+        let objects = Objects { store, name: provider.scheme(), lists_in_order, drops_dots };
+        Ok(Self { objects, url: url.to_owned() })
+    }
+
+    /// Creates an object twice. The second time must fail.
+    async fn probe(&self, id: &str) -> Result<(), String> {
+        let path = Path::from(format!("=probe/{id}"));
+        let first = self.objects.create(&path, "larder").await;
+        let second = self.objects.create(&path, "larder").await;
+        // Also if an answer was an error.
+        let _ = self.objects.remove(&path).await;
+        let reason = |error: StoreError| match error.source() {
+            Some(source) => source.to_string(),
+            None => error.to_string(),
+        };
+        first.map_err(reason)?;
+        if second.map_err(reason)? {
+            return Err("it ignores conditional writes (If-None-Match), so that instances would overwrite each other's changes".into());
+        }
+        Ok(())
+    }
+}
+
+/// Removes files that killed processes left incomplete. `LocalFileSystem` writes
+/// to `<name>#<number>` and renames when complete.
+fn remove_incomplete_files(directory: &std::path::Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir() {
+            remove_incomplete_files(&path);
+            continue;
+        }
+        let name = entry.file_name();
+        let is_incomplete =
+            name.to_str().and_then(|name| name.rsplit_once('#')).is_some_and(|(_, number)| {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
+        let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+        if is_incomplete
+            && age.is_some_and(|age| age > ABANDONED_AGE)
+            && let Err(error) = fs::remove_file(&path)
+        {
+            tracing::warn!(%error, ?path, "cannot remove an incomplete file");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Removes expired resources and content without an entry.
+//!
+//! For each resource, a *due file* says when to check it. Due files are grouped
+//! by hour, so a sweep lists only the hours that have begun. The first instance
+//! to process a due file removes the resource and publishes its expiry; the
+//! others find the file gone.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
+use object_store::path::Path;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::{Inner, change::GRACE, layout, stored_entry::Current};
+use crate::{
+    auth::Owner,
+    clock::Timestamp,
+    store::{ResourceUri, StoreError},
+};
+
+/// The maximum time between sweeps: other instances may have written resources
+/// that expire sooner than any that this instance knows.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The pause after a failed sweep.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// How old content without an entry must be before it is removed. Younger
+/// content may belong to an upload that is not committed yet.
+const ORPHAN_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// How many due files are processed concurrently.
+const CONCURRENCY: usize = 8;
+
+/// The content of a due file.
+#[derive(Serialize, Deserialize)]
+struct Due {
+    owner: Owner,
+    uri: ResourceUri,
+    /// IDs of content to remove.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gone: Vec<String>,
+}
+
+/// The time of the next sweep.
+#[derive(Debug)]
+pub(super) struct SweepSchedule {
+    next: Mutex<Timestamp>,
+    earlier: Notify,
+}
+
+impl SweepSchedule {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { next: Mutex::new(now), earlier: Notify::new() }
+    }
+
+    /// Makes the next sweep no later than `at`.
+    pub(super) fn wake_at(&self, at: Timestamp) {
+        let mut next = self.next.lock();
+        if at < *next {
+            *next = at;
+            self.earlier.notify_one();
+        }
+    }
+
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.next() <= now
+    }
+
+    fn next(&self) -> Timestamp {
+        *self.next.lock()
+    }
+
+    fn set(&self, at: Timestamp) {
+        *self.next.lock() = at;
+    }
+}
+
+impl Inner {
+    /// Removes resources when they expire and publishes it. Runs until dropped.
+    pub(super) async fn sweep_on_time(self: &Arc<Self>) {
+        loop {
+            let earlier = self.schedule.earlier.notified();
+            tokio::select! {
+                () = self.clock.sleep_until(self.schedule.next()) => {}
+                () = earlier => continue,
+            }
+            // Set before the sweep, so that a `wake_at` during it takes effect.
+            self.schedule.set(self.clock.now().saturating_add(INTERVAL));
+            match self.sweep().await {
+                Ok(next) => next.into_iter().for_each(|next| self.schedule.wake_at(next)),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot remove expired resources; trying again");
+                    tokio::time::sleep(RETRY_DELAY).await;
+                    self.schedule.wake_at(self.clock.now());
+                }
+            }
+        }
+    }
+
+    /// Processes all due files whose time has come. Returns the time of the next
+    /// one, if it is in an hour that was listed.
+    pub(super) fn sweep(self: &Arc<Self>) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        // Boxed, because a change may sweep, and a sweep makes changes.
+        Box::pin(self.sweep_now())
+    }
+
+    async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.clock.now();
+        let soon = now.saturating_add(INTERVAL);
+        let hours = self.objects.folders(&layout::due_folder()).await?;
+        let (mut due, mut next) = (Vec::new(), None);
+        for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
+            let mut files = self.objects.list(hour);
+            while let Some(file) = files.try_next().await? {
+                match layout::due_at(&file.location) {
+                    Some(at) if at <= now => due.push((at, file.location)),
+                    Some(at) => next = Some(next.map_or(at, |next: Timestamp| next.min(at))),
+                    None => {}
+                }
+            }
+        }
+        due.sort_unstable();
+        let processing =
+            stream::iter(due).map(|(_, file)| async move { self.process(&file).await });
+        // All are processed, also after one has failed.
+        let processed: Vec<_> = processing.buffered(CONCURRENCY).collect().await;
+        processed.into_iter().collect::<Result<(), _>>().map(|()| next)
+    }
+
+    /// Writes a due file that checks a resource.
+    pub(super) async fn schedule_check(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<(), StoreError> {
+        self.write_due_file(at, owner, uri, &[], layout::resource(owner, uri).as_ref()).await
+    }
+
+    /// Writes a due file that removes content, unless a revision has it by then.
+    pub(super) async fn schedule_removal(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+    ) -> Result<(), StoreError> {
+        self.write_due_file(at, owner, uri, gone, &gone.concat()).await
+    }
+
+    async fn write_due_file(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+        key: &str,
+    ) -> Result<(), StoreError> {
+        let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec() };
+        let due = serde_json::to_vec(&due).expect("it is JSON");
+        self.objects.put(&layout::due_file(at, key), due).await?;
+        self.schedule.wake_at(at);
+        Ok(())
+    }
+
+    /// Does what a due file says, and removes it.
+    async fn process(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
+        // Another instance may have processed it already.
+        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+        match serde_json::from_slice::<Due>(&due) {
+            Ok(Due { owner, uri, gone }) => {
+                self.expire(&owner, &uri).await?;
+                self.remove_unused_content(&owner, &uri, gone).await?;
+            }
+            Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
+        }
+        self.objects.remove(file).await
+    }
+
+    /// Removes the content in `gone`. If `gone` is empty, schedules the removal
+    /// of content that no revision has.
+    async fn remove_unused_content(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        mut gone: Vec<String>,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let is_check = gone.is_empty();
+        let mut contents: Vec<_> = self.objects.list(&resource).try_collect().await?;
+        contents.retain(|file| layout::content_id(&file.location).is_some());
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let current = match self.current(owner, uri).await? {
+            Some(Current { stored: Ok(stored), .. }) => Some(stored),
+            // An operator may still repair a damaged entry.
+            Some(Current { stored: Err(_), .. }) if is_check => return Ok(()),
+            Some(_) | None => None,
+        };
+        let is_used = |id: &str| current.as_ref().is_some_and(|current| current.has_content(id));
+        if !is_check {
+            gone.retain(|id| !is_used(id));
+            return self.remove_contents(&resource, &gone).await;
+        }
+        let now = self.clock.now();
+        for file in contents {
+            let Some(id) = layout::content_id(&file.location).filter(|id| !is_used(id)) else {
+                continue;
+            };
+            let written = u64::try_from(file.last_modified.timestamp_millis()).unwrap_or(0);
+            if now.since(Timestamp::from_millis(written)) > ORPHAN_AGE {
+                // It may have been replaced a moment ago, and still be read.
+                let at = now.saturating_add(GRACE);
+                self.schedule_removal(at, owner, uri, &[id.to_owned()]).await?;
+            } else {
+                self.schedule_check(now.saturating_add(2 * ORPHAN_AGE), owner, uri).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,479 @@
+//! Which objects a location has, instances that share one, damaged objects, and
+//! abandoned changes.
+
+#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{TryStreamExt, future::join_all};
+use object_store::{ObjectStore, memory::InMemory};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{on, open, url};
+use crate::{
+    auth::Owner,
+    clock::{Clock, ManualClock, SystemClock},
+    random::Random,
+    store::{
+        ChangeKind, Details, ObjectBackend, ObjectPlace, OwnerQuota, ResourceUri, Store,
+        StoreError, StoreLimits,
+        object::{change::GRACE, objects::Objects},
+    },
+    testing::{
+        S3Server,
+        store::{Setup, noise},
+    },
+};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// A location, and what is needed to inspect its objects.
+struct Location {
+    url: String,
+    folder: tempfile::TempDir,
+    s3: Option<Arc<S3Server>>,
+    clock: ManualClock,
+}
+
+impl Location {
+    /// One location of each kind: a directory, and S3.
+    async fn each() -> [Self; 2] {
+        let folder = || tempfile::tempdir().expect("there is room");
+        let s3 = S3Server::shared().await;
+        let new = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
+        let directory = folder();
+        let directory_url = url(&directory.path().join("deep/down"));
+        [
+            new(directory_url, directory, None),
+            new(S3Server::url(&Random::system().id()), folder(), Some(s3)),
+        ]
+    }
+
+    async fn store(&self, setup: &Setup) -> Store {
+        on(&self.url, self.s3.as_deref(), &self.clock, setup).await
+    }
+
+    /// Removes an object without the store.
+    async fn remove(&self, file: &str) {
+        let objects = open(&self.url, self.s3.as_deref()).await.objects;
+        let path = object_store::path::Path::parse(file).expect("it is a path");
+        objects.remove(&path).await.expect("it is there");
+    }
+
+    /// Waits until the paths of all objects meet a condition.
+    async fn until(&self, is_so: impl Fn(&[String]) -> bool) {
+        patiently(async {
+            while !is_so(&self.files().await) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Whether this is a due file whose time has come.
+    fn is_due(&self, file: &str) -> bool {
+        let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
+        let due = due.and_then(|due| due.parse::<u64>().ok());
+        due.is_some_and(|due| due <= self.clock.now().as_millis())
+    }
+
+    /// The paths of all objects, relative to the URL.
+    async fn files(&self) -> Vec<String> {
+        let Some(s3) = &self.s3 else {
+            let root = self.folder.path().join("deep/down");
+            let mut files = below(&root);
+            files.sort();
+            return files;
+        };
+        s3.keys(self.url.rsplit('/').next().expect("it has a prefix")).await
+    }
+}
+
+fn below(root: &std::path::Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // The store may remove folders meanwhile.
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for file in entries.flatten() {
+            let path = file.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let path = path.strip_prefix(root).expect("it is below the root");
+                files.push(path.to_str().expect("it is text").to_owned());
+            }
+        }
+    }
+    files
+}
+
+/// Fails if the work takes longer than a minute.
+async fn patiently<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it comes to an end")
+}
+
+fn name(name: &str) -> ResourceUri {
+    ResourceUri::parse(name).expect("it is a URI")
+}
+
+fn lasting(ttl: Duration) -> Details {
+    Details { ttl: Some(ttl), ..Details::default() }
+}
+
+async fn read(store: &Store, owner: &Owner, uri: &str) -> Bytes {
+    let found = store.get(owner, &name(uri)).await.expect("it is there");
+    found.bytes().await.expect("it can be read")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        let entry = store.create(&alice, name("results://search/42"), "text".into(), lasting(HOUR));
+        let entry = entry.await.expect("it fits");
+        drop(store);
+        let files = location.files().await;
+        let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
+        assert_eq!(own.len(), 2, "{files:?}");
+        let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
+        assert!(content.starts_with("alice/results=/_/_/_search/_42!/"), "{content}");
+        assert!(
+            own.iter().any(|file| *file == "alice/results=/_/_/_search/_42!/1.json"),
+            "{own:?}"
+        );
+        // Nothing was written outside the location.
+        assert_eq!(
+            below(location.folder.path()).len(),
+            if location.s3.is_some() { 0 } else { files.len() }
+        );
+
+        let store = location.store(&Setup::default()).await;
+        let found = store.get(&alice, &name("results://search/42")).await.expect("it is there");
+        assert_eq!(found.entry, entry);
+        assert_eq!(found.bytes().await.expect("it can be read"), "text");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than_it_has() {
+    const BYTES: usize = 10_000_000;
+    let lines =
+        (0..).map(|n| format!("2026-07-28T12:00:00Z INFO request {n} took {} ms\n", n % 977));
+    let mut log = String::new();
+    lines
+        .take_while(|line| {
+            log += line;
+            log.len() < BYTES
+        })
+        .for_each(drop);
+    for (content, max_bytes) in
+        [(log.into_bytes(), BYTES * 3 / 10), (noise(BYTES), BYTES * 101 / 100)]
+    {
+        let [location, _] = Location::each().await;
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        let created = store.create(&alice, name("x:a"), content.clone().into(), Details::default());
+        created.await.expect("it fits");
+        assert!(read(&store, &alice, "x:a").await == content, "the content differs");
+        let sizes = below(location.folder.path()).into_iter().map(|file| {
+            let file = std::fs::metadata(location.folder.path().join(file));
+            file.expect("it is there").len()
+        });
+        let stored: u64 = sizes.sum();
+        assert!(stored < max_bytes as u64, "it takes {stored} bytes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_uri_or_owner_leads_out_of_the_directory() {
+    let [location, _] = Location::each().await;
+    let store = location.store(&Setup::default()).await;
+    let long = format!("x://{}", "a".repeat(2000));
+    let names = [
+        "x://../../a",
+        "file:///etc/passwd",
+        "x:../a",
+        "x://%2e%2e%2f%2e%2e%2fa",
+        "x://%00",
+        &long,
+    ];
+    for owner in ["..", "/", "../../..", "", "a/../b"] {
+        for uri in names {
+            store
+                .create(&Owner::new(owner), name(uri), uri.into(), Details::default())
+                .await
+                .expect("it fits");
+            assert_eq!(read(&store, &Owner::new(owner), uri).await, uri);
+        }
+    }
+    assert_eq!(below(location.folder.path()).len(), location.files().await.len());
+}
+
+#[tokio::test]
+async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct() {
+    let memory = Arc::new(InMemory::new());
+    let objects =
+        Objects { store: memory.clone(), name: "az", lists_in_order: false, drops_dots: true };
+    let location = ObjectPlace { objects, url: "az://container".into() };
+    let clock = Arc::new(ManualClock::new());
+    let backend =
+        ObjectBackend::new(location, clock.clone(), Random::system(), OwnerQuota::default());
+    let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
+    let long = format!("x:{}", ".".repeat(450));
+    let mut names =
+        ["x:", "x:.", "x:./.", "x:a", "x:a.", "x:a..", "x:a./b", "x:a/b", "x.:a", &long];
+    names.sort_unstable();
+    let alice = Owner::new("alice.");
+    for uri in names {
+        let created = store.create(&alice, name(uri), uri.into(), Details::default()).await;
+        created.expect("it fits");
+    }
+    for uri in names {
+        assert_eq!(read(&store, &alice, uri).await, uri);
+    }
+    let mut listed = Vec::new();
+    for _ in names {
+        let after = listed.last().map(String::as_str);
+        let page = store.list(&alice, "", after, 1).await.expect("it can be listed");
+        listed.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
+    }
+    assert_eq!(listed, names);
+    let stored: Vec<_> = memory.list(None).try_collect().await.expect("it can be listed");
+    for file in stored {
+        let parts = file.location.as_ref().split('/');
+        assert!(parts.into_iter().all(|part| !part.ends_with('.')), "{}", file.location);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
+    for location in Location::each().await {
+        let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+        let setup = Setup { limits, ..Setup::default() };
+        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        for uri in ["x://read", "x://swept", "x://deleted"] {
+            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
+            store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+        }
+        store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
+        let sweeping = store.clone();
+        let _maintained =
+            AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
+        // Replaced and deleted content stays for the grace period.
+        location.clock.advance(GRACE);
+        let is_old = |file: &String| file.contains("deleted!") || file.ends_with(".content");
+        location.until(|files| files.iter().filter(|file| is_old(file)).count() == 2).await;
+        location.clock.advance(HOUR.saturating_sub(GRACE));
+        let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
+        assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        for uri in ["x://read", "x://swept"] {
+            let gone = store.get(&alice, &name(uri)).await.map(|found| found.entry);
+            assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instances_on_one_location_see_and_count_the_same() {
+    for location in Location::each().await {
+        let setup = Setup::default().max_bytes(1000);
+        let stores = [location.store(&setup).await, location.store(&setup).await];
+        let alice = Owner::new("alice");
+        // Concurrent writes to one URI: each is a revision.
+        let writers = (0..20).map(|n| {
+            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            async move {
+                let content = vec![b'x'; n + 1];
+                store.create(&alice, name("x://race"), content.into(), Details::default()).await
+            }
+        });
+        let written = patiently(join_all(writers)).await;
+        let mut revisions: Vec<u64> =
+            written.iter().map(|entry| entry.as_ref().expect("it fits").revision).collect();
+        revisions.sort_unstable();
+        assert_eq!(revisions, (1..=20).collect::<Vec<u64>>());
+        for store in &stores {
+            let found = store.get(&alice, &name("x://race")).await.expect("it is there");
+            assert_eq!(found.entry.revision, 20);
+            assert_eq!(found.bytes().await.expect("it is there").len() as u64, found.entry.size);
+        }
+        stores[0].delete(&alice, &name("x://race")).await.expect("it can be deleted");
+
+        // Concurrent writes to many URIs: as many succeed as the quota allows, to the byte.
+        let writers = (0..20).map(|n| {
+            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            async move {
+                let uri = name(&format!("x://{n}"));
+                store.create(&alice, uri, vec![b'x'; 100].into(), Details::default()).await
+            }
+        });
+        let written = patiently(join_all(writers)).await;
+        let refused = written.iter().filter(|made| matches!(made, Err(StoreError::Full(_))));
+        assert_eq!((written.iter().filter(|made| made.is_ok()).count(), refused.count()), (10, 10));
+        let page = stores[1].list(&alice, "", None, 100).await.expect("it can be listed");
+        assert_eq!(page.entries.len(), 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_instances_publishes_an_expiry() {
+    for location in Location::each().await {
+        let alice = Owner::new("alice");
+        let mut stores = Vec::new();
+        for _ in 0..3 {
+            stores.push(location.store(&Setup::default()).await);
+        }
+        let made = stores[0].create(&alice, name("x://a"), "text".into(), lasting(HOUR)).await;
+        made.expect("it fits");
+        let mut feeds: Vec<_> = stores.iter().map(|store| store.feed().listen(&alice)).collect();
+        location.clock.advance(HOUR);
+        let _maintained: Vec<_> = stores
+            .iter()
+            .cloned()
+            .map(|store| {
+                AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
+            })
+            .collect();
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        let mut published = 0;
+        for (store, feed) in stores.iter().zip(&mut feeds) {
+            // Changes arrive in order, so after this one no earlier change is missing.
+            store
+                .create(&alice, name("x://next"), "".into(), lasting(HOUR))
+                .await
+                .expect("it fits");
+            loop {
+                let change = patiently(feed.next()).await.expect("none is missed");
+                let change = change.expect("the feed goes on");
+                match (change.kind, change.uri.as_str()) {
+                    (ChangeKind::Expired, "x://a") => published += 1,
+                    (_, "x://next") => break,
+                    // The instance that created it has this on its feed.
+                    (kind, uri) => assert_eq!((kind, uri), (ChangeKind::Created, "x://a")),
+                }
+            }
+        }
+        assert_eq!(published, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_has_begun_survives_replacement_and_deletion() {
+    for location in Location::each().await {
+        let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+        let setup = Setup { limits, ..Setup::default() };
+        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        // Incompressible, in several blocks.
+        let content = crate::testing::store::noise(1 << 20);
+        for uri in ["x://replaced", "x://deleted"] {
+            let stored = store.create(&alice, name(uri), content.clone().into(), lasting(HOUR));
+            stored.await.expect("it fits");
+            let found = store.get(&alice, &name(uri)).await.expect("it is there");
+            if uri == "x://deleted" {
+                store.delete(&alice, &name(uri)).await.expect("it can be deleted");
+            } else {
+                for _ in 0..3 {
+                    store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+                }
+            }
+            assert!(found.bytes().await.expect("it can still be read") == content);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_without_an_entry_is_removed() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        // The age of an object is by the clock of the location, so the test's clock must agree.
+        location.clock.advance(SystemClock.now().since(location.clock.now()));
+        let short = lasting(HOUR / 2);
+        store.create(&alice, name("x://a"), "text".into(), short).await.expect("it fits");
+        // As if an instance had died between content and entry.
+        let objects = open(&location.url, location.s3.as_deref()).await.objects;
+        let orphan = "alice/x=/_/_/_a!/orphan.content";
+        objects.put(&orphan.into(), "text").await.expect("there is room");
+        let _maintained =
+            AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }));
+        // At first its upload may still run. Later it has the grace period for readers.
+        for span in [HOUR / 2, 3 * HOUR, GRACE] {
+            assert!(location.files().await.iter().any(|file| file == orphan), "{span:?}");
+            location.clock.advance(span);
+            // Until the sweep has processed the due files and scheduled the next check.
+            location.until(|files| !files.iter().any(|file| location.is_due(file))).await;
+        }
+        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_affects_one_resource_only_and_can_be_overwritten() {
+    let [location, _] = Location::each().await;
+    let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+    let log = "a line of a log\n".repeat(5000);
+    for uri in ["x://entry", "x://content", "x://cut", "x://whole"] {
+        let content = log.as_str().into();
+        store.create(&alice, name(uri), content, Details::default()).await.expect("it fits");
+    }
+    let root = location.folder.path().join("deep/down");
+    for file in location.files().await {
+        let path = root.join(&file);
+        if file.starts_with("alice/x=/_/_/_entry!") && file.ends_with(".json") {
+            std::fs::write(path, "{").expect("it can be written");
+        } else if file.starts_with("alice/x=/_/_/_content!") && file.ends_with(".content") {
+            let mut bytes = std::fs::read(&path).expect("it can be read");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(path, bytes).expect("it can be written");
+        } else if file.starts_with("alice/x=/_/_/_cut!") && file.ends_with(".content") {
+            std::fs::write(path, "x").expect("it can be written");
+        }
+    }
+    let corrupt = |error: &StoreError| matches!(error, StoreError::Corrupt { .. });
+    let entry = store.get(&alice, &name("x://entry")).await.map(|found| found.entry);
+    assert!(entry.as_ref().is_err_and(corrupt), "{entry:?}");
+    for uri in ["x://content", "x://cut"] {
+        let found = store.get(&alice, &name(uri)).await.expect("its entry is not damaged");
+        let read = found.bytes().await;
+        assert!(read.is_err(), "{uri} is damaged, but was read");
+    }
+    assert_eq!(read(&store, &alice, "x://whole").await, log);
+    let page = store.list(&alice, "", None, 10).await.expect("it can be listed");
+    let listed: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
+    assert_eq!(listed, ["x://content", "x://cut", "x://whole"]);
+    store.create(&alice, name("x://entry"), "new".into(), Details::default()).await.expect("fits");
+    assert_eq!(read(&store, &alice, "x://entry").await, "new");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
+    for location in Location::each().await {
+        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        for uri in ["x://a", "x://b"] {
+            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
+        }
+        store.update(&alice, name("x://b"), "new".into(), None).await.expect("it is there");
+        drop(store);
+        // As if the instance had died between the ledger record and the entry.
+        location.remove("alice/x=/_/_/_b!/3.json").await;
+        let store = location.store(&Setup::default()).await;
+        store.delete(&alice, &name("x://a")).await.expect("it can be deleted");
+        assert_eq!(read(&store, &alice, "x://b").await, "new");
+    }
+}
+
+#[tokio::test]
+async fn a_location_that_cannot_be_used_is_refused_with_the_reason() {
+    let file = tempfile::NamedTempFile::new().expect("there is room");
+    let refused = ObjectPlace::open(&url(&file.path().join("below")), &Random::system()).await;
+    let refused = refused.expect_err("a file is no directory").to_string();
+    assert!(refused.contains("Not a directory"), "{refused}");
+    let s3 = S3Server::shared().await;
+    let environment = s3.environment().map(|(name, value)| (name.to_owned(), value));
+    let nowhere = "s3://no-such-bucket/x";
+    let refused = ObjectPlace::open_in(nowhere, environment.into_iter(), &Random::system()).await;
+    let refused = refused.expect_err("there is no such bucket").to_string();
+    assert!(refused.contains(nowhere) && !refused.contains("secret-of-tests"), "{refused}");
+}

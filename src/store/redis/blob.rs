@@ -1,0 +1,54 @@
+//! The content of one revision, read from Redis.
+
+use std::{ops::Range, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::{Inner, NAME, unavailable};
+use crate::{
+    redis::cmd,
+    store::{Blob, ResourceUri, StoreError, blocks},
+};
+
+/// How much content one read fetches, in bytes: one uncompressed block.
+const READ_AHEAD: u64 = blocks::BLOCK_BYTES as u64;
+
+/// The content of one revision. The key is never reused for other content.
+pub(super) struct RedisBlob {
+    pub(super) inner: Arc<Inner>,
+    pub(super) key: String,
+    pub(super) uri: ResourceUri,
+}
+
+#[async_trait]
+impl Blob for RedisBlob {
+    async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let mut get = cmd("GETRANGE");
+        get.arg(&self.key).arg(range.start).arg(range.end - 1);
+        let bytes: Vec<u8> = self.inner.redis.query(&get).await.map_err(unavailable)?;
+        if bytes.len() as u64 != range.end - range.start {
+            // The resource expired, or was replaced or deleted longer than the grace period ago.
+            return Err(StoreError::NotFound { uri: self.uri.clone() });
+        }
+        Ok(bytes.into())
+    }
+
+    fn read_ahead(&self) -> u64 {
+        READ_AHEAD
+    }
+}
+
+/// External content, in an instance whose configuration has no location for it.
+pub(super) struct Unreachable;
+
+#[async_trait]
+impl Blob for Unreachable {
+    async fn range(&self, _: Range<u64>) -> Result<Bytes, StoreError> {
+        let source = "the content is stored outside Redis; set store.blobs to its location".into();
+        Err(StoreError::Unavailable { backend: NAME, source })
+    }
+}

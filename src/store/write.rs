@@ -1,0 +1,186 @@
+//! Writing: creates, updates and deletes resources.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Committed, Content, Draft, Entry, ResourceUri, Store, StoreError, WriteMode,
+    blocks::BlockWriter, sharing,
+};
+use crate::auth::Owner;
+
+/// Optional metadata of a new resource.
+#[derive(Debug, Clone, Default)]
+pub struct Details {
+    /// Short name; by default the last segment of the URI.
+    pub name: Option<String>,
+    /// Title for display.
+    pub title: Option<String>,
+    /// Description of the content.
+    pub description: Option<String>,
+    /// The media type; by default that of the content.
+    pub mime_type: Option<String>,
+    /// Time to live; by default
+    /// [`StoreLimits::default_ttl`](super::StoreLimits::default_ttl).
+    pub ttl: Option<Duration>,
+    /// The session that the resource ends with, if any.
+    pub session: Option<Arc<str>>,
+}
+
+impl Store {
+    /// Creates a resource, or replaces the one of the same URI.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidTtl`], [`StoreError::NotText`], [`StoreError::Full`],
+    /// [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
+    /// the URI of a link, which only [`Store::share`] creates.
+    pub async fn create(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        self.create_any(owner, uri, content, details).await
+    }
+
+    /// The same for any URI, links included.
+    pub(super) async fn create_any(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let ttl = self.check_ttl(details.ttl.unwrap_or(self.limits.default_ttl))?;
+        let name = details.name.unwrap_or_else(|| default_name(&uri));
+        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+        let mode = WriteMode::Create {
+            name,
+            title: details.title,
+            description: details.description,
+            mime_type,
+            ttl,
+            session: details.session,
+        };
+        Ok(self.write(owner, uri, content, mode).await?.entry)
+    }
+
+    /// Replaces the content of a resource. Its name, description and media type
+    /// stay, and its expiry, unless there is a new `ttl`.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] or [`StoreError::Expired`], and those of
+    /// [`Store::create`]; the old content stays then.
+    pub async fn update(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        ttl: Option<Duration>,
+    ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        let ttl = ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
+        // Fails before the content is uploaded; the commit checks again.
+        self.get(owner, &uri).await?;
+        Ok(self.write(owner, uri, content, WriteMode::Update { ttl }).await?.entry)
+    }
+
+    async fn write(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        mode: WriteMode,
+    ) -> Result<Committed, StoreError> {
+        let written = self.upload(owner, uri, content, mode).await;
+        match &written {
+            Ok(committed) => {
+                let bytes = committed.entry.size;
+                self.stored_bytes.add(bytes);
+                metrics::counter!("larder_resources_written_total").increment(1);
+                metrics::counter!("larder_stored_bytes_total").increment(bytes);
+            }
+            Err(_) => metrics::counter!("larder_resources_refused_total").increment(1),
+        }
+        written
+    }
+
+    async fn upload(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        mode: WriteMode,
+    ) -> Result<Committed, StoreError> {
+        let (kind, pieces) = content.into_parts();
+        let mut writer = BlockWriter::new(kind, self.backend.begin(owner, &uri).await?);
+        writer.write_all(pieces).await?;
+        let (upload, stats) = writer.finish().await?;
+        let draft = Draft {
+            uri,
+            owner: owner.clone(),
+            kind,
+            size: stats.size,
+            lines: stats.lines,
+            sha256: stats.sha256,
+            blocks: stats.blocks.into(),
+            // The time to live begins after the upload, or a slow one would be
+            // expired at once.
+            now: self.clock.now(),
+            revisions: self.limits.revisions.max(1),
+            mode,
+        };
+        upload.commit(draft).await
+    }
+
+    /// Deletes a resource. Returns whether it existed; deleting twice is no error.
+    pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
+        let deleted = self.backend.delete(owner, uri).await?;
+        metrics::counter!("larder_resources_deleted_total").increment(deleted.into());
+        Ok(deleted)
+    }
+
+    /// Deletes the resources that end with a session. Lists all resources of the
+    /// owner, so sessions do this only where the server is configured to.
+    pub async fn delete_of_session(&self, owner: &Owner, session: &str) -> Result<(), StoreError> {
+        const PAGE: usize = 256;
+        let mut after: Option<ResourceUri> = None;
+        loop {
+            let page = self.list(owner, "", after.as_ref().map(ResourceUri::as_str), PAGE).await?;
+            for entry in &page.entries {
+                if entry.session.as_deref() == Some(session) {
+                    self.delete(owner, &entry.uri).await?;
+                }
+            }
+            after = page.entries.last().map(|entry| entry.uri.clone());
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn check_ttl(&self, ttl: Duration) -> Result<Duration, StoreError> {
+        // Timestamps have a resolution of one millisecond.
+        if ttl.as_millis() == 0 {
+            return Err(StoreError::InvalidTtl("ttl must be positive".into()));
+        }
+        let max = self.limits.max_ttl;
+        if ttl > max {
+            let message = format!("ttl must be at most {} seconds", max.as_secs());
+            return Err(StoreError::InvalidTtl(message));
+        }
+        Ok(ttl)
+    }
+}
+
+/// The last segment of the path, or the whole URI if there is none.
+fn default_name(uri: &ResourceUri) -> String {
+    let path = uri.as_str().split(['?', '#']).next().unwrap_or_default();
+    let last = path.rsplit(['/', ':']).find(|part| !part.is_empty());
+    last.unwrap_or(uri.as_str()).to_owned()
+}

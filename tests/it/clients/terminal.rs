@@ -1,0 +1,198 @@
+//! The commands of `larder` that call a server, as people and scripts use them.
+
+use std::{fs, process::Output};
+
+use larder::preview::words::number;
+use serde_json::Value;
+use tokio::{io::AsyncWriteExt, process::Command};
+
+use crate::support::{
+    ConfigFile, numbered_lines, patiently,
+    process::{larder, run, serving, serving_in},
+    sha256,
+};
+
+/// Runs a command against a server, with `input` on standard input.
+async fn client(url: &str, arguments: &[&str], input: &[u8]) -> Output {
+    let mut command = larder(arguments);
+    command.env("LARDER_URL", url).stdin(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A command that reads no input may end before it is written.
+    let written = tokio::spawn(async move { drop(stdin.write_all(&input).await) });
+    let output = patiently("the client", child.wait_with_output()).await.unwrap();
+    written.abort();
+    output
+}
+
+#[track_caller]
+fn said(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn put_and_cat_keep_every_byte() {
+    let (_server, url) = serving(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    // Text of several blocks, with characters across their borders; binary; and short text.
+    let text = numbered_lines(60_000);
+    let bytes: Vec<u8> = (0..700_000u32).map(|n| (n * 7 % 251) as u8 ^ 0x80).collect();
+    for (name, content) in [("a.log", text.as_bytes()), ("b.bin", &bytes), ("c.txt", b"short\n")] {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        let put = ["put", file.to_str().unwrap(), "--ttl", "600"];
+        let uri = said(&client(&url, &put, b"").await);
+        let uri = uri.trim_end();
+        assert!(!uri.contains(char::is_whitespace) && uri.contains("://"), "{uri:?}");
+        let back = client(&url, &["cat", uri], b"").await;
+        assert_eq!(back.status.code(), Some(0), "{}", String::from_utf8_lossy(&back.stderr));
+        assert!(back.stdout == content, "{name}");
+        assert!(back.stderr.is_empty(), "a progress bar without a terminal");
+        let listed = said(&client(&url, &["ls", uri, "--json"], b"").await);
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!((&listed["name"], &listed["size"]), (&name.into(), &content.len().into()));
+    }
+}
+
+#[tokio::test]
+async fn it_reads_standard_input_and_prints_plain_lines() {
+    let (_server, url) = serving(&[]).await;
+    let lines = numbered_lines(3000);
+    let put = ["put", "-", "--uri", "x:lines", "--name", "Lines", "--type", "text/plain"];
+    assert_eq!(said(&client(&url, &put, lines.as_bytes()).await), "x:lines\n");
+    // More lines than fit into one answer.
+    let expected: String = lines.split_inclusive('\n').skip(99).take(1901).collect();
+    let some = said(&client(&url, &["cat", "x:lines", "--lines", "100-2000"], b"").await);
+    assert!(some == expected, "{} bytes, not {}", some.len(), expected.len());
+    let one = said(&client(&url, &["cat", "x:lines", "--lines", "3000"], b"").await);
+    assert!(one.starts_with("00002999 "), "{one}");
+    let found = said(&client(&url, &["grep", "^00001[0-9]{3} ", "x:lines"], b"").await);
+    assert_eq!(found.lines().count(), 1000, "not all pages");
+    let row = said(&client(&url, &["ls", "x:"], b"").await);
+    assert!(row.starts_with(&format!("x:lines\t{}\ttext/plain\t20", lines.len())), "{row}");
+    let arguments = r#"{"uri":"x:lines","offset":0,"limit":1}"#;
+    let told = said(&client(&url, &["call", "read_resource", "-"], arguments.as_bytes()).await);
+    assert!(told.contains("\n\n00000000 "), "{told}");
+    said(&client(&url, &["rm", "x:lines"], b"").await);
+    assert_eq!(said(&client(&url, &["ls"], b"").await), "");
+}
+
+#[tokio::test]
+async fn exit_codes_distinguish_failures() {
+    let config = ConfigFile::new(&format!(
+        "[auth]\nmode = \"static\"\n[[auth.tokens]]\nname = \"me\"\nsha256 = \"{}\"\n",
+        sha256("let-me-in")
+    ));
+    let (_open, open) = serving(&[]).await;
+    let (_closed, closed) = serving(&["--config", config.path()]).await;
+    said(&client(&open, &["put", "-", "--uri", "x:1"], b"text").await);
+    for (code, url, arguments) in [
+        (1, &open, &["cat", "x:none"][..]),
+        (1, &open, &["grep", "nothing", "x:1"]),
+        (1, &open, &["call", "no_such_tool"]),
+        (2, &open, &["call", "read_resource", "{"]),
+        (2, &open, &["cat", "x:1", "--lines", "0"]),
+        (2, &open, &["put", "/no/such/file"]),
+        (2, &open, &["no-such-command"]),
+        (3, &"http://127.0.0.1:1/mcp".to_owned(), &["ls"]),
+        (3, &open.replace("/mcp", "/healthz"), &["ls"]),
+        (4, &closed, &["ls"]),
+        (4, &closed, &["ls", "--token", "wrong"]),
+    ] {
+        let output = client(url, arguments, b"").await;
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
+    }
+    said(&client(&closed, &["ls", "--token", "let-me-in"], b"").await);
+    let mut command = larder(&["ls"]);
+    command.env("LARDER_URL", &closed).env("LARDER_TOKEN", "let-me-in");
+    let listed = run(command).await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+}
+
+#[tokio::test]
+async fn input_that_turns_out_to_be_binary_is_refused_without_a_flag() {
+    let (_server, url) = serving(&[]).await;
+    let mut late = vec![b'a'; 500_000];
+    late.extend([0xff, 0xfe]);
+    let output = client(&url, &["put", "-"], &late).await;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--binary"), "{output:?}");
+    assert_eq!(said(&client(&url, &["ls"], b"").await), "", "a part of it was stored");
+    let uri = said(&client(&url, &["put", "-", "--binary"], &late).await);
+    assert!(client(&url, &["cat", uri.trim_end()], b"").await.stdout == late);
+}
+
+/// What a terminal shows of a shell command, in which `$LARDER` is the binary. `script`
+/// provides the terminal.
+async fn on_a_terminal(url: &str, line: &str) -> String {
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("stty cols 100; {line}"), "/dev/null"]);
+    command.env("LARDER", env!("CARGO_BIN_EXE_larder")).env("LARDER_URL", url).env("TERM", "xterm");
+    command.stdin(std::process::Stdio::null()).kill_on_drop(true);
+    let output = patiently("the terminal", command.output()).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_terminal_shows_the_progress_of_a_long_transfer() {
+    let (_server, url) = serving(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, back) = (folder.path().join("long.log"), folder.path().join("back.log"));
+    let text = numbered_lines(60_000);
+    fs::write(&file, &text).unwrap();
+    let put = format!("$LARDER put {} --uri x:long", file.display());
+    let shown = on_a_terminal(&url, &put).await;
+    let (bar, rest) =
+        shown.rsplit_once("\u{1b}[2K").expect("a progress bar that is cleared at the end");
+    assert!(bar.contains('█') && bar.contains("MiB/"), "{bar}");
+    assert_eq!(rest.trim_end(), "x:long");
+    let cat = format!("$LARDER cat x:long > {}", back.display());
+    let shown = on_a_terminal(&url, &cat).await;
+    assert!(shown.contains('█') && shown.ends_with("\u{1b}[2K"), "{shown:?}");
+    assert!(fs::read_to_string(&back).unwrap() == text);
+    // The size of piped input is unknown, so there is a counter instead of a bar.
+    let piped = on_a_terminal(&url, &format!("cat {} | $LARDER put - | cat", file.display())).await;
+    assert!(piped.contains("MiB") && !piped.contains('█'), "{piped}");
+    // Content that is printed on the terminal is not mixed with a progress bar.
+    let shown = on_a_terminal(&url, "$LARDER cat x:long").await;
+    assert!(shown.replace("\r\n", "\n") == text);
+}
+
+#[tokio::test]
+async fn the_demo_stores_searches_and_pages_a_text() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let lines = (0..20_000).map(|n| format!("{n:08} request served\n"));
+    let text = lines.collect::<String>().replace("00010002 ", "00010002 extraordinary ");
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    let demo = run(larder(&["demo", file.path().to_str().unwrap()])).await;
+    assert_eq!(demo.code, Some(0), "{demo:?}");
+    for expected in [
+        "[link: A large text demo://large-text]",
+        "1 matching line in demo://large-text",
+        "extraordinary",
+        "00019999 ",
+        &format!(" of {}: ", number(text.len() as u64)),
+    ] {
+        assert!(demo.stdout.contains(expected), "{expected}: {demo:?}");
+    }
+    let none = run(larder(&["demo", "/no/such/file"])).await;
+    assert_eq!(none.code, Some(2), "{none:?}");
+}
+
+#[tokio::test]
+async fn an_empty_variable_counts_as_unset() {
+    let (_larder, url) = serving_in(&[], &[("LARDER_CONFIG", "")]).await;
+    let mut put = larder(&["put", "-", "--server", &url]);
+    put.env("LARDER_TOKEN", "");
+    let put = run(put).await;
+    assert_eq!(put.code, Some(0), "{put:?}");
+    let mut ls = larder(&["ls"]);
+    ls.env("LARDER_URL", "");
+    let ls = run(ls).await;
+    // A server may listen at the default URL.
+    assert!(ls.code == Some(0) || ls.stderr.contains("http://127.0.0.1:8000/mcp"), "{ls:?}");
+}

@@ -1,0 +1,462 @@
+//! The reference pages in `docs/` agree with the code. `make docs-reference`
+//! writes the generated part of `docs/configuration.md` anew.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use http::StatusCode;
+use larder::{
+    config::Config,
+    telemetry::{Kind, METRICS},
+};
+use serde_json::Value;
+
+const EXAMPLE: &str = include_str!("../../larder.example.toml");
+const ALERTS: &str = include_str!("../../deploy/prometheus/alerts.yml");
+
+const BEGIN: &str = "<!-- Generated from the settings: make docs-reference -->\n";
+const END: &str = "<!-- End of the generated part -->\n";
+
+fn root() -> PathBuf {
+    env!("CARGO_MANIFEST_DIR").into()
+}
+
+fn page(name: &str) -> String {
+    let path = root().join("docs").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All pages, by their paths from the root of the repository.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let names = fs::read_dir(root().join("docs")).unwrap();
+    let names = names.map(|entry| Path::new("docs").join(entry.unwrap().file_name()));
+    let names = names.filter(|name| name.extension().is_some_and(|end| end == "md"));
+    let names = names.chain(["deploy/README.md".into()]);
+    names.map(|name| (name.clone(), fs::read_to_string(root().join(&name)).unwrap())).collect()
+}
+
+/// The text of a page below a heading of the second level.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let (_, below) = page.split_once(&format!("\n## {heading}\n")).unwrap();
+    below.split("\n## ").next().unwrap()
+}
+
+/// The cells of all rows of tables, without headings and rules.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let mut rows = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let is_rule = |line: &str| line.starts_with("|--") || line.starts_with("| --");
+        if !line.starts_with('|') || is_rule(line) || lines.peek().is_some_and(|next| is_rule(next))
+        {
+            continue;
+        }
+        let cells = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')).unwrap();
+        rows.push(cells.split('|').map(str::trim).collect());
+    }
+    rows
+}
+
+/// What stands in backticks.
+fn code(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// The source files of the crate below a folder.
+fn sources(folder: &str) -> Vec<String> {
+    let mut folders = vec![root().join(folder)];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                sources.push(fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    sources
+}
+
+/// A section of the example configuration, with its settings in their order.
+#[derive(Debug, Default)]
+struct Section {
+    path: String,
+    is_list: bool,
+    text: String,
+    settings: Vec<Setting>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    name: String,
+    example: String,
+    text: String,
+}
+
+/// The example configuration: the comment before a setting describes it.
+fn documented() -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut text = String::new();
+    for line in EXAMPLE.lines() {
+        let set = line.strip_prefix('#').unwrap_or(line);
+        if line.is_empty() || set.is_empty() {
+            text.clear();
+        } else if let Some(comment) = line.strip_prefix("# ") {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(comment.trim());
+        } else if set.starts_with('[') {
+            sections.push(Section {
+                path: set.trim_matches(['[', ']']).to_owned(),
+                is_list: set.starts_with("[["),
+                text: std::mem::take(&mut text),
+                settings: Vec::new(),
+            });
+        } else {
+            let (name, example) = set.split_once(" = ").unwrap_or_else(|| panic!("{line:?}"));
+            let settings = &mut sections.last_mut().unwrap().settings;
+            settings.push(Setting {
+                name: name.to_owned(),
+                example: example.to_owned(),
+                text: std::mem::take(&mut text),
+            });
+        }
+    }
+    sections
+}
+
+/// The schema of a setting, without references and without "or nothing".
+fn node<'a>(schema: &'a Value, path: &str) -> &'a Value {
+    let mut node = schema;
+    for name in path.split('.') {
+        node = &resolved(schema, node)["properties"][name];
+        assert!(node.is_object(), "{path} is no setting");
+    }
+    node
+}
+
+fn resolved<'a>(schema: &'a Value, node: &'a Value) -> &'a Value {
+    if let Some(name) = node["$ref"].as_str() {
+        return resolved(schema, schema.pointer(&name[1..]).unwrap());
+    }
+    if node["items"].is_object() {
+        return resolved(schema, &node["items"]);
+    }
+    let some = node["anyOf"].as_array().into_iter().flatten().find(|n| n["type"] != "null");
+    some.map_or(node, |some| resolved(schema, some))
+}
+
+/// The type of a setting, in words.
+fn kind(schema: &Value, node: &Value) -> String {
+    if node["items"].is_object() {
+        return format!("list of {}s", kind(schema, &node["items"]));
+    }
+    let node = resolved(schema, node);
+    if let Some(options) = node["oneOf"].as_array() {
+        let options: Vec<_> = options.iter().map(|o| format!("`{}`", o["const"])).collect();
+        return options.join(", ");
+    }
+    let kinds = node["type"].as_array().cloned().unwrap_or_else(|| vec![node["type"].clone()]);
+    let kind = kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null");
+    kind.unwrap_or_else(|| panic!("{node} has no type")).to_owned()
+}
+
+/// The default of a setting: of the configuration itself, or of the element of a list.
+fn default(schema: &Value, section: &Section, setting: &Setting) -> String {
+    let path = format!("{}.{}", section.path, setting.name);
+    let parent = resolved(schema, node(schema, &section.path));
+    let is_required = |name: &String| {
+        parent["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name))
+    };
+    match &node(schema, &path)["default"] {
+        _ if is_required(&setting.name) => "required".into(),
+        Value::Null => format!("not set; for example `{}`", setting.example),
+        Value::String(empty) if empty.is_empty() => "required".into(),
+        default => format!("`{default}`"),
+    }
+}
+
+/// The comment as Markdown: settings and quoted values as code, pages as links.
+fn markdown(text: &str, settings: &BTreeSet<String>) -> String {
+    let punctuation = ['.', ',', ';', ':', '(', ')'];
+    let words = text.split(' ').map(|word| {
+        let bare = word.trim_matches(punctuation);
+        let marked = match bare.strip_prefix("docs/") {
+            Some(page) => format!("[{page}]({page})"),
+            None if settings.contains(bare) => format!("`{bare}`"),
+            None if bare.starts_with('"') && bare.ends_with('"') => format!("`{bare}`"),
+            None => bare.to_owned(),
+        };
+        if bare.is_empty() { word.to_owned() } else { word.replacen(bare, &marked, 1) }
+    });
+    words.collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// The generated part of the configuration reference, and the environment
+/// variables that it names, each with a value.
+fn reference() -> (String, Vec<(String, String)>) {
+    let schema = Config::schema();
+    let sections = documented();
+    let paths = sections.iter().flat_map(|section| {
+        let names = section.settings.iter().map(|setting| setting.name.as_str());
+        names.map(|name| format!("{}.{name}", section.path))
+    });
+    let mut settings: BTreeSet<String> = paths.collect();
+    let names = sections.iter().flat_map(|section| &section.settings).map(|s| s.name.clone());
+    settings.extend(names.filter(|name| name.contains('_')));
+    let (mut text, mut variables) = (String::new(), Vec::new());
+    let is_list = |path: &str| sections.iter().any(|s| s.is_list && s.path == path);
+    // With [] behind the names of lists.
+    let key = |path: &str| {
+        let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+        let mut begin = 0;
+        let parts = ends.map(|end| {
+            let part = &path[begin..end];
+            begin = end;
+            if is_list(&path[..end]) { format!("{part}[]") } else { part.to_owned() }
+        });
+        parts.collect::<String>()
+    };
+    for section in &sections {
+        let (open, close) = if section.is_list { ("[[", "]]") } else { ("[", "]") };
+        text += &format!("\n### `{open}{}{close}`\n", section.path);
+        let of_section = resolved(&schema, node(&schema, &section.path));
+        let is_map = of_section["additionalProperties"].is_object();
+        if !section.text.is_empty() && !is_map {
+            text += &format!("\n{}\n", markdown(&section.text, &settings));
+        }
+        // Their keys have a table of their own, in docs/workflows.md.
+        if section.path == "workflows.steps" {
+            continue;
+        }
+        text +=
+            "\n| Key | Type | Default | Environment variable | Meaning |\n|---|---|---|---|---|\n";
+        let key = key(&section.path);
+        let is_in_list = key.contains("[]");
+        let variable = section.path.replace('.', "__").to_uppercase();
+        if is_map {
+            let of_value = &of_section["additionalProperties"];
+            let example = &section.settings[0];
+            let variable = if of_value["type"] == "array" || is_in_list {
+                "file only".into()
+            } else {
+                format!("`LARDER_{variable}__<NAME>`")
+            };
+            text += &format!(
+                "| `{key}.<name>` | {} | not set; for example `{} = {}` | {variable} | {} |\n",
+                kind(&schema, of_value),
+                example.name,
+                example.example,
+                markdown(&section.text, &settings)
+            );
+            continue;
+        }
+        for setting in &section.settings {
+            let path = format!("{}.{}", section.path, setting.name);
+            assert!(!setting.text.is_empty(), "{path} has no description");
+            let of_setting = node(&schema, &path);
+            let variable = if is_in_list {
+                "file only".into()
+            } else {
+                let name = format!("LARDER_{variable}__{}", setting.name.to_uppercase());
+                let value = setting.example.trim_matches(['[', ']', '"']);
+                variables.push((name.clone(), value.to_owned()));
+                let separated =
+                    if of_setting["items"].is_object() { ", comma-separated" } else { "" };
+                format!("`{name}`{separated}")
+            };
+            text += &format!(
+                "| `{key}.{}` | {} | {} | {variable} | {} |\n",
+                setting.name,
+                kind(&schema, of_setting),
+                default(&schema, section, setting),
+                markdown(&setting.text, &settings)
+            );
+        }
+    }
+    (text + "\n", variables)
+}
+
+#[test]
+fn the_configuration_reference_has_every_setting_as_it_is() {
+    let (path, page) = (root().join("docs/configuration.md"), page("configuration.md"));
+    let (before, rest) = page.split_once(BEGIN).expect("the generated part begins");
+    let (_, after) = rest.split_once(END).expect("the generated part ends");
+    let written = [before, BEGIN, &reference().0, END, after].concat();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, written).unwrap();
+    } else {
+        assert!(page == written, "docs/configuration.md is out of date: make docs-reference");
+    }
+}
+
+#[test]
+fn the_variables_of_the_reference_are_settings() {
+    let (_, variables) = reference();
+    assert!(variables.len() > 40, "{variables:?}");
+    let mut show = Command::new(env!("CARGO_BIN_EXE_larder"));
+    let output = show.args(["config", "show"]).envs(variables).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    // The values may contradict each other, but each is read.
+    assert!(!said.contains("unknown field") && !said.contains("invalid type"), "{said}");
+}
+
+#[test]
+fn the_keys_of_a_workflows_step_are_listed() {
+    let schema = Config::schema();
+    let keys = schema["$defs"]["WorkflowStep"]["properties"].as_object().unwrap();
+    let page = page("workflows.md");
+    let listed = rows(section(&page, "In the configuration file"));
+    let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[0])).collect();
+    assert_eq!(listed, keys.keys().map(String::as_str).collect());
+}
+
+#[test]
+fn every_metric_is_listed_with_its_type_and_its_alerts() {
+    let page = page("metrics.md");
+    let listed = rows(section(&page, "Metrics"));
+    let listed: BTreeMap<_, _> = listed.iter().map(|row| (code(row[0])[0], row)).collect();
+    assert_eq!(
+        listed.keys().copied().collect::<BTreeSet<_>>(),
+        METRICS.iter().map(|(_, name, _)| *name).collect()
+    );
+    let rules: Vec<_> = ALERTS
+        .split("- alert: ")
+        .skip(1)
+        .map(|rule| {
+            let (name, rule) = rule.split_once('\n').unwrap();
+            let expression = rule.lines().find(|line| line.trim().starts_with("expr: ")).unwrap();
+            (name, expression)
+        })
+        .collect();
+    for (kind, name, _) in METRICS {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge | Kind::SharedGauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        assert_eq!(listed[name][1], kind, "{name}");
+        let uses = |expression: &str| {
+            let words = expression.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let ends = ["", "_bucket", "_sum", "_count"].map(|end| format!("{name}{end}"));
+            words.into_iter().any(|word| ends.iter().any(|end| end == word))
+        };
+        let alerts = rules.iter().filter(|(_, expression)| uses(expression));
+        let alerts: BTreeSet<_> = alerts.map(|(alert, _)| *alert).collect();
+        assert_eq!(code(listed[name][4]).into_iter().collect::<BTreeSet<_>>(), alerts, "{name}");
+    }
+    let described = rows(section(&page, "Alerts"));
+    let described: BTreeSet<_> = described.iter().flat_map(|row| code(row[0])).collect();
+    assert_eq!(described, rules.iter().map(|(name, _)| *name).collect());
+}
+
+#[test]
+fn every_label_of_a_metric_is_listed() {
+    let page = page("metrics.md");
+    let listed = rows(section(&page, "Metrics"));
+    let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[2])).collect();
+    let sources = sources("src");
+    let mut used = BTreeSet::new();
+    for macros in sources.iter().flat_map(|source| source.split("metrics::").skip(1)) {
+        let is_one = ["counter!", "gauge!", "histogram!"].iter().any(|m| macros.starts_with(m));
+        if !is_one {
+            continue;
+        }
+        let call = macros.split(';').next().unwrap();
+        used.extend(call.split("\" =>").filter_map(|before| {
+            let label = before.rsplit_once('"')?.1;
+            let is_label = call.contains(&format!("\"{label}\" =>"));
+            is_label.then_some(label)
+        }));
+    }
+    assert_eq!(listed, used);
+}
+
+#[test]
+fn every_json_rpc_code_is_listed() {
+    let page = page("errors.md");
+    let listed = rows(section(&page, "JSON-RPC error codes"));
+    let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[0])).collect();
+    let mut used = BTreeSet::new();
+    let sources = sources("src");
+    for source in &sources {
+        for (at, _) in source.match_indices("-32") {
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            let code = source.get(at..at + 6).filter(|code| digits(&code[1..]));
+            let ends = source[at..].chars().nth(6).is_none_or(|next| !next.is_ascii_digit());
+            used.extend(code.filter(|_| ends));
+        }
+    }
+    assert_eq!(listed, used);
+}
+
+#[test]
+fn every_http_status_is_listed() {
+    let page = page("errors.md");
+    let listed = rows(section(&page, "HTTP status codes"));
+    let listed: BTreeSet<u16> = listed.iter().map(|row| row[0].parse().unwrap()).collect();
+    let names = (100..600).filter_map(|number| {
+        let status = StatusCode::from_u16(number).ok()?;
+        let name = status.canonical_reason()?.to_uppercase().replace([' ', '-'], "_");
+        Some((name, number))
+    });
+    let names: BTreeMap<_, _> = names.collect();
+    let mut used = BTreeSet::new();
+    let sources = sources("src/http");
+    for after in sources.iter().flat_map(|source| source.split("StatusCode::").skip(1)) {
+        let end = after.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap();
+        if end > 1 {
+            used.insert(names[&after[..end]]);
+        }
+    }
+    assert_eq!(listed, used);
+}
+
+#[test]
+fn the_index_names_every_page() {
+    let index = page("README.md");
+    for name in pages().keys().filter(|path| path.starts_with("docs")) {
+        let name = name.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("({name})")), "{name}");
+    }
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| -> String {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for (path, page) in pages() {
+        for link in page.split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            if link.contains("://") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => root().join(&path),
+                file => root().join(path.parent().unwrap()).join(file),
+            };
+            assert!(target.exists(), "{}: {link}", path.display());
+            if !anchor.is_empty() {
+                let anchors = anchors(&fs::read_to_string(&target).unwrap());
+                assert!(anchors.contains(anchor), "{}: {link}", path.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Request ids in logs, and traces.
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::support::{
+    Answer, ask, patiently, post,
+    process::{Process, larder, serving_in},
+    request,
+};
+
+#[tokio::test]
+async fn log_lines_carry_the_request_id() {
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_LOG__FORMAT", "json").env("LARDER_LOG__LEVEL", "error,audit=warn");
+    command.env("LARDER_LIMITS__REQUESTS_PER_WINDOW", "1");
+    let mut server = Process::start(command).await;
+    let ping = request("ping", json!({}));
+    let url = server.url.clone();
+    let send = |id: &'static str| Answer::of(post(&url, &ping).header("x-request-id", id));
+    assert_eq!(send("first").await.header("x-request-id"), Some("first"));
+    assert_eq!(send("second").await.status, 429);
+    let line = server.logs("second").await;
+    let line: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    assert_eq!(line["level"], "WARN");
+    assert_eq!(line["span"]["request"], "second", "{line}");
+    // An invalid id is replaced.
+    let minted = send("a b").await;
+    assert_eq!(minted.header("x-request-id").unwrap().len(), 32);
+}
+
+#[tokio::test]
+async fn traces_are_exported_and_continue_the_callers_trace() {
+    // The collector accepts one request and keeps its bytes.
+    let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}/v1/traces", collector.local_addr().unwrap());
+    let collected = tokio::spawn(async move {
+        let (mut stream, _) = collector.accept().await.unwrap();
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 8192];
+        loop {
+            let read = stream.read(&mut buffer).await.unwrap();
+            bytes.extend_from_slice(&buffer[..read]);
+            let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+            let end = bytes.windows(4).position(|w| w == b"\r\n\r\n");
+            let length = text.split("content-length: ").nth(1);
+            let length = length.and_then(|l| l.split("\r\n").next()?.parse::<usize>().ok());
+            if end.zip(length).is_some_and(|(end, length)| bytes.len() >= end + 4 + length) {
+                break;
+            }
+            assert!(read > 0, "{text}");
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        bytes
+    });
+    let environment = [
+        ("LARDER_TRACES__ENDPOINT", &endpoint[..]),
+        ("LARDER_TRACES__SERVICE_NAME", "larder-under-test"),
+        // Only requests that the caller samples.
+        ("LARDER_TRACES__SAMPLE", "0"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    let (mut server, url) = serving_in(&[], &environment).await;
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let meta = json!({ "traceparent": format!("00-{trace}-b7ad6b7169203331-01") });
+    let list = json!({ "name": "list_resources", "arguments": {}, "_meta": meta });
+    assert_eq!(ask(&url, "tools/call", list).await.status, 200);
+    // An invalid trace context is ignored.
+    for bad in [json!(7), json!("nonsense")] {
+        let answer = ask(&url, "ping", json!({ "_meta": { "traceparent": bad } })).await;
+        assert!(answer.result().is_object());
+    }
+    server.signal("-TERM").await;
+    assert_eq!(server.exit_code().await, Some(0));
+    let bytes = patiently("traces", collected).await.unwrap();
+    let has = |part: &[u8]| bytes.windows(part.len()).any(|w| w == part);
+    let id: Vec<u8> =
+        (0..16).map(|n| u8::from_str_radix(&trace[2 * n..2 * n + 2], 16).unwrap()).collect();
+    assert!(has(&id), "the caller's trace is not continued");
+    assert!(has(b"tools/call list_resources") && has(b"larder-under-test"));
+    assert!(!has(b"ping"), "a request that is not sampled was exported");
+}

@@ -1,0 +1,4 @@
+//! Prompts: definitions, arguments, messages and completions.
+
+mod completions;
+mod definitions;

@@ -1,0 +1,11 @@
+//! Resources: from files, the web and handlers, and those that tools create.
+
+mod custom;
+mod dynamic;
+mod expiry;
+mod files;
+mod listing;
+mod reading;
+mod search;
+mod web;
+mod windows;

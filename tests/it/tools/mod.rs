@@ -1,0 +1,5 @@
+//! Tools: arguments, results, and arguments that are mirrored into headers.
+
+mod arguments;
+mod header_parameters;
+mod results;
