@@ -41,7 +41,7 @@ fn envelope(criterion: &mut Criterion) {
     let call = Bytes::from_static(CALL.as_bytes());
     group.bench_function("a call", |b| b.iter(|| parse(black_box(&call))));
     let larder::protocol::Message::Request(request) = parse(&call).unwrap() else { return };
-    group.bench_function("its _meta", |b| b.iter(|| Meta::of(black_box(&request.params))));
+    group.bench_function("its _meta", |b| b.iter(|| Meta::read(black_box(&request.params))));
     let large = CALL.replace("hello, world", &"x".repeat(1 << 20));
     let large = Bytes::from(large);
     group.throughput(Throughput::Bytes(large.len() as u64));

@@ -223,14 +223,14 @@ impl Validator {
     /// What is wrong with each argument, without its value, which may be long or
     /// secret.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
-        self.faults(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
+        self.validate(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
 
     /// Validates a value. Without the feature `validation`, only its
     /// deserialization checks it.
     #[cfg(not(feature = "validation"))]
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with validation")]
-    pub(crate) fn faults(&self, _: &Value) -> Result<(), String> {
+    pub(crate) fn validate(&self, _: &Value) -> Result<(), String> {
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl Validator {
     /// # Errors
     /// What is wrong with the value, without the value itself.
     #[cfg(feature = "validation")]
-    pub(crate) fn faults(&self, arguments: &Value) -> Result<(), String> {
+    pub(crate) fn validate(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());
         }

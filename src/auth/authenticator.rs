@@ -117,7 +117,7 @@ impl Authenticator {
     }
 
     /// Whether requests need a token.
-    pub fn asks(&self) -> bool {
+    pub fn is_required(&self) -> bool {
         !matches!(self.kind, Kind::None)
     }
 

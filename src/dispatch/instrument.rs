@@ -88,7 +88,7 @@ impl CallMetrics {
             stored_bytes,
             started: Instant::now(),
             outcome: "cancelled",
-            _in_flight: InFlight::more("larder_calls"),
+            _in_flight: InFlight::new("larder_calls"),
         }
     }
 

@@ -122,7 +122,7 @@ where
         if let Some(slot) = open.try_acquire(max) {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
-                let _guards = (slot, InFlight::more("larder_connections"));
+                let _guards = (slot, InFlight::new("larder_connections"));
                 done.run_until_cancelled(acceptor.serve(stream, watcher)).await;
             });
             continue;

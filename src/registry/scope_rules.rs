@@ -64,7 +64,7 @@ impl Access {
     /// (`own`) and of the rules that match its key.
     pub(super) fn for_item(&self, key: &str, own: &Scopes) -> Scopes {
         let rules = self.rules.iter().filter(|rule| rule.matches(key));
-        rules.fold(own.clone(), |all, rule| all.and(&rule.scopes))
+        rules.fold(own.clone(), |all, rule| all.union(&rule.scopes))
     }
 
     /// Whether that item needs more scopes than every request does.

@@ -22,6 +22,6 @@ impl Preview {
             tail: &tail,
             value: None,
         };
-        Ok(Self::of(&sample, budget))
+        Ok(Self::new(&sample, budget))
     }
 }
