@@ -153,17 +153,17 @@ fn is_test(file: &Path) -> bool {
 
 #[test]
 fn modules_use_only_modules_of_lower_layers() {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (file, text) in sources() {
         let path = module_path(&file);
         let Some(module) = path.first().filter(|_| !is_test(&file)) else { continue };
         for other in used(&code(&text), path.len()) {
             if other != *module && layer(&other) >= layer(module) {
-                faults.push(format!("{}: {module} uses {other}", file.display()));
+                problems.push(format!("{}: {module} uses {other}", file.display()));
             }
         }
     }
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]
