@@ -1,6 +1,5 @@
-//! The small pieces that stand on every request's path, each by itself, so
-//! that one that becomes slower is seen: `cargo bench --bench micro`, and
-//! again after a change; criterion says by how much they differ.
+//! The small operations on every request's path, each measured alone: run `cargo
+//! bench --bench micro` before and after a change; criterion prints the difference.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,14 +16,14 @@ use larder::{
     era::{Encoded, Era, ResponseEncoder, encode_reply},
     protocol::{Meta, ProtocolVersion, RequestId, has_values_within, parse},
     store::{Details, MemoryLimits, ResourceUri, Store, StoreLimits},
-    workflow::Pattern,
+    workflow::UriPattern,
 };
 use rmcp::model::{CallToolResult, ContentBlock, Implementation};
 use tokio::runtime::Runtime;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello, world"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
-/// Lines with quotes, not all of them ASCII.
+/// Log lines with quotes, not only ASCII.
 fn log(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     for n in 0_u64.. {
@@ -42,7 +41,7 @@ fn envelope(criterion: &mut Criterion) {
     let call = Bytes::from_static(CALL.as_bytes());
     group.bench_function("a call", |b| b.iter(|| parse(black_box(&call))));
     let larder::protocol::Message::Request(request) = parse(&call).unwrap() else { return };
-    group.bench_function("its _meta", |b| b.iter(|| Meta::of(black_box(&request.params))));
+    group.bench_function("its _meta", |b| b.iter(|| Meta::read(black_box(&request.params))));
     let large = CALL.replace("hello, world", &"x".repeat(1 << 20));
     let large = Bytes::from(large);
     group.throughput(Throughput::Bytes(large.len() as u64));
@@ -68,7 +67,7 @@ fn escaping(criterion: &mut Criterion) {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
             let reply = Reply::CallTool(Box::new(result));
             match encode_reply(&RequestId::Number(1), reply, &encoder).await.unwrap() {
-                Encoded::Complete(whole) => whole.len(),
+                Encoded::Complete(body) => body.len(),
                 Encoded::Chunks(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await
                 }
@@ -86,7 +85,7 @@ fn templates(criterion: &mut Criterion) {
     group.bench_function("a URI is matched", |b| {
         b.iter(|| template.matches(black_box("logs://auth%20api/2026-11-20?level=warn&limit=10")));
     });
-    let pattern = Pattern::parse("logs://{service}/{+path}/{run}").unwrap();
+    let pattern = UriPattern::parse("logs://{service}/{+path}/{run}").unwrap();
     let values = [("service", "auth api"), ("path", "a/b/c.log"), ("run", "0123456789abcdef")];
     let values: BTreeMap<String, String> =
         values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -106,7 +105,7 @@ fn blocks(criterion: &mut Criterion) {
         store.create(&owner, uri.clone(), content, details).await.unwrap();
         store.get(&owner, &uri).await.unwrap()
     });
-    // Wherever it lies, a window costs the blocks that it touches.
+    // At any offset, a window costs only its blocks.
     for (name, first) in [("at the beginning", 0), ("in the middle", lines / 2)] {
         group.bench_function(format!("200 lines of 10 MB, {name}"), |b| {
             b.iter(|| runtime.block_on(found.lines(black_box(first), 200, 64 << 10)).unwrap());
@@ -114,7 +113,7 @@ fn blocks(criterion: &mut Criterion) {
     }
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.sample_size(20);
-    group.bench_function("10 MB whole", |b| {
+    group.bench_function("all of 10 MB", |b| {
         b.iter(|| {
             runtime.block_on(found.stream().fold(0, async |sum, piece| sum + piece.unwrap().len()))
         });

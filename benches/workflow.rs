@@ -1,5 +1,5 @@
-//! What a workflow costs beside a prompt written by hand that reads the same
-//! resource and says the same, as ratios: `cargo bench --bench workflow`.
+//! The cost of a workflow, as a ratio to a plain prompt handler that reads the
+//! same resource and returns the same messages: `cargo bench --bench workflow`.
 
 use axum::{
     Router,
@@ -22,11 +22,11 @@ const REPEATS: usize = 7;
 
 /// Reads the page.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct CustomHandlers;
+struct PlainPrompt;
 
-async fn custom(ctx: Context, _: CustomHandlers) -> GetPromptResult {
-    let read = ctx.read_any("docs://page").await.expect("it is there");
-    let bytes = read.bytes().await.expect("it is whole");
+async fn plain_prompt(ctx: Context, _: PlainPrompt) -> GetPromptResult {
+    let read = ctx.read_any("docs://page").await.expect("it exists");
+    let bytes = read.bytes().await.expect("a complete body");
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let entry = &read.entry;
     let contents = ResourceContents::text(text, entry.uri.as_str());
@@ -38,13 +38,13 @@ async fn custom(ctx: Context, _: CustomHandlers) -> GetPromptResult {
 }
 
 fn registry() -> Registry {
-    let one = |name: &str, step: WorkflowStep| {
+    let workflow_of = |name: &str, step: WorkflowStep| {
         workflow::prompt(SequentialWorkflow::new(name, "Read the page").step(step.named("read")))
     };
     Registry::builder("bench")
-        .prompt(Prompt::new(custom))
-        .with(one("static", read_resource("docs://page")))
-        .with(one(
+        .prompt(Prompt::new(plain_prompt))
+        .with(workflow_of("static", read_resource("docs://page")))
+        .with(workflow_of(
             "variable",
             read_resource("docs://{page}").with_template_binding("page", constant("page")),
         ))
@@ -56,7 +56,7 @@ fn registry() -> Registry {
         .expect("it builds")
 }
 
-/// Seconds that a request for that prompt takes.
+/// The mean seconds of a request for a prompt.
 async fn seconds(router: &Router, prompt: &str) -> f64 {
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": { "name": prompt },
@@ -70,7 +70,7 @@ async fn seconds(router: &Router, prompt: &str) -> f64 {
             .body(Body::from(body.clone()))
             .expect("it is a request");
         let response = router.clone().oneshot(request).await.expect("it never fails");
-        let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("it is whole");
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("a complete body");
         debug_assert!(
             serde_json::from_slice::<Value>(&bytes).expect("it is JSON")["result"].is_object()
         );
@@ -84,13 +84,13 @@ async fn main() {
     config.limits.requests_per_window = 0;
     let router = App::new(registry(), config).expect("it opens").router();
     let mut best = [f64::INFINITY; 3];
-    // In turn, so that what else the machine does meets all alike.
+    // Alternating, so that other load on the machine affects all of them.
     for _ in 0..REPEATS {
-        for (best, prompt) in best.iter_mut().zip(["custom", "static", "variable"]) {
+        for (best, prompt) in best.iter_mut().zip(["plain_prompt", "static", "variable"]) {
             *best = best.min(seconds(&router, prompt).await);
         }
     }
-    let [custom, fixed, variable] = best;
-    println!("a step with a static URI, of a prompt by hand:  {:.2}", fixed / custom);
-    println!("a step with one variable, of one without:       {:.2}", variable / fixed);
+    let [plain, fixed, variable] = best;
+    println!("a step with a static URI, to a plain prompt:    {:.2}", fixed / plain);
+    println!("a step with one variable, to one without:       {:.2}", variable / fixed);
 }

@@ -6,7 +6,7 @@ pub(crate) struct InFlight(&'static str);
 
 impl InFlight {
     /// Increments the gauge of this name until the guard is dropped.
-    pub(crate) fn more(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         metrics::gauge!(name).increment(1.0);
         Self(name)
     }

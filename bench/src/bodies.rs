@@ -1,4 +1,4 @@
-//! Large answers: `resources/read` and a tool's result of ten megabytes.
+//! Large responses: `resources/read` and a tool's result of ten megabytes.
 
 use serde_json::json;
 
@@ -15,18 +15,18 @@ pub(super) async fn measure(options: &Options) -> Outcome {
     if !options.without_peers {
         contenders.push(rmcp(false, read()).await?);
     }
-    let whats = ["resources/read", "resources/read", "a tool's result", "resources/read"];
-    // Before any work: what a process keeps of it for the next is memory, too.
+    let operations = ["resources/read", "resources/read", "a tool's result", "resources/read"];
+    // Measured before any work, because memory that a process keeps counts.
     let idle: Vec<u64> = contenders.iter().map(|contender| contender.peer.memory()).collect();
     for clients in [1_usize, 8] {
         let mut peaks = vec![Vec::new(); contenders.len()];
         let measure = async |contender: &Contender| {
             contender.peer.forget_peak();
             let rate = contender.work.run(contender.peer.address, clients, options.time()).await?;
-            let at = contenders.iter().position(|c| std::ptr::eq(c, contender)).unwrap_or(0);
-            let peak = contender.peer.peak().saturating_sub(idle[at]);
+            let index = contenders.iter().position(|c| std::ptr::eq(c, contender)).unwrap_or(0);
+            let peak = contender.peer.peak().saturating_sub(idle[index]);
             #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52 bytes")]
-            peaks[at].push(peak as f64 / clients as f64);
+            peaks[index].push(peak as f64 / clients as f64);
             Ok(rate)
         };
         let rates = rounds(options, &contenders, measure, |rate| *rate).await?;
@@ -35,13 +35,13 @@ pub(super) async fn measure(options: &Options) -> Outcome {
             &format!("10 MB of text, {clients} at a time"),
             &["Server", "What", "Ratio to the limit", "Peak memory, ratio", "Peak a request here"],
         );
-        for (at, contender) in contenders.iter().enumerate() {
+        for (index, contender) in contenders.iter().enumerate() {
             table.row([
                 contender.name.to_owned(),
-                whats[at].to_owned(),
-                format!("{:.2}", rates[at] / rates[0]),
-                format!("{:.2}", peaks[at] / peaks[0]),
-                format!("{:.1} MB", peaks[at] / 1e6),
+                operations[index].to_owned(),
+                format!("{:.2}", rates[index] / rates[0]),
+                format!("{:.2}", peaks[index] / peaks[0]),
+                format!("{:.1} MB", peaks[index] / 1e6),
             ]);
         }
         table.print();

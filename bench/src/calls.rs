@@ -46,7 +46,7 @@ pub(super) async fn measure(options: &Options) -> Outcome {
         table.row([contender.name, speech, &ratio, &format!("{rate:.0}")]);
     }
     table.print();
-    println!("With a verified JWT against without: {:.2}", rates[5] / rates[1]);
+    println!("With a verified JWT, as a ratio to without: {:.2}", rates[5] / rates[1]);
     Ok(())
 }
 

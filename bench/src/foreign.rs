@@ -1,11 +1,11 @@
-//! Load that is none of ours: a measurement beside it is thrown away.
+//! Load of other processes, which invalidates a measurement.
 
 use std::fs;
 
-/// How busy the machine's cores were with others' work at most, of one core.
+/// The most load of other processes that is tolerated, as a share of one core.
 pub const TOLERATED: f64 = 0.10;
 
-/// All cores' busy time, and ours, in ticks.
+/// The busy time of all cores and of our processes, in ticks.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     all: u64,
@@ -14,21 +14,21 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Now, with these processes as ours beside this one.
+    /// A sample now; `ours` are processes that count as ours, with this one.
     pub fn take(ours: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let busy = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
         let busy: Vec<u64> = busy.filter_map(|ticks| ticks.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal: idle and iowait are not busy, and
-        // interrupts are mostly our own packets.
-        let all = [0, 1, 2, 7].iter().filter_map(|at| busy.get(*at)).sum();
-        let ours = ours.iter().copied().chain([std::process::id()]).map(of_process).sum();
+        // The fields are user nice system idle iowait irq softirq steal. Idle and iowait are not
+        // busy, and interrupts are mostly our own packets.
+        let all = [0, 1, 2, 7].iter().filter_map(|index| busy.get(*index)).sum();
+        let ours = ours.iter().copied().chain([std::process::id()]).map(process_ticks).sum();
         let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
         let uptime = uptime.split(' ').next().and_then(|s| s.parse().ok()).unwrap_or(0.0);
         Self { all, ours, uptime }
     }
 
-    /// The share of one core that was others' since then.
+    /// The load of other processes since an earlier sample, as a share of one core.
     #[allow(clippy::cast_precision_loss, reason = "few ticks")]
     pub fn foreign_since(self, before: Self) -> f64 {
         let ticks_per_second = 100.0;
@@ -37,9 +37,9 @@ impl Sample {
     }
 }
 
-fn of_process(pid: u32) -> u64 {
+fn process_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name may have spaces; what follows its closing bracket has none.
+    // The name, in parentheses, may have spaces; the fields after it have none.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }

@@ -1,4 +1,4 @@
-//! How cost grows with size: tools, resources, connections.
+//! How the cost of a call grows with tools, resources and connections.
 
 use larder_bench::{
     report::plot,
@@ -27,7 +27,7 @@ pub(super) async fn measure(options: &Options) -> Outcome {
     plot(&options.plots.join("growth.svg"), "Cost of a call against size", &lines)
 }
 
-/// Costs as ratios to the first.
+/// Costs as ratios to that of the first size.
 fn relative(sizes: &[usize], rates: &[f64]) -> Vec<(f64, f64)> {
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
     sizes.iter().zip(rates).map(|(size, rate)| (*size as f64, rates[0] / rate)).collect()
@@ -54,7 +54,7 @@ async fn connections(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error
     let mut rates = Vec::new();
     let contenders = [contender];
     for size in sizes {
-        // Those that say nothing: eight others do the calls at each size.
+        // Idle connections; eight other ones make the calls at each size.
         while idle.len() < size {
             let mut connection = Connection::open(contenders[0].peer.address).await?;
             let request = contenders[0].work.request(None, 1);
@@ -67,7 +67,7 @@ async fn connections(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error
     Ok(relative(&sizes, &rates))
 }
 
-/// Describing one of the caller's resources, however many there are.
+/// The cost of reading one resource of a caller who has many.
 async fn resources(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error>> {
     let file = tempfile::NamedTempFile::new()?;
     fs::write(
@@ -84,20 +84,20 @@ async fn resources(options: &Options) -> Result<Vec<(f64, f64)>, Box<dyn Error>>
     let contenders = [Contender { name: "Larder", peer, work }];
     let sizes = [1_000_usize, 10_000, 100_000, 1_000_000];
     let mut rates = Vec::new();
-    let mut there = 0;
+    let mut created = 0;
     let mut connection = Connection::open(contenders[0].peer.address).await?;
     for size in sizes {
-        while there < size {
+        while created < size {
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
                 "name": "create_resource",
-                "arguments": { "uri": format!("bench://{there}"), "text": format!("resource {there}") },
+                "arguments": { "uri": format!("bench://{created}"), "text": format!("resource {created}") },
             } });
             let request = Prepared::post(&body.to_string(), &[]);
             let (head, _) = connection.exchange(&request, |_| {}).await?;
             if head.status != 200 {
                 return Err(format!("a resource was not created: {head:?}").into());
             }
-            there += 1;
+            created += 1;
         }
         let run = async |c: &Contender| Ok(c.work.run(c.peer.address, 8, options.time()).await?);
         rates.push(rounds(options, &contenders, run, |rate| *rate).await?[0]);

@@ -1,4 +1,4 @@
-//! Bodies that are made to cost much: a megabyte of small objects, and depth.
+//! Hostile bodies: a megabyte of small objects, and deep nesting.
 
 use larder_bench::wire::{Connection, Prepared};
 
@@ -9,7 +9,7 @@ const MEGABYTE: usize = 1 << 20;
 pub(super) async fn measure() -> Outcome {
     let mut table = Table::new(
         "Hostile bodies of 1 MB",
-        &["Server", "Body", "Peak memory, times the body", "Answer"],
+        &["Server", "Body", "Peak memory, times the body", "Response"],
     );
     let work = || Work::echo(Speech::Modern);
     for contender in [larder(work()).await?, rmcp(false, work()).await?] {
@@ -26,7 +26,7 @@ pub(super) async fn measure() -> Outcome {
                 ],
             );
             let mut connection = Connection::open(contender.peer.address).await?;
-            // Warm: what a first request allocates for good is not the body's.
+            // Warms up: the first requests allocate memory that stays.
             contender.work.run(contender.peer.address, 1, Duration::from_millis(200)).await?;
             contender.peer.forget_peak();
             let before = contender.peer.memory();
@@ -34,8 +34,9 @@ pub(super) async fn measure() -> Outcome {
             let peak = contender.peer.peak().saturating_sub(before);
             #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52 bytes")]
             let times = peak as f64 / body.len() as f64;
-            let answer = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            table.row([contender.name, name, &format!("{times:.1}"), &answer]);
+            let response =
+                status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            table.row([contender.name, name, &format!("{times:.1}"), &response]);
         }
     }
     table.print();

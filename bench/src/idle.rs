@@ -1,4 +1,4 @@
-//! What sessions and open streams cost that nobody uses.
+//! The memory of idle sessions and open streams.
 
 use larder_bench::wire::{Connection, Prepared};
 
@@ -9,11 +9,11 @@ const STREAMS: usize = 1_000;
 
 pub(super) async fn measure() -> Outcome {
     let mut table =
-        Table::new("Idle sessions and streams", &["Server", "A session", "A stream more"]);
+        Table::new("Idle sessions and streams", &["Server", "One session", "One more stream"]);
     let work = Work::echo(Speech::Sessions(1));
     for contender in [larder(work.clone()).await?, rmcp(true, work).await?] {
         let (address, work) = (contender.peer.address, &contender.work);
-        // What the first of them allocate for good is not theirs.
+        // The first ones also cause allocations that later ones share.
         let mut sessions = Vec::new();
         for _ in 0..STREAMS {
             sessions.push(work.session(address).await?);

@@ -1,4 +1,4 @@
-//! An authorization server that is no more than its keys, and tokens of it.
+//! An authorization server with only metadata and keys, and its tokens.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Serves its metadata and keys while it lives.
+/// Serves metadata and keys until the process ends.
 pub struct Issuer {
     pub url: String,
     key: EcdsaKeyPair,
@@ -19,7 +19,7 @@ pub struct Issuer {
 
 impl Issuer {
     /// # Errors
-    /// When there is no port.
+    /// When no port is free.
     pub async fn start() -> io::Result<Self> {
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
             .map_err(|_| io::Error::other("no key"))?;
@@ -39,10 +39,10 @@ impl Issuer {
         Ok(Self { url, key })
     }
 
-    /// A token for that resource that is good for an hour.
+    /// A token for a resource, valid for an hour.
     ///
     /// # Panics
-    /// When there is no randomness.
+    /// When the system has no randomness.
     pub fn token(&self, resource: &str) -> String {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |age| age.as_secs());
         let header = json!({ "alg": "ES256", "typ": "at+jwt", "kid": "1" });

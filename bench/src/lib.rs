@@ -1,4 +1,4 @@
-//! What the benchmark and its peers share.
+//! Shared by the benchmark and its peers.
 
 use std::{fmt::Write, io, sync::LazyLock};
 
@@ -11,8 +11,8 @@ pub mod process;
 pub mod report;
 pub mod wire;
 
-/// Ten megabytes of text as logs have it: lines, quotes and some of them not
-/// ASCII, so that escaping has something to do.
+/// Ten megabytes of log lines, with quotes and characters that are not ASCII, so
+/// that escaping does real work.
 pub fn large() -> &'static str {
     static LARGE: LazyLock<String> = LazyLock::new(|| {
         let mut text = String::with_capacity(10 << 20);
@@ -32,10 +32,10 @@ pub fn large() -> &'static str {
     &LARGE
 }
 
-/// Listens on a free port and says where, as all peers do.
+/// Listens on a free port and prints the address, as all peers do.
 ///
 /// # Errors
-/// When there is none.
+/// When no port is free.
 pub async fn listen(name: &str) -> io::Result<TcpListener> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("{name} listening on http://{}/mcp", listener.local_addr()?);

@@ -1,4 +1,4 @@
-//! Load: so many connections, each with one request on its way.
+//! Load: connections with one request in flight each.
 
 use std::{
     io,
@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 
 use crate::wire::{Connection, Prepared};
 
-/// How a client speaks.
+/// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speech {
-    /// 2026-07-28: each request by itself.
+    /// 2026-07-28, stateless.
     Modern,
-    /// 2025-11-25 in that many sessions.
+    /// 2025-11-25, in a number of sessions.
     Sessions(usize),
-    /// 2025-11-25 without a session.
+    /// 2025-11-25, without a session.
     Sessionless,
 }
 
-/// What is asked again and again.
+/// The request that a client repeats.
 #[derive(Debug, Clone)]
 pub struct Work {
     pub speech: Speech,
     pub method: &'static str,
     pub params: Value,
     pub token: Option<String>,
-    /// What the body of each answer has in it, near its beginning.
+    /// Text near the beginning of each response's body.
     pub expect: &'static str,
-    /// How many bytes it has at least.
+    /// The least bytes of each response's body.
     pub at_least: usize,
 }
 
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// A request of that id, in that session if there is one.
+    /// A request with an ID and, if given, a session.
     pub fn request(&self, session: Option<&str>, id: usize) -> Prepared {
         let mut params = self.params.clone();
         let mut headers = Vec::new();
@@ -86,10 +86,10 @@ impl Work {
         Prepared::post(&body.to_string(), &headers)
     }
 
-    /// Begins a session.
+    /// Starts a session.
     ///
     /// # Errors
-    /// When it is refused.
+    /// When the server refuses it.
     pub async fn session(&self, address: SocketAddr) -> io::Result<String> {
         let initialize = Self {
             speech: Speech::Sessionless,
@@ -115,10 +115,10 @@ impl Work {
         Ok(session)
     }
 
-    /// Requests a second over that many connections.
+    /// Measures requests per second over a number of connections.
     ///
     /// # Errors
-    /// When an answer is not what it should be: a fast failure is no success.
+    /// When a response is not as expected: fast errors must not count.
     pub async fn run(
         &self,
         address: SocketAddr,
@@ -132,17 +132,17 @@ impl Work {
             _ => Vec::new(),
         };
         let mut open = Vec::with_capacity(connections);
-        for at in 0..connections {
-            // In a session that others use as well, ids tell requests apart.
+        for index in 0..connections {
+            // Connections that share a session need distinct request IDs.
             let requests = match sessions.len() {
                 0 => vec![self.request(None, 1)],
-                many => (at % many..many)
+                many => (index % many..many)
                     .step_by(connections)
-                    .map(|session| self.request(Some(&sessions[session]), at + 1))
+                    .map(|session| self.request(Some(&sessions[session]), index + 1))
                     .collect(),
             };
             let mut connection = Connection::open(address).await?;
-            // The first answer is looked at closely, and not counted.
+            // The first response is checked in full, and not counted.
             self.check(&mut connection, &requests[0]).await?;
             open.push((connection, requests));
         }
@@ -177,7 +177,7 @@ impl Work {
         if head.status == 200 && expected && length >= self.at_least {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&beginning);
-        Err(io::Error::other(format!("{head:?} with {length} bytes: {said}")))
+        let body = String::from_utf8_lossy(&beginning);
+        Err(io::Error::other(format!("{head:?} with {length} bytes: {body}")))
     }
 }

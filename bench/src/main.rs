@@ -1,6 +1,5 @@
-//! The benchmark: `make bench`, or with the names of some of its parts.
-//!
-//! Runs on one core and starts each server on another one.
+//! The benchmark: `make bench`, or with the names of some parts. It runs on one
+//! core and starts each server on another one.
 
 use std::{error::Error, fs, time::Duration};
 
@@ -23,24 +22,24 @@ mod streams;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Measures Larder beside its peers and prints ratios.
+/// Measures Larder and other MCP servers, and prints ratios.
 #[derive(Debug, Parser)]
 struct Options {
-    /// calls, bodies, idle, streams, resume, hostile, growth; all of them by default
+    /// calls, bodies, idle, streams, resume, hostile, growth; all by default
     parts: Vec<String>,
-    /// Rounds of which the median counts
+    /// The number of rounds; the result is their median
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Seconds that one measurement takes
+    /// The seconds of one measurement
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Larder and the limit only
+    /// Measure only Larder and the limit
     #[arg(long)]
     without_peers: bool,
-    /// The Python that FastMCP is installed for
+    /// The Python that has FastMCP installed
     #[arg(long, default_value = "python3")]
     python: std::path::PathBuf,
-    /// Where plots go
+    /// The directory for plots
     #[arg(long, default_value = ".")]
     plots: std::path::PathBuf,
 }
@@ -58,8 +57,8 @@ struct Contender {
     work: Work,
 }
 
-/// Measures each contender in turn, round by round, until each round had no
-/// load of others beside it, and gives the medians.
+/// Measures the contenders in turn, round by round, and returns the medians.
+/// Repeats a measurement while other processes load the machine.
 async fn rounds<T>(
     options: &Options,
     contenders: &[Contender],
@@ -68,26 +67,26 @@ async fn rounds<T>(
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let pids: Vec<u32> = contenders.iter().map(|contender| contender.peer.pid()).collect();
     let mut values = vec![Vec::new(); contenders.len()];
-    let mut thrown = 0;
+    let mut discarded = 0;
     for _ in 0..options.rounds {
-        for (at, contender) in contenders.iter().enumerate() {
+        for (index, contender) in contenders.iter().enumerate() {
             loop {
                 let before = Sample::take(&pids);
                 let measured = measure(contender).await?;
                 let foreign = Sample::take(&pids).foreign_since(before);
-                if foreign <= TOLERATED || thrown >= options.rounds * contenders.len() {
-                    values[at].push(value(&measured));
+                if foreign <= TOLERATED || discarded >= options.rounds * contenders.len() {
+                    values[index].push(value(&measured));
                     break;
                 }
-                thrown += 1;
+                discarded += 1;
             }
         }
     }
-    if thrown > 0 {
-        println!("({thrown} measurements with others' load beside them were thrown away)");
+    if discarded > 0 {
+        println!("({discarded} measurements were discarded because of other load)");
     }
-    if thrown >= options.rounds * contenders.len() {
-        println!("(THE MACHINE WAS BUSY: what follows is not to be relied upon)");
+    if discarded >= options.rounds * contenders.len() {
+        println!("(THE MACHINE WAS BUSY: the following results are unreliable)");
     }
     Ok(values.into_iter().map(median).collect())
 }
@@ -97,7 +96,7 @@ async fn larder(work: Work) -> Result<Contender, Box<dyn Error>> {
     Ok(Contender { name: "Larder", peer, work })
 }
 
-/// Larder with an authorization server before it.
+/// Larder with bearer tokens of an authorization server.
 async fn larder_with_auth(work: Work) -> Result<(Contender, Issuer), Box<dyn Error>> {
     let issuer = Issuer::start().await?;
     let resource = "http://127.0.0.1:8000/mcp";
@@ -129,27 +128,27 @@ async fn rmcp(sessions: bool, work: Work) -> Result<Contender, Box<dyn Error>> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome {
     let options = Options::parse();
-    let wanted =
-        |part: &str| options.parts.is_empty() || options.parts.iter().any(|asked| asked == part);
-    if wanted("calls") {
+    let selected =
+        |name: &str| options.parts.is_empty() || options.parts.iter().any(|part| part == name);
+    if selected("calls") {
         calls::measure(&options).await?;
     }
-    if wanted("bodies") {
+    if selected("bodies") {
         bodies::measure(&options).await?;
     }
-    if wanted("idle") {
+    if selected("idle") {
         idle::measure().await?;
     }
-    if wanted("streams") {
+    if selected("streams") {
         streams::measure(&options).await?;
     }
-    if wanted("resume") {
+    if selected("resume") {
         resume::measure(&options).await?;
     }
-    if wanted("hostile") {
+    if selected("hostile") {
         hostile::measure().await?;
     }
-    if wanted("growth") {
+    if selected("growth") {
         growth::measure(&options).await?;
     }
     Ok(())

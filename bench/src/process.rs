@@ -1,4 +1,4 @@
-//! The peers as processes, each on the server's core.
+//! Peers as processes, all on the servers' core.
 
 use std::{
     fs, io,
@@ -13,7 +13,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// The core that all servers run on; the load comes from another one.
+/// The core of all servers; the load runs on another one.
 pub const SERVERS_CORE: &str = "0";
 
 /// A server under test.
@@ -24,18 +24,18 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a program that says `… listening on http://ADDRESS/mcp`.
+    /// Starts a program that prints `… listening on http://ADDRESS/mcp`.
     ///
     /// # Errors
-    /// With what it said instead.
+    /// With the program's output, if it ends without that line.
     pub async fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         Self::start_with(program, arguments, &[]).await
     }
 
-    /// The same with an environment of its own.
+    /// [`Self::start`] with environment variables.
     ///
     /// # Errors
-    /// With what it said instead.
+    /// As [`Self::start`].
     pub async fn start_with(
         program: &Path,
         arguments: &[&str],
@@ -48,40 +48,40 @@ impl Peer {
         let mut child = command.kill_on_drop(true).spawn()?;
         let stderr = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut lines = BufReader::new(stderr).lines();
-        let mut said = String::new();
+        let mut output = String::new();
         let found = tokio::time::timeout(Duration::from_secs(60), async {
             while let Some(line) = lines.next_line().await? {
                 if let Some((_, rest)) = line.split_once("listening on http://") {
                     let address = rest.split('/').next().unwrap_or_default();
                     return address.parse().map_err(io::Error::other);
                 }
-                said += &line;
-                said.push('\n');
+                output += &line;
+                output.push('\n');
             }
-            Err(io::Error::other(format!("{} ended: {said}", program.display())))
+            Err(io::Error::other(format!("{} ended: {output}", program.display())))
         });
         let address = found.await.map_err(io::Error::other)??;
-        // What it says from here on is of no interest, yet has to go somewhere.
+        // Drains the pipe, so that the program never blocks on it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Self { address, child })
     }
 
-    /// Its id, which is the program's: `taskset` becomes it.
+    /// The process ID: that of the program, because `taskset` executes it in place.
     pub fn pid(&self) -> u32 {
         self.child.id().unwrap_or(0)
     }
 
-    /// Bytes in memory now.
+    /// The resident memory, in bytes.
     pub fn memory(&self) -> u64 {
         self.status("VmRSS:")
     }
 
-    /// The most bytes in memory since the last [`Self::forget_peak`].
+    /// The peak resident memory since the last [`Self::forget_peak`], in bytes.
     pub fn peak(&self) -> u64 {
         self.status("VmHWM:")
     }
 
-    /// Lets the peak begin anew.
+    /// Resets the peak.
     pub fn forget_peak(&self) {
         let _ = fs::write(format!("/proc/{}/clear_refs", self.pid()), "5");
     }
@@ -93,11 +93,11 @@ impl Peer {
     }
 }
 
-/// A program of this package, which is built with it.
+/// The path of another program of this package.
 ///
 /// # Panics
-/// When this process has no path.
+/// When the path of this process is unknown.
 pub fn sibling(name: &str) -> PathBuf {
-    let me = std::env::current_exe().expect("this process has a path");
+    let me = std::env::current_exe().expect("the path of this process");
     me.with_file_name(name)
 }

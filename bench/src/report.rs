@@ -4,7 +4,7 @@ use std::{error::Error, fmt::Write, path::Path};
 
 use plotters::prelude::*;
 
-/// The middle one, or the mean of the two in the middle.
+/// The median: the middle value, or the mean of the two middle values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -42,8 +42,7 @@ impl Table {
     }
 }
 
-/// Cost against size, both on logarithmic axes; a cost of 1 is that of the
-/// smallest size.
+/// Plots cost against size on logarithmic axes. The smallest size has the cost 1.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -53,7 +52,7 @@ pub fn plot(
     lines: &[(String, Vec<(f64, f64)>)],
 ) -> Result<(), Box<dyn Error>> {
     let points = || lines.iter().flat_map(|(_, points)| points);
-    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
+    let max = |axis: fn(&(f64, f64)) -> f64| points().map(axis).fold(1.0, f64::max);
     let root = SVGBackend::new(path, (720, 420)).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -62,12 +61,12 @@ pub fn plot(
         .x_label_area_size(36)
         .y_label_area_size(48)
         .build_cartesian_2d(
-            (1.0..most(|p| p.0) * 1.2).log_scale(),
-            (0.5..most(|p| p.1).max(2.0) * 1.5).log_scale(),
+            (1.0..max(|p| p.0) * 1.2).log_scale(),
+            (0.5..max(|p| p.1).max(2.0) * 1.5).log_scale(),
         )?;
     chart.configure_mesh().x_desc("size").y_desc("cost, smallest = 1").draw()?;
-    for (at, (name, points)) in lines.iter().enumerate() {
-        let color = Palette99::pick(at).to_rgba();
+    for (index, (name, points)) in lines.iter().enumerate() {
+        let color = Palette99::pick(index).to_rgba();
         chart
             .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?
             .label(name)

@@ -1,12 +1,10 @@
-//! Streams that are cut: how soon one goes on, and how fast it catches up, on
-//! the server that runs the call and, over Redis, on another one.
-
-// Of the tests' server, the part that starts it.
+//! Interrupted streams: how soon one resumes, and how fast it catches up, on the
+//! instance that runs the call and, with Redis, on another one.
 
 use std::{io, net::SocketAddr, time::Instant};
 
-use larder_bench::wire::{Connection, Prepared};
 use larder::testing::RedisServer;
+use larder_bench::wire::{Connection, Prepared};
 use serde_json::json;
 
 use super::*;
@@ -15,9 +13,9 @@ const EVENTS: u32 = 9_000;
 
 pub(super) async fn measure(options: &Options) -> Outcome {
     let mut table = Table::new(
-        "A call's stream, cut at its beginning and resumed",
+        "A call's stream, interrupted at its beginning and resumed",
         &[
-            "Kept in",
+            "Stored in",
             "Resumed on",
             "First event, in pings",
             "Events/s here",
@@ -25,13 +23,13 @@ pub(super) async fn measure(options: &Options) -> Outcome {
         ],
     );
     let redis = RedisServer::start().await;
-    let at = |url: String| async move {
+    let start = |url: String| async move {
         Peer::start(&sibling("peer-larder"), &["--listen", "127.0.0.1:0", "--store", &url]).await
     };
-    let memory = at("memory:".into()).await?;
-    let (one, other) = (at(redis.url()).await?, at(redis.url()).await?);
+    let memory = start("memory:".into()).await?;
+    let (one, other) = (start(redis.url()).await?, start(redis.url()).await?);
     let mut live_in_memory = None;
-    for (kept, name, from, to) in [
+    for (store, instance, from, to) in [
         ("memory", "the same", &memory, &memory),
         ("Redis", "the same", &one, &one),
         ("Redis", "another", &one, &other),
@@ -47,8 +45,8 @@ pub(super) async fn measure(options: &Options) -> Outcome {
         let live = *live_in_memory.get_or_insert(median(lives));
         let rate = median(rates);
         table.row([
-            kept.to_owned(),
-            name.to_owned(),
+            store.to_owned(),
+            instance.to_owned(),
             format!("{:.1}", median(firsts)),
             format!("{rate:.0}"),
             format!("{:.2}", rate / live),
@@ -72,7 +70,7 @@ impl Client {
         vec![("mcp-session-id", &self.session), ("mcp-protocol-version", "2025-11-25")]
     }
 
-    /// A call that says so many times how far it is.
+    /// A call that sends [`EVENTS`] progress notifications.
     fn call(&self) -> Prepared {
         let body = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -90,7 +88,7 @@ impl Client {
     }
 }
 
-/// Reads events up to the result; how many there were, and when the first came.
+/// Reads events up to the result. Returns their number, and the time of the first.
 async fn read(connection: &mut Connection) -> io::Result<(usize, Option<Instant>)> {
     let (mut events, mut first, mut tail) = (0, None, Vec::new());
     loop {
@@ -98,7 +96,7 @@ async fn read(connection: &mut Connection) -> io::Result<(usize, Option<Instant>
         let chunk = connection
             .chunk(|piece| {
                 first.get_or_insert_with(Instant::now);
-                // What lies across two pieces is seen with the second.
+                // Text that crosses two pieces is found with the second.
                 let seen = tail.len().min(16);
                 let joined = [&tail[tail.len() - seen..], piece].concat();
                 let before = memchr::memmem::find_iter(&joined[..seen], b"data:").count();
@@ -113,7 +111,7 @@ async fn read(connection: &mut Connection) -> io::Result<(usize, Option<Instant>
     }
 }
 
-/// Events a second of a call that is not cut.
+/// The events per second of an uninterrupted call.
 async fn live(address: SocketAddr) -> Result<f64, Box<dyn Error>> {
     let client = Client::new(address).await?;
     let mut connection = Connection::open(address).await?;
@@ -124,7 +122,7 @@ async fn live(address: SocketAddr) -> Result<f64, Box<dyn Error>> {
     Ok(f64::from(EVENTS) / begun.elapsed().as_secs_f64())
 }
 
-/// Seconds of a small request on a connection of its own.
+/// The seconds of a small request on a new connection.
 async fn ping(address: SocketAddr) -> Result<f64, Box<dyn Error>> {
     let client = Client::new(address).await?;
     let request = Prepared::post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &client.headers());
@@ -134,18 +132,18 @@ async fn ping(address: SocketAddr) -> Result<f64, Box<dyn Error>> {
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// Cuts a call off at its first event, lets it end, and resumes it: seconds to
-/// the first event, and events a second.
+/// Interrupts a call's stream at its first event, waits for the call to end, and
+/// resumes it. Returns the seconds to the first event, and the events per second.
 async fn resumed(from: SocketAddr, to: SocketAddr) -> Result<(f64, f64), Box<dyn Error>> {
     let client = Client::new(from).await?;
     let mut connection = Connection::open(from).await?;
     connection.send(&client.call()).await?;
-    let mut said = Vec::new();
-    connection.chunk(|piece| said.extend_from_slice(piece)).await?;
+    let mut chunk = Vec::new();
+    connection.chunk(|piece| chunk.extend_from_slice(piece)).await?;
     drop(connection);
-    let said = String::from_utf8(said)?;
-    let id = said.lines().find_map(|line| line.strip_prefix("id:")).ok_or("no event id came")?;
-    // The call itself is not what is measured.
+    let chunk = String::from_utf8(chunk)?;
+    let id = chunk.lines().find_map(|line| line.strip_prefix("id:")).ok_or("no event id came")?;
+    // The call ends before the measurement.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let begun = Instant::now();
     let mut connection = Connection::open(to).await?;

@@ -1,4 +1,4 @@
-//! Streams: messages a second, and what a cut costs.
+//! Streams: messages per second.
 
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ pub(super) async fn measure(options: &Options) -> Outcome {
                 }))
                 .await?;
                 let seen: usize = counts.into_iter().sum();
-                // One that lies across two pieces is not seen.
+                // Messages that cross two pieces are not found.
                 if seen * 10 < MESSAGES as usize * 9 {
                     return Err(format!("{seen} of {MESSAGES} messages came").into());
                 }
@@ -66,7 +66,8 @@ pub(super) async fn measure(options: &Options) -> Outcome {
     Ok(())
 }
 
-/// Progress is asked for in the metadata, which the work's own request replaces.
+/// A request for progress. `Work::request` would replace the metadata that asks
+/// for it.
 fn progress(work: &Work, session: Option<&str>) -> Prepared {
     let mut meta = json!({ "progressToken": "t" });
     let mut headers = vec![];

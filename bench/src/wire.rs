@@ -1,5 +1,5 @@
-//! An HTTP/1.1 client that costs as little as can be: requests are written as
-//! they were prepared, responses are read to their end and looked at in place.
+//! An HTTP/1.1 client with minimal cost: it writes prepared requests, and reads
+//! responses to their end without copying them.
 
 use std::{io, net::SocketAddr};
 
@@ -9,12 +9,12 @@ use tokio::{
     net::TcpStream,
 };
 
-/// A request that can be sent again and again.
+/// A serialized request that can be sent many times.
 #[derive(Debug, Clone)]
 pub struct Prepared(Vec<u8>);
 
 impl Prepared {
-    /// A POST of that body, with more headers.
+    /// A POST with a body and additional headers.
     pub fn post(body: &str, headers: &[(&str, &str)]) -> Self {
         let mut request = String::from(
             "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n",
@@ -26,7 +26,7 @@ impl Prepared {
         Self(request.into_bytes())
     }
 
-    /// A GET that takes a stream.
+    /// A GET that accepts an event stream.
     pub fn get(headers: &[(&str, &str)]) -> Self {
         let mut request =
             String::from("GET /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\n");
@@ -37,7 +37,7 @@ impl Prepared {
     }
 }
 
-/// A response, without the body that was read past.
+/// The head of a response.
 #[derive(Debug)]
 pub struct Head {
     pub status: u16,
@@ -52,7 +52,7 @@ enum Length {
     None,
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -61,7 +61,7 @@ pub struct Connection {
 
 impl Connection {
     /// # Errors
-    /// When nobody listens there.
+    /// When the connection is refused.
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -78,12 +78,12 @@ impl Connection {
             if let Some(head) = self.head()? {
                 return Ok(head);
             }
-            self.more().await?;
+            self.fill().await?;
         }
     }
 
-    /// Sends a request and reads the whole response; each piece of its body is
-    /// shown to `see`. Gives the length of the body.
+    /// Sends a request and reads the response to its end; `see` gets each piece of
+    /// the body. Returns the head and the length of the body.
     ///
     /// # Errors
     /// When the connection or the response is broken.
@@ -97,7 +97,7 @@ impl Connection {
         match head.length {
             Length::None => {}
             Length::Known(length) => {
-                self.show(length, &mut see).await?;
+                self.read(length, &mut see).await?;
                 read = length;
             }
             Length::Chunked => {
@@ -109,8 +109,8 @@ impl Connection {
         Ok((head, read))
     }
 
-    /// The next chunk of a response that comes in chunks, in pieces; nothing
-    /// at its end.
+    /// Reads the next chunk of a chunked response, in pieces. Returns its length,
+    /// or `None` at the end.
     ///
     /// # Errors
     /// When the connection or the response is broken.
@@ -123,22 +123,22 @@ impl Connection {
                 self.buffer.advance(end + 2);
                 break size;
             }
-            self.more().await?;
+            self.fill().await?;
         };
-        self.show(size, &mut see).await?;
+        self.read(size, &mut see).await?;
         while self.buffer.len() < 2 {
-            self.more().await?;
+            self.fill().await?;
         }
         self.buffer.advance(2);
         Ok((size > 0).then_some(size))
     }
 
-    /// Shows so many bytes as they come, and forgets them.
-    async fn show(&mut self, bytes: usize, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
+    /// Reads a number of bytes; `see` gets each piece.
+    async fn read(&mut self, bytes: usize, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 {
             if self.buffer.is_empty() {
-                self.more().await?;
+                self.fill().await?;
             }
             let take = left.min(self.buffer.len());
             see(&self.buffer[..take]);
@@ -148,7 +148,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn more(&mut self) -> io::Result<()> {
+    async fn fill(&mut self) -> io::Result<()> {
         self.buffer.reserve(64 << 10);
         match self.stream.read_buf(&mut self.buffer).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,8 +1,8 @@
-//! What the benchmarks of the store have in common.
+//! Helpers of the store benchmarks.
 
 use tokio::time::Instant;
 
-/// Seconds that it takes.
+/// The seconds that some work takes.
 pub(crate) async fn seconds(work: impl Future) -> f64 {
     let begin = Instant::now();
     work.await;

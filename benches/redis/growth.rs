@@ -1,4 +1,4 @@
-//! What creating and listing cost where there is little, and where there is much.
+//! The cost of creating and listing with few and with many resources.
 
 use crate::{RedisServer, median, seconds, store_on, uri};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -11,7 +11,7 @@ const FEW: usize = 1000;
 const MANY: usize = 1_000_000;
 const SAMPLE: usize = 2000;
 
-/// A store with so many resources, on a server of its own.
+/// A store with a number of resources, on its own server.
 struct Filled {
     _server: RedisServer,
     store: Store,
@@ -37,14 +37,14 @@ impl Filled {
         self.store.create(&self.owner, uri(n), "a small text".into(), details).await.map(|_| ())
     }
 
-    /// One more, which is taken away again, so that the number stays.
+    /// Creates one resource and deletes it again.
     async fn create_one(&self) -> f64 {
         let took = seconds(async { self.create(self.count).await.expect("it fits") }).await;
         self.store.delete(&self.owner, &uri(self.count)).await.expect("it goes");
         took
     }
 
-    /// Fifty from anywhere.
+    /// Lists fifty resources at a position that depends on `n`.
     async fn list_some(&self, n: usize) -> f64 {
         let after = uri((self.count - 50) / SAMPLE * n);
         seconds(async {

@@ -1,33 +1,31 @@
-//! What resources, sessions and streams in Redis cost, as ratios to Redis
-//! itself: `cargo bench --bench redis`, or with the names of some of
-//! `throughput memory growth replay sessions`. Each starts a `redis-server` of
-//! its own.
+//! The costs of resources, sessions and streams in Redis, as ratios to plain
+//! Redis commands: `cargo bench --bench redis`, or with some of the names
+//! `throughput memory growth replay sessions`. Each part starts its own
+//! `redis-server`.
 //!
-//! What is compared runs in turns, and medians are shown, so that whatever
-//! else the machine does meets both sides.
+//! The compared operations alternate, and the results are medians, so that other
+//! load on the machine affects both sides.
 //!
-//! What is aimed at, and what came of it on two virtual cores, which the server
-//! and Redis share:
+//! Goals, and results on two virtual cores that the server and Redis share:
 //!
-//! - **`put` and `get` at 0.8 of `SET` and `GET` from 1 MB on,** for content
-//!   that no compression makes less. `get`: 0.9 at 1 MB and 1.7 above, since
-//!   blocks are asked for ahead. `put`: 0.8 at 100 MB, and misses it below: 0.4
-//!   at 1 MB, 0.5 at 10 MB. Before it goes out, a `put` reads content for
-//!   its SHA-256, its lines and UTF-8, and tries whether compression pays: the
-//!   column `local` is that work alone, a `put` into memory, which at 1 MB
-//!   takes longer than the whole `SET`. And Redis grows a string by a MiB at a
-//!   time, and may copy it then, where a `SET` says at once how long it is:
-//!   content in keys of a MiB each would spare that.
-//! - **Above 1 where compression pays.** `get` 0.7 at 1 MB and 1.5 above; `put`
-//!   1.0 at 100 MB and 0.3 to 0.6 below, as compressing costs more than a Redis
-//!   on the same machine saves. Compression is the store's own doing, in its
-//!   blocks, for every backend; over a network it is the network that it spares.
-//! - **Ten of 100 MB at once in less than 64 MB of memory:** 42 MB.
-//! - **1,000,000 resources at most 1.5 times as dear as 1,000:** creating 0.9,
-//!   listing 1.1.
+//! - **`put` and `get` at 0.8 of the speed of `SET` and `GET`, from 1 MB on,** for
+//!   content that does not compress. `get`: 0.9 at 1 MB and 1.7 above, because it
+//!   requests blocks ahead. `put`: 0.8 at 100 MB, but 0.4 at 1 MB and 0.5 at
+//!   10 MB. A `put` first reads the content for its SHA-256, line numbers and
+//!   UTF-8, and tries to compress it. The column `local` is this work alone, a
+//!   `put` into memory, which at 1 MB takes longer than a complete `SET`. Redis
+//!   also grows an appended string by 1 MiB at a time, and may copy it; a `SET`
+//!   announces the length. Content in keys of 1 MiB would avoid the copies.
+//! - **Above 1 for content that compresses.** `get`: 0.7 at 1 MB and 1.5 above.
+//!   `put`: 1.0 at 100 MB and 0.3 to 0.6 below, because compression costs more
+//!   than it saves with Redis on the same machine. Over a network it saves
+//!   bandwidth.
+//! - **Ten writes of 100 MB at once in less than 64 MB of memory:** 42 MB.
+//! - **1,000,000 resources cost at most 1.5 times as much per operation as 1,000:**
+//!   creating 0.9, listing 1.1.
 //! - **Replay of 10,000 events at half the speed of `XRANGE`:** 0.7.
-//! - **10,000 idle sessions in less than 1 MB of the server's memory:** none to
-//!   be seen, or half a MB.
+//! - **10,000 idle sessions in less than 1 MB of the server's memory:** between
+//!   nothing measurable and 0.5 MB.
 
 #[path = "../measure/mod.rs"]
 mod measure;
@@ -53,21 +51,21 @@ const MIB: usize = 1 << 20;
 
 #[tokio::main]
 async fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
-    if wanted("memory") {
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let selected = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
+    if selected("memory") {
         memory::measure().await;
     }
-    if wanted("throughput") {
+    if selected("throughput") {
         throughput::measure().await;
     }
-    if wanted("growth") {
+    if selected("growth") {
         growth::measure().await;
     }
-    if wanted("replay") {
+    if selected("replay") {
         replay::measure().await;
     }
-    if wanted("sessions") {
+    if selected("sessions") {
         sessions::measure().await;
     }
 }
@@ -87,7 +85,7 @@ async fn store_on(server: &RedisServer) -> Store {
     Store::new(Arc::new(backend), Arc::new(SystemClock), StoreLimits::default())
 }
 
-/// The same server without anything of ours.
+/// A plain connection to the same server.
 async fn raw(server: &RedisServer) -> ::redis::aio::MultiplexedConnection {
     let client = ::redis::Client::open(server.url()).expect("it is a URL");
     let config = ::redis::AsyncConnectionConfig::new();
@@ -102,6 +100,6 @@ fn uri(n: usize) -> ResourceUri {
 /// A field of `/proc/PID/status`, in kB.
 fn status(process: &str, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it is Linux");
-    let line = status.lines().find(|line| line.starts_with(field)).expect("it is there");
+    let line = status.lines().find(|line| line.starts_with(field)).expect("it exists");
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }

@@ -1,4 +1,4 @@
-//! The most that the process holds while ten large resources are written.
+//! The peak memory of the process while ten large resources are written.
 
 use crate::{MIB, RedisServer, noise, seconds, status, store_on, uri};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ const BYTES: usize = 100 * MIB;
 pub(crate) async fn measure() {
     let server = RedisServer::start().await;
     let (store, owner) = (store_on(&server).await, Owner::new("bench"));
-    // More than a block, or compression would find it again.
+    // Longer than a block, so that repetitions do not compress.
     let (noise, piece) = (Bytes::from(noise(MIB)), 64 * 1024);
     let pieces: Vec<Bytes> =
         (0..MIB / piece).map(|n| noise.slice(n * piece..(n + 1) * piece)).collect();
@@ -31,10 +31,10 @@ pub(crate) async fn measure() {
     let writing: Vec<_> = writing.collect();
     let took = seconds(async {
         for written in join_all(writing).await {
-            written.expect("nobody panics");
+            written.expect("no task panics");
         }
     })
     .await;
-    let most = status("self", "VmHWM");
-    println!("ten of 100 MB at once: {took:.1} s; resident before {before} kB, at most {most} kB");
+    let peak = status("self", "VmHWM");
+    println!("ten of 100 MB at once: {took:.1} s; resident before {before} kB, at most {peak} kB");
 }

@@ -1,4 +1,4 @@
-//! Replay of a stream against one XRANGE of all that it holds.
+//! Replay of a stream compared with one XRANGE of all its entries.
 
 use crate::{RedisServer, median, raw, redis_on, seconds};
 use bytes::Bytes;
@@ -16,8 +16,8 @@ const ROUNDS: usize = 31;
 
 pub(crate) async fn measure() {
     let server = RedisServer::start().await;
-    let replica = Instance::join(redis_on(&server).await, &Random::system());
-    let sessions = RedisSessions::new(replica, Random::system(), SessionLimits::default());
+    let instance = Instance::join(redis_on(&server).await, &Random::system());
+    let sessions = RedisSessions::new(instance, Random::system(), SessionLimits::default());
     let version = ProtocolVersion::LATEST_LEGACY;
     let session = sessions.create(Principal::Local, version, ClientFacts::default()).await;
     let session = session.expect("it begins");
@@ -47,9 +47,9 @@ pub(crate) async fn measure() {
         );
         replays.push(
             seconds(async {
-                let deliveries = sessions.follow(&session, &start).await.expect("it is there");
+                let deliveries = sessions.follow(&session, &start).await.expect("it exists");
                 assert_eq!(
-                    deliveries.map(|event| event.expect("it is kept")).count().await,
+                    deliveries.map(|event| event.expect("it is stored")).count().await,
                     EVENTS
                 );
             })

@@ -1,4 +1,4 @@
-//! What idle sessions add to the memory of a server.
+//! The memory that idle sessions add to a server.
 
 use std::{
     io::{BufRead, BufReader},
@@ -13,12 +13,12 @@ use crate::{RedisServer, status};
 
 const SESSIONS: usize = 10_000;
 
-/// So often as many begin, before anything is measured and then again: what
-/// connections, tables and the allocator take for a while is not what idle
-/// sessions take, and the least that was seen has least of it.
+/// The bursts of [`SESSIONS`] before the first measurement, and again before the
+/// second. Connections, tables and the allocator also take memory for a while;
+/// the minimum over the bursts has the least of it.
 const BURSTS: usize = 4;
 
-/// A server is quiet after that: it remembers a session for a second.
+/// The time until a server is idle: it caches a session for one second.
 const QUIET: Duration = Duration::from_secs(4);
 
 struct Server {
@@ -31,10 +31,10 @@ impl Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         command.args(["serve", "--migrate", "--listen", "127.0.0.1:0", "--store", &redis.url()]);
         let mut process = command.stderr(Stdio::piped()).spawn().expect("it is built");
-        let mut said = BufReader::new(process.stderr.take().expect("it is piped")).lines();
-        let listening = said.next().expect("a line").expect("it is text");
+        let mut log = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+        let listening = log.next().expect("a line").expect("it is text");
         let url = listening.strip_prefix("larder listening on ").expect("it listens").to_owned();
-        std::thread::spawn(move || said.for_each(drop));
+        std::thread::spawn(move || log.for_each(drop));
         Self { process, url }
     }
 
@@ -60,8 +60,8 @@ async fn begin(client: &reqwest::Client, url: &str) {
     });
     let request = client.post(url).header("content-type", "application/json");
     let request = request.header("accept", "application/json, text/event-stream");
-    let begun = request.body(initialize.to_string()).send().await.expect("it answers");
-    let session = begun.headers().get("mcp-session-id").cloned().expect("a session");
+    let response = request.body(initialize.to_string()).send().await.expect("it answers");
+    let session = response.headers().get("mcp-session-id").cloned().expect("a session");
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let request = client.post(url).header("content-type", "application/json");
     let request = request.header("accept", "application/json, text/event-stream");
@@ -73,16 +73,16 @@ pub(crate) async fn measure() {
     let redis = RedisServer::start().await;
     let server = Server::start(&redis);
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let begun = async || {
-        let mut least = u64::MAX;
+    let resident_after_bursts = async || {
+        let mut min = u64::MAX;
         for _ in 0..BURSTS {
-            let beginning = (0..SESSIONS).map(|_| begin(&client, &server.url));
-            stream::iter(beginning).buffer_unordered(32).collect::<()>().await;
+            let sessions = (0..SESSIONS).map(|_| begin(&client, &server.url));
+            stream::iter(sessions).buffer_unordered(32).collect::<()>().await;
             tokio::time::sleep(QUIET).await;
-            least = least.min(server.resident());
+            min = min.min(server.resident());
         }
-        least
+        min
     };
-    let (before, after) = (begun().await, begun().await);
-    println!("{} idle sessions more: from {before} to {after} kB resident", BURSTS * SESSIONS);
+    let (before, after) = (resident_after_bursts().await, resident_after_bursts().await);
+    println!("{} more idle sessions: from {before} to {after} kB resident", BURSTS * SESSIONS);
 }

@@ -1,4 +1,4 @@
-//! Put and get against SET and GET of the same bytes on the same server.
+//! `put` and `get` compared with `SET` and `GET` of the same bytes on the same server.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) async fn measure() {
     }
 }
 
-/// Lines as servers write them.
+/// Typical log lines.
 fn log(len: usize) -> Bytes {
     let mut log = String::with_capacity(len + 128);
     for n in 0_usize.. {
@@ -55,8 +55,8 @@ fn log(len: usize) -> Bytes {
     log.into()
 }
 
-/// Seconds for one SET, put, put into memory, GET and get: medians of rounds
-/// of all five.
+/// Median seconds of one SET, put, put into memory, GET and get. Each round runs
+/// all five.
 async fn compare(bytes: &Bytes, rounds: usize) -> [f64; 5] {
     let server = RedisServer::start().await;
     let (store, owner) = (store_on(&server).await, Owner::new("bench"));
@@ -79,36 +79,36 @@ async fn compare(bytes: &Bytes, rounds: usize) -> [f64; 5] {
         let hashed = seconds(put(&memory)).await;
         let got = seconds(async {
             let mut get = ::redis::cmd("GET");
-            let got: Vec<u8> = get.arg("raw").query_async(&mut raw).await.expect("it is there");
+            let got: Vec<u8> = get.arg("raw").query_async(&mut raw).await.expect("it exists");
             assert_eq!(got.len(), bytes.len());
         })
         .await;
         let read = seconds(async {
-            let found = store.get(&owner, &uri(0)).await.expect("it is there");
+            let found = store.get(&owner, &uri(0)).await.expect("it exists");
             assert_eq!(found.bytes().await.expect("it is read").len(), bytes.len());
         })
         .await;
-        // The first finds nothing warm.
+        // Round 0 warms up.
         if round > 0 {
             for (times, time) in times.iter_mut().zip([set, stored, hashed, got, read]) {
                 times.push(time);
             }
         }
-        // What was replaced is kept for a while, for those who read it.
+        // Replaced content stays for a while, for its readers.
         if round % 8 == 0 {
-            drop_what_was_replaced(&mut raw).await;
+            delete_replaced(&mut raw).await;
         }
     }
     times.map(median)
 }
 
-/// Content that nothing refers to any more, or the server would fill up with it.
-async fn drop_what_was_replaced(raw: &mut ::redis::aio::MultiplexedConnection) {
+/// Deletes replaced content, which would fill up the server.
+async fn delete_replaced(raw: &mut ::redis::aio::MultiplexedConnection) {
     let mut keys = ::redis::cmd("KEYS");
     let keys: Vec<String> = keys.arg("*:blob:*").query_async(raw).await.expect("it lists");
     for key in keys {
-        let life: i64 = ::redis::cmd("PTTL").arg(&key).query_async(raw).await.expect("it answers");
-        if life <= 60_000 {
+        let ttl: i64 = ::redis::cmd("PTTL").arg(&key).query_async(raw).await.expect("it answers");
+        if ttl <= 60_000 {
             ::redis::cmd("DEL").arg(&key).exec_async(raw).await.expect("it goes");
         }
     }

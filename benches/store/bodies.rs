@@ -1,5 +1,5 @@
-//! Put and get by size and place, against copying the same bytes, and against
-//! writing and reading them as a file.
+//! `put` and `get` by size and backend, compared with writing and reading the same
+//! bytes as a file.
 
 use std::{fs, hint::black_box};
 
@@ -7,11 +7,11 @@ use crate::{MB, Server, log, median, noise, owner, seconds};
 use larder::store::{Content, ResourceUri};
 
 pub(crate) async fn measure() {
-    println!("Put and get, as times of what a file of the same bytes takes to write and to read");
+    println!("Put and get, as multiples of writing and reading a file of the same bytes");
     println!("                             put      get");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("raw");
-    for server in Server::everywhere().await {
+    for server in Server::one_per_backend().await {
         for (size, len, rounds) in [
             ("1 kB", 1_000, 501),
             ("1 MB", MB, 101),
@@ -22,7 +22,7 @@ pub(crate) async fn measure() {
                 let mut times: [Vec<f64>; 4] = Default::default();
                 for round in 0..=rounds {
                     let content = Content::from(bytes.clone());
-                    // One that was not there: what is replaced is kept for a while.
+                    // A new URI each time: replaced content is kept for a while.
                     let uri = format!("bench://{kind}/{len}/{round}");
                     let uri = ResourceUri::parse(&uri).unwrap();
                     let took = [
@@ -41,8 +41,8 @@ pub(crate) async fn measure() {
                     server.app.store().delete(&owner(), &uri).await.unwrap();
                 }
                 let [write, read, put, get] = times.map(median);
-                let place = server.place;
-                println!("{place:<8}{size:<8}{kind:<6}{:>9.2}{:>9.2}", put / write, get / read);
+                let backend = server.backend;
+                println!("{backend:<8}{size:<8}{kind:<6}{:>9.2}{:>9.2}", put / write, get / read);
             }
         }
     }

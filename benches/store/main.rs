@@ -1,9 +1,9 @@
-//! What resources cost, by where they lie: `cargo bench --bench store`, or with
-//! the names of some of `search windows spill bodies`. Redis by itself has
-//! `cargo bench --bench redis`.
+//! The costs of resources in each backend: `cargo bench --bench store`, or with
+//! some of the names `search windows spill bodies`. `cargo bench --bench redis`
+//! has more on Redis.
 //!
-//! All of it goes through a whole server, but for the network. What is compared
-//! runs in turns, and medians are shown as ratios.
+//! Requests pass through a complete server, except for the network. The compared
+//! operations alternate; the results are ratios of medians.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 #![allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
@@ -40,50 +40,50 @@ const MB: usize = 1_000_000;
 
 #[tokio::main]
 async fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
-    if wanted("search") {
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let selected = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
+    if selected("search") {
         search::measure().await;
     }
-    if wanted("windows") {
+    if selected("windows") {
         windows::measure().await;
     }
-    if wanted("spill") {
+    if selected("spill") {
         spill::measure().await;
     }
-    if wanted("bodies") {
+    if selected("bodies") {
         bodies::measure().await;
     }
 }
 
-/// A server whose resources lie in one place.
+/// A server with one backend.
 struct Server {
-    place: &'static str,
+    backend: &'static str,
     app: App,
     router: Router,
     _folder: tempfile::TempDir,
     _redis: Option<RedisServer>,
 }
 
-/// Ten megabytes, put by.
+/// Returns ten megabytes.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Large;
 
 impl Server {
-    /// One for each kind of place that needs nobody else's service.
-    async fn everywhere() -> Vec<Self> {
+    /// One server for each backend that needs no external service.
+    async fn one_per_backend() -> Vec<Self> {
         let mut servers = Vec::new();
-        for place in ["memory", "files", "Redis"] {
-            servers.push(Self::at(place).await);
+        for backend in ["memory", "files", "Redis"] {
+            servers.push(Self::start(backend).await);
         }
         servers
     }
 
-    async fn at(place: &'static str) -> Self {
+    async fn start(backend: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let redis = if place == "Redis" { Some(RedisServer::start().await) } else { None };
+        let redis = if backend == "Redis" { Some(RedisServer::start().await) } else { None };
         let mut config = Config::default();
-        config.store.url = match (place, &redis) {
+        config.store.url = match (backend, &redis) {
             ("files", _) => format!("file://{}", folder.path().display()),
             (_, Some(redis)) => redis.url(),
             _ => "memory:".into(),
@@ -98,7 +98,7 @@ impl Server {
             .build();
         let app = App::open(registry.unwrap(), config).await.unwrap();
         let router = app.router();
-        Self { place, app, router, _folder: folder, _redis: redis }
+        Self { backend, app, router, _folder: folder, _redis: redis }
     }
 
     async fn put(&self, uri: &str, content: impl Into<Content>) {
@@ -107,7 +107,7 @@ impl Server {
         store.create(&owner(), uri, content.into(), Details::default()).await.unwrap();
     }
 
-    /// What a tool says.
+    /// Calls a tool and returns the text of its result.
     async fn call(&self, tool: &str, arguments: Value) -> String {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": tool, "arguments": arguments,
@@ -119,10 +119,10 @@ impl Server {
             .body(Body::from(body.to_string()))
             .unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
-        let said = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
-        let said: Value = serde_json::from_slice(&said).unwrap();
-        assert_ne!(said["result"]["isError"], true, "{said}");
-        said["result"]["content"][0]["text"].as_str().expect("it says something").to_owned()
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        assert_ne!(message["result"]["isError"], true, "{message}");
+        message["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
     }
 }
 
@@ -130,16 +130,16 @@ fn owner() -> Owner {
     Owner::new("local")
 }
 
-/// Lines as servers write them, a hundred bytes each.
+/// Typical log lines, about a hundred bytes each.
 fn log(bytes: usize) -> String {
     let mut log = String::with_capacity(bytes + 200);
     let mut n = 0_usize;
     while log.len() < bytes {
         let (host, took) = (n % 500, n * 7919 % 977);
-        let said = if n % 100_000 == 77 { "a Timeout of the disk" } else { "ok" };
+        let event = if n % 100_000 == 77 { "a Timeout of the disk" } else { "ok" };
         writeln!(
             log,
-            "2026-01-01T{:02}:{:02}:{:02}Z host-{host:03} {said} request={n} path=/items/{} took={took}ms user={}",
+            "2026-01-01T{:02}:{:02}:{:02}Z host-{host:03} {event} request={n} path=/items/{} took={took}ms user={}",
             n / 3600 % 24,
             n / 60 % 60,
             n % 60,

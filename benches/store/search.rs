@@ -1,4 +1,4 @@
-//! Searching 100 MB against `rg` on the same bytes in a file.
+//! A search of 100 MB compared with `rg` on the same bytes in a file.
 
 use std::{
     fs,
@@ -22,17 +22,17 @@ pub(crate) async fn measure() {
         rg.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     if !rg() {
-        println!("search: rg is not installed, and nothing to compare with");
+        println!("search: skipped, because rg is not installed");
         return;
     }
-    println!("Search of 100 MB, as times of what rg takes over a file");
+    println!("Search of 100 MB, as a multiple of rg's time over a file");
     println!("             one of 100 MB   a thousand of 100 kB   all of them, ranked");
-    for place in ["memory", "files", "Redis"] {
-        let (one, many) = (Server::at(place).await, Server::at(place).await);
+    for backend in ["memory", "files", "Redis"] {
+        let (one, many) = (Server::start(backend).await, Server::start(backend).await);
         one.put("log://all", log.clone()).await;
         let lines: Vec<_> = log.split_inclusive('\n').collect();
-        for (at, part) in lines.chunks(lines.len().div_ceil(1_000)).enumerate() {
-            many.put(&format!("log://{at:04}"), part.concat()).await;
+        for (index, part) in lines.chunks(lines.len().div_ceil(1_000)).enumerate() {
+            many.put(&format!("log://{index:04}"), part.concat()).await;
         }
         let in_one = json!({ "uri": "log://all", "query": "(?i)timeout|disk" });
         let in_all = json!({ "query": "timeout disk" });
@@ -48,9 +48,12 @@ pub(crate) async fn measure() {
                 times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
             }
         }
-        let said = many.call("search_resources", in_all).await;
-        assert!(said.contains("a Timeout of the disk") && said.contains("Complete."), "{said}");
+        let result = many.call("search_resources", in_all).await;
+        assert!(
+            result.contains("a Timeout of the disk") && result.contains("Complete."),
+            "{result}"
+        );
         let [rg, one, many, all] = times.map(median);
-        println!("{place:<10}{:>15.2}{:>20.2}{:>20.2}", one / rg, many / rg, all / rg);
+        println!("{backend:<10}{:>15.2}{:>20.2}{:>20.2}", one / rg, many / rg, all / rg);
     }
 }

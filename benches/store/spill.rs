@@ -1,4 +1,4 @@
-//! A tool's result of 10 MB that is put by, against copying and compressing it.
+//! A stored tool result of 10 MB compared with one copy and its compression.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -12,9 +12,9 @@ const ROUNDS: usize = 41;
 pub(crate) static TEXT: LazyLock<String> = LazyLock::new(|| log(10 * MB));
 
 pub(crate) async fn measure() {
-    println!("A result of 10 MB that is put by, as times of one copy and the compression of it");
+    println!("A stored result of 10 MB, as a multiple of one copy and its compression");
     println!("             all of the call   without the handler's own copy");
-    for server in Server::everywhere().await {
+    for server in Server::one_per_backend().await {
         let mut times: [Vec<f64>; 3] = Default::default();
         for round in 0..=ROUNDS {
             let copy = async { black_box(TEXT.clone()) };
@@ -36,6 +36,6 @@ pub(crate) async fn measure() {
         let [copy, compression, call] = times.map(median);
         let limit = copy + compression;
         let (all, added) = (call / limit, (call - copy) / limit);
-        println!("{:<10}{all:>18.2}{added:>33.2}", server.place);
+        println!("{:<10}{all:>18.2}{added:>33.2}", server.backend);
     }
 }

@@ -1,4 +1,4 @@
-//! Fifty lines anywhere in 100 MB against fifty at its beginning.
+//! Reading fifty lines anywhere in 100 MB compared with the first fifty.
 
 use serde_json::json;
 
@@ -9,18 +9,18 @@ const ROUNDS: usize = 201;
 pub(crate) async fn measure() {
     let log = log(100 * MB);
     let lines = log.lines().count();
-    println!("Fifty lines of 100 MB by read_resource, as times of the first fifty");
+    println!("Fifty lines of 100 MB by read_resource, as a multiple of the first fifty");
     println!("             anywhere, median   the last ones");
-    for server in Server::everywhere().await {
+    for server in Server::one_per_backend().await {
         server.put("log://all", log.clone()).await;
         let read = async |offset: usize| {
             let arguments = json!({ "uri": "log://all", "offset": offset, "limit": 50 });
-            let said = server.call("read_resource", arguments).await;
-            assert!(said.contains(&format!("request={offset} ")), "{said}");
+            let result = server.call("read_resource", arguments).await;
+            assert!(result.contains(&format!("request={offset} ")), "{result}");
         };
         let mut times: [Vec<f64>; 3] = Default::default();
         for round in 0..=ROUNDS {
-            // Somewhere else each time.
+            // Another position each time.
             let anywhere = round * 7_919_333 % (lines - 50);
             let took = [
                 seconds(read(0)).await,
@@ -32,6 +32,6 @@ pub(crate) async fn measure() {
             }
         }
         let [first, anywhere, last] = times.map(median);
-        println!("{:<10}{:>19.2}{:>16.2}", server.place, anywhere / first, last / first);
+        println!("{:<10}{:>19.2}{:>16.2}", server.backend, anywhere / first, last / first);
     }
 }

@@ -43,7 +43,7 @@ impl Default for PrincipalLimits {
 /// A principal reached a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Limited {
+pub struct LimitReached {
     /// Names the setting of the limit.
     pub message: String,
     /// The delay before a retry.
@@ -54,7 +54,7 @@ pub struct Limited {
 /// inactive principals are removed.
 #[derive(Debug)]
 pub struct Limits {
-    limits: ArcSwap<PrincipalLimits>,
+    current: ArcSwap<PrincipalLimits>,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
@@ -96,24 +96,24 @@ impl Drop for Permit {
 impl Limits {
     /// Enforces these limits.
     pub fn new(limits: PrincipalLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { limits: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
+        Arc::new(Self { current: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
     }
 
     /// Replaces the limits. Existing permits stay valid.
     pub fn set_bounds(&self, limits: PrincipalLimits) {
-        self.limits.store(Arc::new(limits));
+        self.current.store(Arc::new(limits));
     }
 
-    fn limits(&self) -> Guard<Arc<PrincipalLimits>> {
-        self.limits.load()
+    fn current(&self) -> Guard<Arc<PrincipalLimits>> {
+        self.current.load()
     }
 
     /// Admits a request.
     ///
     /// # Errors
     /// If the caller sent too many within the window.
-    pub fn request(&self, identity: &Identity) -> Result<(), Limited> {
-        let PrincipalLimits { requests, window, .. } = **self.limits.load();
+    pub fn request(&self, identity: &Identity) -> Result<(), LimitReached> {
+        let PrincipalLimits { requests, window, .. } = **self.current.load();
         if requests == 0 {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Limits {
         let rate = f64::from(requests) / window.as_secs_f64();
         bucket.refill(now, rate, requests);
         if bucket.tokens < 1.0 {
-            return Err(Limited {
+            return Err(LimitReached {
                 message: format!(
                     "At most {requests} requests in {} seconds are accepted from one caller (limits.requests_per_window).",
                     window.as_secs()
@@ -139,8 +139,8 @@ impl Limits {
     ///
     /// # Errors
     /// If too many calls of the caller run.
-    pub fn call(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.permit(identity, self.limits().calls, |usage| &usage.calls, |max| {
+    pub fn call(&self, identity: &Identity) -> Result<Permit, LimitReached> {
+        self.permit(identity, self.current().calls, |usage| &usage.calls, |max| {
             format!("At most {max} calls of one caller run at the same time (limits.concurrent_calls). Wait for one to end.")
         })
     }
@@ -149,8 +149,8 @@ impl Limits {
     ///
     /// # Errors
     /// If too many streams of the caller are open.
-    pub fn stream(&self, identity: &Identity) -> Result<Permit, Limited> {
-        self.permit(identity, self.limits().streams, |usage| &usage.streams, |max| {
+    pub fn stream(&self, identity: &Identity) -> Result<Permit, LimitReached> {
+        self.permit(identity, self.current().streams, |usage| &usage.streams, |max| {
             format!("At most {max} streams of one caller are open at the same time (limits.open_streams). Close one.")
         })
     }
@@ -161,19 +161,22 @@ impl Limits {
         max: usize,
         counter: Counter,
         message: impl FnOnce(usize) -> String,
-    ) -> Result<Permit, Limited> {
+    ) -> Result<Permit, LimitReached> {
         if max == 0 {
             return Ok(Permit(None));
         }
         let usage = self.usage(identity)?;
         if counter(&usage).fetch_add(1, Ordering::AcqRel) >= max {
             counter(&usage).fetch_sub(1, Ordering::AcqRel);
-            return Err(Limited { message: message(max), retry_after: Duration::from_secs(1) });
+            return Err(LimitReached {
+                message: message(max),
+                retry_after: Duration::from_secs(1),
+            });
         }
         Ok(Permit(Some((usage, counter))))
     }
 
-    fn usage(&self, identity: &Identity) -> Result<Arc<Usage>, Limited> {
+    fn usage(&self, identity: &Identity) -> Result<Arc<Usage>, LimitReached> {
         let mut table = self.table.lock();
         if let Some(usage) = table.principals.get(identity.owner()) {
             return Ok(Arc::clone(usage));
@@ -183,13 +186,13 @@ impl Limits {
             self.sweep(&mut table, now);
         }
         if table.principals.len() >= MAX_PRINCIPALS {
-            return Err(Limited {
+            return Err(LimitReached {
                 message: "Too many callers are active. Retry later.".into(),
-                retry_after: self.limits().window,
+                retry_after: self.current().window,
             });
         }
         let usage = Arc::new(Usage {
-            bucket: Mutex::new(Bucket { tokens: f64::from(self.limits().requests), updated: now }),
+            bucket: Mutex::new(Bucket { tokens: f64::from(self.current().requests), updated: now }),
             calls: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
         });
@@ -204,10 +207,10 @@ impl Limits {
             return;
         }
         table.last_sweep = Some(now);
-        let window = self.limits().window;
+        let window = self.current().window;
         table.principals.retain(|_, usage| {
             let bucket = usage.bucket.lock();
-            let is_full = self.limits().requests == 0 || now.since(bucket.updated) >= window;
+            let is_full = self.current().requests == 0 || now.since(bucket.updated) >= window;
             !is_full || Arc::strong_count(usage) > 1
         });
     }

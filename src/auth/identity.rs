@@ -30,13 +30,13 @@ impl Identity {
 
     /// Sets the groups.
     #[must_use]
-    pub fn in_groups(self, groups: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_groups(self, groups: impl IntoIterator<Item = String>) -> Self {
         Self { groups: Arc::new(groups.into_iter().collect()), ..self }
     }
 
     /// Whether the caller is in a group, according to the issuer of the
     /// credentials.
-    pub fn is_in(&self, group: &str) -> bool {
+    pub fn in_group(&self, group: &str) -> bool {
         self.groups.contains(group)
     }
 

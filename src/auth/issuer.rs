@@ -9,11 +9,12 @@ use reqwest::Url;
 use super::{
     AuthError, Denied, Hierarchy, IssuerOptions,
     discovery::{Metadata, discover},
-    fetch::{Fetcher, safe_url},
+    fetch::Fetcher,
     introspection::Introspection,
     jwks::{Jwks, Source},
     jwt::{Claims, Jwt, Rules},
     keys::KeySet,
+    url::safe_url,
 };
 use crate::{
     auth::{Grant, Identity, Principal, Scopes},
@@ -158,7 +159,7 @@ impl Issuer {
         } else {
             self.user(&subject)
         };
-        Ok(self.identity(principal, &scopes, Some(expires)).in_groups(groups))
+        Ok(self.identity(principal, &scopes, Some(expires)).with_groups(groups))
     }
 
     /// The identity of an opaque token, by introspection.
@@ -178,7 +179,7 @@ impl Issuer {
             (_, Some(client)) => self.machine(client),
             _ => return Err(Denied::Claim("sub").into()),
         };
-        Ok(self.identity(principal, &active.scopes, active.expires).in_groups(active.groups))
+        Ok(self.identity(principal, &active.scopes, active.expires).with_groups(active.groups))
     }
 
     /// Connects to the issuer. Returns a description of what was found.

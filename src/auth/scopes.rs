@@ -60,7 +60,7 @@ impl Scopes {
 
     /// The union of both sets.
     #[must_use]
-    pub fn and(&self, others: &Self) -> Self {
+    pub fn union(&self, others: &Self) -> Self {
         Self(self.0.union(&others.0).cloned().collect())
     }
 

@@ -41,7 +41,7 @@ impl StaticTokens {
         let identified = tokens.into_iter().map(|token| {
             let principal = Principal::Static { name: token.name.as_str().into() };
             let identity = Identity::new(principal, grant(token.scopes.clone()), None);
-            let identity = identity.in_groups(token.groups.clone());
+            let identity = identity.with_groups(token.groups.clone());
             (token, identity)
         });
         Self(identified.collect())

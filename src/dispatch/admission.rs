@@ -6,7 +6,7 @@ use rmcp::model::Reference;
 
 use super::Dispatcher;
 use crate::{
-    admission::{Limited, Limits, Permit},
+    admission::{LimitReached, Limits, Permit},
     auth::{Grant, Identity, Principal, audit},
     protocol::{Fault, Member, Method, Params},
 };
@@ -83,8 +83,8 @@ fn check_scopes(
     Err(fault)
 }
 
-impl From<Limited> for Fault {
-    fn from(Limited { message, retry_after }: Limited) -> Self {
+impl From<LimitReached> for Fault {
+    fn from(LimitReached { message, retry_after }: LimitReached) -> Self {
         Self::Limited { message, retry_after }
     }
 }

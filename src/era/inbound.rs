@@ -76,7 +76,7 @@ impl Inbound {
     fn request(request: Request, header_era: Era, context: MessageContext<'_>) -> Self {
         let MessageContext { version, in_session } = context;
         let rejected = |id, fault, era| Self::Rejected { id: Some(id), fault, era };
-        let meta = match Meta::of(&request.params) {
+        let meta = match Meta::read(&request.params) {
             Ok(meta) => meta,
             Err(fault) => {
                 let message = format!("The request's _meta cannot be read: {fault}");

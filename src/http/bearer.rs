@@ -49,7 +49,7 @@ fn audited_action(head: &Parts) -> String {
 
 async fn identify(endpoint: &Endpoint, headers: &HeaderMap) -> Result<Identity, AuthError> {
     let authenticator = &endpoint.authenticator;
-    if !authenticator.asks() {
+    if !authenticator.is_required() {
         return Ok(Identity::local());
     }
     // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).

@@ -57,7 +57,7 @@ impl RequestMetrics {
             Some(4) => "HEAD",
             _ => "_OTHER",
         };
-        let in_flight = InFlight::more("http_server_active_requests");
+        let in_flight = InFlight::new("http_server_active_requests");
         Self { method, status: 499, started: Instant::now(), _in_flight: in_flight }
     }
 }

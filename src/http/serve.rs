@@ -28,11 +28,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use tokio_io_timeout::TimeoutStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::{Certificate, overload};
+use super::{Certificate, overload, tls::TlsAcceptor};
 use crate::in_flight::InFlight;
 
 /// Limits on connections.
@@ -123,7 +122,7 @@ where
         if let Some(slot) = open.try_acquire(max) {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
-                let _guards = (slot, InFlight::more("larder_connections"));
+                let _guards = (slot, InFlight::new("larder_connections"));
                 done.run_until_cancelled(acceptor.serve(stream, watcher)).await;
             });
             continue;

@@ -34,7 +34,7 @@ pub(super) fn response(
         }
         None => frames.right_stream(),
     };
-    let in_flight = InFlight::more("larder_streams");
+    let in_flight = InFlight::new("larder_streams");
     let frames = with_keep_alive(frames, endpoint.options().keep_alive).map(move |frame| {
         let _in_flight = &in_flight;
         frame

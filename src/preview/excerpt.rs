@@ -46,12 +46,12 @@ fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
         Some(lines) => format!("of {}", count(lines, "line")),
         None => "(the total was not counted)".to_owned(),
     };
-    let label = match shown.lines {
+    let label = match shown.count {
         1 => format!("Line 1 {total}"),
         lines => format!("Lines 1-{} {total}", number(lines)),
     };
     let excerpt = Excerpt { label: label + shown.note(), text: shown.text, is_whole: false };
-    (excerpt, shown.lines)
+    (excerpt, shown.count)
 }
 
 /// The last lines that are not among the first `head_lines`, if there are any.
@@ -89,7 +89,7 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
     for line in &lines[lines.len() - taken..] {
         shown.push(line, usize::MAX);
     }
-    let label = match shown.lines {
+    let label = match shown.count {
         1 => "The last line".to_owned(),
         lines => format!("The last {}", count(lines, "line")),
     };
@@ -100,7 +100,7 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
 #[derive(Default)]
 struct Lines {
     text: String,
-    lines: u64,
+    count: u64,
     is_cut: bool,
 }
 
@@ -111,7 +111,7 @@ impl Lines {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let room = budget.saturating_sub(self.text.len());
         // Shows at least a part of the first line.
-        if self.lines > 0 && line.len().min(MAX_LINE_BYTES) + 1 > room {
+        if self.count > 0 && line.len().min(MAX_LINE_BYTES) + 1 > room {
             return false;
         }
         let part = cut(line, MAX_LINE_BYTES.min(room.max(80)));
@@ -121,7 +121,7 @@ impl Lines {
             self.is_cut = true;
         }
         self.text.push('\n');
-        self.lines += 1;
+        self.count += 1;
         true
     }
 

@@ -74,7 +74,7 @@ pub struct Preview {
 
 impl Preview {
     /// Makes a preview of about `budget` bytes of text.
-    pub fn of(sample: &Sample<'_>, budget: usize) -> Self {
+    pub fn new(sample: &Sample<'_>, budget: usize) -> Self {
         let format = Format::detect(sample);
         let facts = match format {
             Format::Json => json::facts(sample, budget / 2),

@@ -18,7 +18,7 @@ fn sample(content: &[u8], is_text: bool) -> Sample<'_> {
 }
 
 fn preview(text: &str) -> Preview {
-    Preview::of(&sample(text.as_bytes(), true), 3000)
+    Preview::new(&sample(text.as_bytes(), true), 3000)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_value_in_memory_is_counted_however_large() {
     let value = json!({ "rows": vec![json!({ "id": 1 }); 100_000] });
     let text = value.to_string();
     let preview =
-        Preview::of(&Sample { value: Some(&value), ..sample(text.as_bytes(), true) }, 2000);
+        Preview::new(&Sample { value: Some(&value), ..sample(text.as_bytes(), true) }, 2000);
     assert_eq!(preview.facts[1], "Shape: { rows: [100000 x { id: integer }] }");
 }
 
@@ -172,11 +172,11 @@ fn pictures_have_dimensions_and_other_bytes_their_first() {
     let mut encoder = png::Encoder::new(&mut png, 640, 480);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.write_header().unwrap().write_image_data(&vec![0; 640 * 480]).unwrap();
-    let preview = Preview::of(&sample(&png, false), 1000);
+    let preview = Preview::new(&sample(&png, false), 1000);
     assert_eq!(preview.facts, ["PNG image, 640 x 480 pixels"]);
     assert_eq!((preview.mime_type(), &preview.head), ("image/png", &None));
 
-    let preview = Preview::of(&sample(b"\x7fELF\x02\x01", false), 1000);
+    let preview = Preview::new(&sample(b"\x7fELF\x02\x01", false), 1000);
     assert_eq!(preview.facts, ["Binary; the first bytes are 7f 45 4c 46 02 01"]);
     assert_eq!(preview.mime_type(), "application/octet-stream");
 }
@@ -202,5 +202,5 @@ fn a_preview_stays_within_its_budget_whatever_it_shows() {
 }
 
 fn preview_in(text: &str, budget: usize) -> Preview {
-    Preview::of(&sample(text.as_bytes(), true), budget)
+    Preview::new(&sample(text.as_bytes(), true), budget)
 }

@@ -55,7 +55,7 @@ impl Meta {
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] if a member has the wrong type or occurs twice.
-    pub fn of(params: &Params) -> Result<Self, Fault> {
+    pub fn read(params: &Params) -> Result<Self, Fault> {
         let Some(meta) = params.member(Member::Meta) else { return Ok(Self::default()) };
         if meta.first() != Some(&b'{') {
             return Err(Fault::invalid_params("_meta: it must be an object"));
@@ -65,21 +65,21 @@ impl Meta {
         let [progress, version, info, capabilities, level, parent, state] =
             found.map(|value| value.filter(|value| *value != b"null"));
         Ok(Self {
-            progress_token: progress.map(read).transpose()?,
-            protocol_version: version.map(read).transpose()?,
+            progress_token: progress.map(parse).transpose()?,
+            protocol_version: version.map(parse).transpose()?,
             client: ClientFacts::read(info, capabilities).map_err(|error| invalid(&error))?,
             declares_capabilities: capabilities.is_some(),
-            log_level: level.map(read).transpose()?,
+            log_level: level.map(parse).transpose()?,
             // A malformed trace is ignored, because it is no reason to reject a
             // request.
             trace: parent
-                .and_then(|parent| read(parent).ok())
-                .map(|parent| Trace { parent, state: state.and_then(|state| read(state).ok()) }),
+                .and_then(|parent| parse(parent).ok())
+                .map(|parent| Trace { parent, state: state.and_then(|state| parse(state).ok()) }),
         })
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Fault> {
+fn parse<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Fault> {
     serde_json::from_slice(value).map_err(|error| invalid(&error))
 }
 

@@ -19,7 +19,7 @@ impl Registry {
     pub fn protect(&mut self, rules: Access) -> Result<(), Vec<String>> {
         let catalog = self.catalog();
         let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
-        let unmatched = rules.unmatched(keys.iter().copied());
+        let unmatched = rules.unmatched(&keys);
         if !unmatched.is_empty() {
             return Err(unmatched);
         }
@@ -35,10 +35,10 @@ impl Registry {
             Method::CallTool => self.tool_scopes(target),
             Method::GetPrompt => self.prompt_scopes(target),
             Method::ReadResource | Method::Subscribe => self.uri_scopes(target),
-            Method::Complete => self.prompt_scopes(target).and(&self.template_scopes(target)),
+            Method::Complete => self.prompt_scopes(target).union(&self.template_scopes(target)),
             _ => return everything.clone(),
         };
-        everything.and(&own)
+        everything.union(&own)
     }
 
     pub(super) fn tool_scopes(&self, name: &str) -> Scopes {
@@ -73,7 +73,7 @@ impl Registry {
         let scopes = self.scope_rules.for_item(&template.listed.uri_template, &template.scopes);
         // A URI inside the URI needs its own scopes as well.
         let inner = template.body.template.whole_uri().and_then(|name| variables.get(name));
-        inner.map_or(scopes.clone(), |uri| scopes.and(&self.uri_scopes(uri)))
+        inner.map_or(scopes.clone(), |uri| scopes.union(&self.uri_scopes(uri)))
     }
 
     /// Refuses a caller that lacks scopes. Every use of an item calls this
@@ -89,7 +89,7 @@ impl Registry {
         if *identity.grant() == Grant::All {
             return Ok(());
         }
-        let needed = self.scope_rules.for_everything().and(&needed());
+        let needed = self.scope_rules.for_everything().union(&needed());
         if identity.allows(&needed) {
             return Ok(());
         }

@@ -64,7 +64,7 @@ impl Access {
     /// (`own`) and of the rules that match its key.
     pub(super) fn for_item(&self, key: &str, own: &Scopes) -> Scopes {
         let rules = self.rules.iter().filter(|rule| rule.matches(key));
-        rules.fold(own.clone(), |all, rule| all.and(&rule.scopes))
+        rules.fold(own.clone(), |all, rule| all.union(&rule.scopes))
     }
 
     /// Whether that item needs more scopes than every request does.
@@ -73,8 +73,8 @@ impl Access {
     }
 
     /// The patterns that match none of the keys.
-    pub(super) fn unmatched<'a>(&self, keys: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-        let unmatched = self.rules.iter().filter(|rule| !keys.clone().any(|key| rule.matches(key)));
+    pub(super) fn unmatched(&self, keys: &[&str]) -> Vec<String> {
+        let unmatched = self.rules.iter().filter(|rule| !keys.iter().any(|key| rule.matches(key)));
         unmatched.map(Rule::pattern).collect()
     }
 }

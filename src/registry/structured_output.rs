@@ -75,7 +75,7 @@ pub(super) fn validate(
         return result;
     }
     let validated = match &result.structured_content {
-        Some(value) => validator.faults(value),
+        Some(value) => validator.validate(value),
         None => Err(missing(validator)),
     };
     match validated {

@@ -98,7 +98,7 @@ async fn store_part(
         tail: &tail,
         value: value.as_ref(),
     };
-    let preview = Preview::of(&sample, budget);
+    let preview = Preview::new(&sample, budget);
     // A parsed value takes several times the memory of its text.
     drop(value);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());

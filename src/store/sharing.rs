@@ -72,7 +72,7 @@ impl Link {
                 Scopes::required([scope]).is_ok_and(|scope| reader.allows(&scope))
             }
             Audience::Group(group) => {
-                reader.principal().issuer() == self.issuer.as_deref() && reader.is_in(group)
+                reader.principal().issuer() == self.issuer.as_deref() && reader.in_group(group)
             }
         }
     }

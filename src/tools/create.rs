@@ -15,15 +15,15 @@ use crate::{
     store::{Content, Details},
 };
 
-/// Puts a large text, JSON value or file by under a URI, outside of the
-/// conversation, until it expires. Answers with the URI; read it back in
-/// parts with read_resource, or find things in it with search_resource. Give
-/// exactly one of text, json and blob. A URI that is in use is overwritten.
+/// Stores a large text, JSON value or file under a URI, outside of the
+/// conversation, until it expires. Returns the URI; read parts of it with
+/// read_resource, or find lines in it with search_resource. Give exactly one of
+/// text, json and blob. Overwrites a resource that has the same URI.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateResource {
-    /// Where to put it, such as results://search/42. Any scheme will do; one
-    /// that nobody can guess is made when this is left out.
+    /// The URI to store it under, such as results://search/42, with any scheme.
+    /// If omitted, the server makes one that cannot be guessed.
     #[serde(default)]
     uri: Option<String>,
     /// Text to store.
@@ -38,14 +38,14 @@ struct CreateResource {
     /// A short name.
     #[serde(default)]
     name: Option<String>,
-    /// What is in it.
+    /// A description of the content.
     #[serde(default)]
     description: Option<String>,
-    /// Its media type. By default text/plain, application/json or
+    /// The media type. By default text/plain, application/json or
     /// application/octet-stream.
     #[serde(default)]
     mime_type: Option<String>,
-    /// How many seconds to keep it. One day by default.
+    /// The time to live in seconds. One day by default.
     #[serde(default)]
     ttl: Option<f64>,
 }
@@ -65,10 +65,10 @@ async fn create<S>(ctx: &Context<S>, args: CreateResource) -> Result<CallToolRes
         ..Details::default()
     };
     let entry = ctx.create_resource(uri, content).details(details).await?;
-    Ok(wording::stored(&entry, "Stored"))
+    Ok(wording::stored_result(&entry, "Stored"))
 }
 
-/// Exactly one of the three.
+/// The content of the one of these arguments that was given.
 pub(super) fn content(
     text: Option<String>,
     blob: Option<String>,
@@ -92,15 +92,15 @@ pub(super) fn content(
 
 fn ttl(seconds: f64) -> Result<Duration, ToolError> {
     if seconds.is_nan() || seconds <= 0.0 {
-        return Err(ToolError::new("ttl must be positive: how many seconds to keep the resource."));
+        return Err(ToolError::new("ttl must be positive: it is the time to live in seconds."));
     }
-    // A second that has not begun would be none at all.
+    // Stores count in milliseconds: less than one would be zero.
     Duration::try_from_secs_f64(seconds)
         .map(|ttl| ttl.max(Duration::from_millis(1)))
         .map_err(|_| ToolError::new("ttl is too large."))
 }
 
-/// `type/subtype`, perhaps with parameters (RFC 9110, 8.3.1).
+/// Checks for `type/subtype`, with or without parameters (RFC 9110, 8.3.1).
 fn mime_type(text: &str) -> Result<String, ToolError> {
     let is_token = |t: &str| {
         !t.is_empty() && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))

@@ -8,12 +8,12 @@ use crate::{
     registry::Tool,
 };
 
-/// Deletes a stored resource before it expires. Deleting one that is gone
-/// already is no error.
+/// Deletes a stored resource before it expires. Succeeds if it no longer
+/// exists.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeleteResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
 }
 
@@ -22,6 +22,10 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 }
 
 async fn delete<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
-    let gone_already = if ctx.delete_resource(uri).await? { "" } else { ": it was gone already" };
-    Ok(format!("Deleted {uri}{gone_already}."))
+    let existed = ctx.delete_resource(uri).await?;
+    Ok(if existed {
+        format!("Deleted {uri}.")
+    } else {
+        format!("Deleted {uri} (it no longer existed).")
+    })
 }

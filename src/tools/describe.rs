@@ -4,30 +4,30 @@ use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
-use super::{ToolOptions, wording::call_at};
+use super::{ToolOptions, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
     preview::{Preview, words::count},
     registry::Tool,
+    spill::tool_calls::{read_arguments, search_arguments},
     store::{Entry, Kind},
 };
 
-/// Kept for what is told of it.
-const HEAD: usize = 800;
-/// How much of it is shown at most.
-const PREVIEW: usize = 3_000;
+/// Reserved for the facts before the preview.
+const HEAD_BYTES: usize = 800;
+/// The most bytes of the preview.
+const PREVIEW_BYTES: usize = 3_000;
 
-/// Says what a stored resource is without reading all of it: type, size, number
-/// of lines, when it was written and when it expires; the shape of JSON, the
-/// columns of a table; how it begins and ends; which revisions of it are kept.
+/// Describes a stored resource without reading all of it: type, size, number of
+/// lines, times of creation and expiry, the shape of JSON or the columns of a
+/// table, the first and last lines, and the stored revisions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
-    /// Which revision, by its number; the latest by default.
+    /// The number of the revision; the latest by default.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -35,7 +35,7 @@ struct DescribeResource {
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: DescribeResource| {
-        let budget = options.budget(&ctx, HEAD).min(PREVIEW);
+        let budget = options.budget(&ctx, HEAD_BYTES).min(PREVIEW_BYTES);
         async move { describe(&ctx, &args, budget).await }
     })
 }
@@ -61,18 +61,16 @@ async fn describe<S>(
     }
     line("type", &entry.mime_type);
     line("size", &count(entry.size, "byte"));
+    let read = call_at_revision("read_resource", read_arguments(uri, entry.kind, 100), revision);
     let next = match entry.kind {
         Kind::Text => {
             line("lines", &count(entry.lines, "line"));
-            let read = json!({ "uri": uri, "offset": 0, "limit": 100 });
-            let read = call_at("read_resource", read, revision);
-            let search = json!({ "uri": uri, "query": "PATTERN" });
-            let search = call_at("search_resource", search, revision);
+            let search = call_at_revision("search_resource", search_arguments(uri), revision);
             format!("{read} or {search}")
         }
         Kind::Binary => {
             line("lines", &"none, it is binary");
-            call_at("read_resource", json!({ "uri": uri, "unit": "bytes" }), revision)
+            read
         }
     };
     line("sha256", &entry.sha256);
@@ -85,14 +83,15 @@ async fn describe<S>(
     Ok(text)
 }
 
-/// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`, where more than one is.
+/// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`; the number alone if the
+/// resource has one revision.
 async fn revisions<S>(ctx: &Context<S>, entry: &Entry) -> String {
-    // What is part of the server has just this one.
-    let kept = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
-    if kept.len() < 2 {
+    // Resources that the server registers have no others.
+    let stored = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
+    if stored.len() < 2 {
         return entry.revision.to_string();
     }
-    let each = kept.iter().map(|found| {
+    let each = stored.iter().map(|found| {
         let Entry { revision, size, updated, .. } = &*found.entry;
         format!("{revision} ({}, written at {updated})", count(*size, "byte"))
     });

@@ -11,32 +11,32 @@ use crate::{
     store::ResourceUri,
 };
 
-/// How many stored resources are shown where nobody says otherwise.
-const DEFAULT: usize = 50;
+/// The default number of stored resources in a result.
+const DEFAULT_LIMIT: usize = 50;
 
-/// Lists what can be read: your stored resources, and this server's own
-/// resources and URI templates, as JSON. Read one with read_resource.
+/// Lists your stored resources, and this server's own resources and URI
+/// templates, as JSON. Read one with read_resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListResources {
     /// Only URIs that begin with this, such as results://.
     #[serde(default)]
     prefix: Option<String>,
-    /// Only stored resources whose URI comes after this one: the next page.
+    /// Only stored resources whose URI sorts after this one: the next page.
     #[serde(default)]
     after: Option<String>,
-    /// How many stored resources to show at most. 50 by default.
+    /// The most stored resources to return. 50 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
 }
 
-/// Kept for what stands around the items.
-const AROUND: usize = 512;
+/// Reserved for the JSON around the items.
+const ENVELOPE_BYTES: usize = 512;
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: ListResources| {
-        let budget = options.budget(&ctx, AROUND);
+        let budget = options.budget(&ctx, ENVELOPE_BYTES);
         async move { list(&ctx, &args, budget).await }
     })
 }
@@ -47,7 +47,7 @@ async fn list<S>(
     budget: usize,
 ) -> Result<Json<Value>, ToolError> {
     let prefix = args.prefix.as_deref().unwrap_or_default();
-    let limit = args.limit.unwrap_or(DEFAULT);
+    let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
     let page = ctx.store().list(owner, prefix, args.after.as_deref(), limit).await?;
 
@@ -56,7 +56,7 @@ async fn list<S>(
     let mut used = 0;
     let mut complete = !page.more;
     if args.after.is_none() {
-        // The server's own are few and come with the first page.
+        // The server's own are few: they are all on the first page.
         let catalog = ctx.registry().catalog();
         let custom = ctx.listed_by_hand().await;
         let (more_resources, more_templates) =
@@ -68,30 +68,30 @@ async fn list<S>(
             };
             let shows = ctx.registry().shows_resource(grant, &resource.uri);
             if shows && resource.uri.starts_with(prefix) && !shadowed {
-                let shown = json!({
+                let item = json!({
                     "uri": resource.uri,
                     "name": resource.name,
                     "description": resource.description,
                     "mime_type": resource.mime_type,
                 });
-                complete &= push(&mut resources, without_nulls(shown), &mut used, budget);
+                complete &= push(&mut resources, without_nulls(item), &mut used, budget);
             }
         }
         for template in catalog.templates().chain(&more_templates) {
             let shows = ctx.registry().shows_template(grant, &template.uri_template);
             if shows && template.uri_template.starts_with(prefix) {
-                let shown = json!({
+                let item = json!({
                     "uri_template": template.uri_template,
                     "name": template.name,
                     "description": template.description,
                 });
-                complete &= push(&mut templates, without_nulls(shown), &mut used, budget);
+                complete &= push(&mut templates, without_nulls(item), &mut used, budget);
             }
         }
     }
     let mut last = args.after.clone();
     for entry in &page.entries {
-        let shown = json!({
+        let item = json!({
             "uri": entry.uri,
             "name": entry.name,
             "description": entry.description,
@@ -100,13 +100,13 @@ async fn list<S>(
             "lines": entry.lines,
             "expires": entry.expires.to_string(),
         });
-        if !push(&mut resources, without_nulls(shown), &mut used, budget) {
+        if !push(&mut resources, without_nulls(item), &mut used, budget) {
             complete = false;
             break;
         }
         last = Some(entry.uri.as_str().to_owned());
     }
-    let mut answer = json!({
+    let mut result = json!({
         "complete": complete,
         "returned": resources.len() + templates.len(),
         "resources": resources,
@@ -117,12 +117,13 @@ async fn list<S>(
         if !prefix.is_empty() {
             next["prefix"] = json!(prefix);
         }
-        answer["next"] = json!(super::wording::call("list_resources", &next));
+        result["next"] = json!(super::wording::call("list_resources", &next));
     }
-    Ok(Json(answer))
+    Ok(Json(result))
 }
 
-/// Adds an item if it fits the budget; says whether it did.
+/// Adds an item if it fits the budget, and returns whether it did. The first
+/// item always fits.
 fn push(items: &mut Vec<Value>, item: Value, used: &mut usize, budget: usize) -> bool {
     let size = item.to_string().len() + 1;
     let fits = *used + size <= budget || *used == 0;

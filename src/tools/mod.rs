@@ -1,18 +1,23 @@
-//! The tools that every Larder server can offer over what it stores. They
-//! must do by themselves: many hosts show a model neither links nor resources.
+//! The tools over the store. They work alone, because many hosts show a model
+//! neither links nor resources.
 //!
-//! Every answer stays under the output budget, and says in plain text what it
-//! is: complete or not, out of how much, and the exact next call.
+//! Every result stays under the output limit and says in plain text whether it
+//! is complete, what the total is, and the exact next call.
 
 mod create;
 mod delete;
 mod describe;
 mod list;
-mod pattern;
+#[cfg(feature = "search")]
 mod rank;
 mod read;
+#[cfg(feature = "search")]
+mod regex;
+#[cfg(feature = "search")]
 mod scan;
+#[cfg(feature = "search")]
 mod search;
+#[cfg(feature = "search")]
 mod search_all;
 mod share;
 mod update;
@@ -27,25 +32,26 @@ use crate::{
     registry::{Builder, Spill, Tool},
 };
 
-/// How the tools answer.
+/// Options of the tools that read.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOptions {
-    /// The most that one answer may have, in bytes of text; what the server's
-    /// [`OutputRules`](crate::registry::OutputRules) say where this is less.
+    /// The most bytes of text in one result. The server's
+    /// [`OutputRules`](crate::registry::OutputRules) apply where they are lower.
     pub output_bytes: Option<usize>,
 }
 
 impl ToolOptions {
-    /// What an answer to that call may have beside `head` bytes that it says of
-    /// itself.
-    fn budget<S>(&self, ctx: &Context<S>, head: usize) -> usize {
-        let all = self.output_bytes.unwrap_or(usize::MAX).min(ctx.output_bytes());
-        all.saturating_sub(head).max(head)
+    /// The bytes of content in a result of this call: the limit less
+    /// `head_bytes`, which are reserved for the text before the content.
+    fn budget<S>(&self, ctx: &Context<S>, head_bytes: usize) -> usize {
+        let limit = self.output_bytes.unwrap_or(usize::MAX).min(ctx.output_bytes());
+        limit.saturating_sub(head_bytes).max(head_bytes)
     }
 }
 
 /// Adds the tools that read: `list_resources`, `describe_resource`,
-/// `read_resource`, `search_resource`, `search_resources`; and [`windows`] by URI.
+/// `read_resource`, `search_resource` and `search_resources`; and the template
+/// [`windows`].
 ///
 /// ```
 /// use larder::{Registry, tools::{ToolOptions, self}};
@@ -58,18 +64,20 @@ pub fn reading<S: Send + Sync + 'static>(
     options: ToolOptions,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
-        builder
-            .tool(reads(list::tool(options.clone()), "List resources"))
-            .tool(reads(describe::tool(options.clone()), "Describe a resource"))
-            .tool(reads(read::tool(options.clone()), "Read a resource"))
-            .tool(reads(search::tool(options.clone()), "Search a resource"))
-            .tool(reads(search_all::tool(options), "Search all stored resources"))
-            .with(windows())
+        let builder = builder
+            .tool(read_only(list::tool(options.clone()), "List resources"))
+            .tool(read_only(describe::tool(options.clone()), "Describe a resource"))
+            .tool(read_only(read::tool(options.clone()), "Read a resource"));
+        #[cfg(feature = "search")]
+        let builder = builder
+            .tool(read_only(search::tool(options.clone()), "Search a resource"))
+            .tool(read_only(search_all::tool(options), "Search all stored resources"));
+        builder.with(windows())
     }
 }
 
-/// Adds a template by which parts of whatever can be read are resources, too:
-/// `URI?lines=1-200` and `URI?bytes=0-65535`. [`reading`] does that as well.
+/// Adds a template for parts of any resource: `URI?lines=1-200` and
+/// `URI?bytes=0-65535`. [`reading`] includes it.
 pub fn windows<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| builder.template(windows::template())
 }
@@ -95,9 +103,9 @@ fn hints(title: &str, destructive: bool, idempotent: bool) -> ToolAnnotations {
     ToolAnnotations::from_raw(title, Some(false), Some(destructive), Some(idempotent), closed_world)
 }
 
-/// Marks a tool that changes nothing and answers within its own budget: a host
-/// need not move its answers aside again.
-fn reads<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
+/// Marks a tool as read-only, and as bounding its own results: neither Larder
+/// nor the host needs to store them again.
+fn read_only<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
     let hints = ToolAnnotations::from_raw(
         Some(title.to_owned()),
         Some(true),

@@ -1,4 +1,4 @@
-//! Words, what of them a resource has, and which resource has most.
+//! Queries of words, their matches in a resource, and the ranking of resources.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 
 use super::{
-    pattern::{escape, matcher},
-    scan::Report,
-    wording::shown_of_line,
+    regex::{escape, matcher},
+    scan::LineSink,
+    wording::line_excerpt,
 };
 use crate::handler::ToolError;
 
-/// How many words and phrases one query may have.
-const MOST_TERMS: usize = 16;
-/// How many lines of one resource are shown.
-const SNIPPETS: usize = 3;
-/// How much of each.
-const SHOWN_OF_LINE: usize = 200;
+/// The most words and phrases in a query.
+const MAX_TERMS: usize = 16;
+/// The most lines of one resource in a result.
+const MAX_SNIPPETS: usize = 3;
+/// The most bytes of each.
+const LINE_BYTES: usize = 200;
 
-/// Words and phrases to look for, in any case.
+/// Words and phrases to search for, ignoring case.
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) terms: Vec<String>,
-    /// Finds any of them, for `search_resource`.
+    /// A regular expression that matches any of them, for `search_resource`.
     pub(super) pattern: String,
     any: RegexMatcher,
     each: Vec<RegexMatcher>,
@@ -31,17 +31,17 @@ pub(super) struct Query {
 
 impl Query {
     /// # Errors
-    /// When there is no word in it, or too many.
+    /// When the text has no word, or too many.
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         let terms = terms(text);
         if terms.is_empty() {
             return Err(ToolError::new(
-                "query has no word in it: give one or more, \"in quotes\" for a phrase.",
+                "query has no words: give one or more, with a phrase \"in quotes\".",
             ));
         }
-        if terms.len() > MOST_TERMS {
+        if terms.len() > MAX_TERMS {
             return Err(ToolError::new(format!(
-                "query has {} words; at most {MOST_TERMS} are looked for at once. Leave out the common ones.",
+                "query has {} words; at most {MAX_TERMS} are allowed. Leave out the common ones.",
                 terms.len()
             )));
         }
@@ -59,20 +59,21 @@ impl Query {
         self.any.clone()
     }
 
-    /// Which of the terms stand in there, a bit each.
+    /// The terms in a text, as a bit mask.
     pub(super) fn terms_in(&self, bytes: &[u8]) -> u32 {
         let has = |matcher: &RegexMatcher| matcher.is_match(bytes).unwrap_or(false);
-        (0..).zip(&self.each).filter(|(_, matcher)| has(matcher)).map(|(at, _)| 1 << at).sum()
+        (0..).zip(&self.each).filter(|(_, matcher)| has(matcher)).map(|(index, _)| 1 << index).sum()
     }
 }
 
-/// The words of a text, and what stands in quotes as one.
+/// The words of a text; a phrase in quotes is one term. Repetitions are left
+/// out.
 fn terms(text: &str) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
-    for (at, part) in text.split('"').enumerate() {
-        let found: Vec<&str> =
-            if at % 2 == 1 { vec![part.trim()] } else { part.split_whitespace().collect() };
-        for term in found {
+    for (index, part) in text.split('"').enumerate() {
+        let part_terms: Vec<&str> =
+            if index % 2 == 1 { vec![part.trim()] } else { part.split_whitespace().collect() };
+        for term in part_terms {
             let term = term.split(['\n', '\r']).collect::<Vec<_>>().join(" ");
             if !term.is_empty() && !terms.iter().any(|known| known.eq_ignore_ascii_case(&term)) {
                 terms.push(term);
@@ -82,20 +83,22 @@ fn terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// What of a query stands in one resource.
+/// The matches of a query in one resource.
 #[derive(Debug)]
 pub(super) struct Hits {
     query: Arc<Query>,
-    /// How many lines have any of the terms.
+    /// The number of lines that have any term.
     pub(super) lines: u64,
-    /// How many have each.
+    /// The number of lines that have each term.
     by_term: Vec<u64>,
-    /// Those with most of the terms, the first ones of them.
+    /// The lines that have the most terms; among equals, the first ones.
     pub(super) best: Vec<Snippet>,
 }
 
+/// A matching line.
 #[derive(Debug)]
 pub(super) struct Snippet {
+    /// The terms in it, as a bit mask.
     terms: u32,
     pub(super) line: u64,
     pub(super) text: String,
@@ -107,46 +110,47 @@ impl Hits {
         Self { query, lines: 0, by_term, best: Vec::new() }
     }
 
-    /// Notes that the terms stand in its name or description: worth some lines.
-    pub(super) fn note_name(&mut self, terms: u32) {
-        for (at, count) in (0..).zip(&mut self.by_term) {
-            *count += u64::from(terms >> at & 1) * 3;
+    /// Counts the terms in the resource's name or description, each as three
+    /// lines.
+    pub(super) fn add_metadata(&mut self, terms: u32) {
+        for (index, count) in (0..).zip(&mut self.by_term) {
+            *count += u64::from(terms >> index & 1) * 3;
         }
     }
 
-    /// Which of the terms it has.
+    /// The terms that the resource has.
     pub(super) fn terms(&self) -> impl Iterator<Item = &str> {
         let has = self.query.terms.iter().zip(&self.by_term);
         has.filter(|(_, count)| **count > 0).map(|(term, _)| term.as_str())
     }
 }
 
-impl Report for Hits {
+impl LineSink for Hits {
     fn matched(&mut self, line: u64, text: &[u8]) {
         self.lines += 1;
         let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text) };
-        for (at, count) in (0..).zip(&mut self.by_term) {
-            *count += u64::from(terms >> at & 1);
+        for (index, count) in (0..).zip(&mut self.by_term) {
+            *count += u64::from(terms >> index & 1);
         }
-        let many = terms.count_ones();
-        let is_better = self.best.last().is_none_or(|worst| many > worst.terms.count_ones());
-        if self.best.len() < SNIPPETS || is_better {
-            let at = self.query.any.find(text).ok().flatten().map_or(0, |m| m.start());
-            let text = shown_of_line(text, at, SHOWN_OF_LINE);
-            let place = self.best.partition_point(|known| known.terms.count_ones() >= many);
-            self.best.insert(place, Snippet { terms, line, text });
-            self.best.truncate(SNIPPETS);
+        let term_count = terms.count_ones();
+        let is_better = self.best.last().is_none_or(|worst| term_count > worst.terms.count_ones());
+        if self.best.len() < MAX_SNIPPETS || is_better {
+            let offset = self.query.any.find(text).ok().flatten().map_or(0, |m| m.start());
+            let text = line_excerpt(text, offset, LINE_BYTES);
+            let index = self.best.partition_point(|known| known.terms.count_ones() >= term_count);
+            self.best.insert(index, Snippet { terms, line, text });
+            self.best.truncate(MAX_SNIPPETS);
         }
     }
 }
 
-/// Orders what was found: resources with more of the terms first, and among
-/// those by BM25, where rare terms count for more, further lines for less, and
-/// long resources for less than short ones. `searched` is how many there were,
-/// `size` how large one is.
+/// Sorts resources by the number of terms they have, and then by BM25: rare
+/// terms weigh more, further lines of the same term less, and long resources
+/// less than short ones. `searched` is the number of resources searched, `size`
+/// returns the bytes of one.
 pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T) -> u64) {
     const SATURATION: f64 = 1.2;
-    const BY_LENGTH: f64 = 0.75;
+    const LENGTH_WEIGHT: f64 = 0.75;
     let float = |n: u64| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     let Some(terms) = found.first().map(|(_, hits)| hits.by_term.len()) else { return };
     let having = |term: usize| found.iter().filter(|(_, hits)| hits.by_term[term] > 0).count();
@@ -156,18 +160,24 @@ pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T
             (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
         })
         .collect();
-    // In kilobytes, so that nothing overflows.
-    let length = |of: &T| float(size(of) / 1024) + 1.0;
-    let mean = found.iter().map(|(of, _)| length(of)).sum::<f64>() / float(found.len() as u64);
-    let score = |(of, hits): &(T, Hits)| -> f64 {
-        let long = SATURATION * (1.0 - BY_LENGTH + BY_LENGTH * length(of) / mean);
+    // In kilobytes, to fit 32 bits.
+    let length = |resource: &T| float(size(resource) / 1024) + 1.0;
+    let mean =
+        found.iter().map(|(resource, _)| length(resource)).sum::<f64>() / float(found.len() as u64);
+    let score = |(resource, hits): &(T, Hits)| -> f64 {
+        let length_factor =
+            SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length(resource) / mean);
         let terms = hits.by_term.iter().zip(&rarity);
-        terms.map(|(n, rarity)| rarity * float(*n) * (SATURATION + 1.0) / (float(*n) + long)).sum()
+        terms
+            .map(|(n, rarity)| {
+                rarity * float(*n) * (SATURATION + 1.0) / (float(*n) + length_factor)
+            })
+            .sum()
     };
-    // What is equal stays in the order in which it came.
+    // A stable sort: equal resources keep their order.
     found.sort_by(|a, b| {
-        let many = |(_, hits): &(T, Hits)| hits.terms().count();
-        many(b).cmp(&many(a)).then_with(|| score(b).total_cmp(&score(a)))
+        let term_count = |(_, hits): &(T, Hits)| hits.terms().count();
+        term_count(b).cmp(&term_count(a)).then_with(|| score(b).total_cmp(&score(a)))
     });
 }
 
@@ -223,8 +233,8 @@ mod tests {
         rank(&mut found, 10, |text| text.len() as u64);
         let order: Vec<_> = found.iter().map(|(text, _)| &text[..text.len().min(7)]).collect();
         assert_eq!(order[0], "a timeo");
-        let place = |text: &str| found.iter().position(|(t, _)| *t == text).unwrap();
-        assert!(place("timeout") < place(&long), "{order:?}");
-        assert!(place(&often) < place("error"), "{order:?}");
+        let position = |text: &str| found.iter().position(|(t, _)| *t == text).unwrap();
+        assert!(position("timeout") < position(&long), "{order:?}");
+        assert!(position(&often) < position("error"), "{order:?}");
     }
 }

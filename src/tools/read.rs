@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     ToolOptions,
-    wording::{call_at, of_revision},
+    wording::{call_at_revision, revision_suffix},
 };
 use crate::{
     handler::{Context, ToolError},
@@ -16,32 +16,31 @@ use crate::{
     store::{Entry, Found, Kind, Window, WindowEnd},
 };
 
-/// How many lines are read where nobody says otherwise.
+/// The default number of lines.
 const DEFAULT_LINES: u64 = 200;
-/// Kept for what an answer says of itself.
-const HEAD: usize = 600;
+/// Reserved for the line before the content.
+const HEAD_BYTES: usize = 600;
 
-/// Reads a part of a stored resource: some lines, or some bytes. The first
-/// line of the answer says which part it is, of how much, and the call that
-/// reads on.
+/// Reads lines or bytes of a stored resource. The first line of the result says
+/// which part it is, what the total is, and the call that reads the next part.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
-    /// How many lines (or bytes) to skip. 0 by default: from the start.
+    /// How many lines (or bytes) to skip. 0 by default.
     #[serde(default)]
     offset: u64,
-    /// How many lines (or bytes) to read at most. 200 lines by default, or as
-    /// many bytes as an answer holds.
+    /// The most lines (or bytes) to read. By default 200 lines, or as many bytes
+    /// as fit into a result.
     #[serde(default)]
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// What offset and limit count.
+    /// The unit of offset and limit.
     #[serde(default)]
     unit: Unit,
-    /// Which revision, by its number; the latest by default. describe_resource
-    /// lists those that are kept.
+    /// The number of the revision; the latest by default. describe_resource
+    /// lists the stored ones.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -57,7 +56,7 @@ enum Unit {
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: ReadResource| {
-        let budget = options.budget(&ctx, HEAD);
+        let budget = options.budget(&ctx, HEAD_BYTES);
         async move { read(&ctx, &args, budget).await }
     })
 }
@@ -82,10 +81,10 @@ async fn read_lines(
     let entry = &found.entry;
     let limit = args.limit.unwrap_or(DEFAULT_LINES);
     let window = found.lines(args.offset, limit, budget).await?;
-    let name = format!("{}{}", entry.uri, of_revision(args.revision));
+    let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.lines, "line");
-    let (first, next) = (window.lines.start, window.lines.end);
-    let head = match (&window.end, first == next) {
+    let (first, end) = (window.lines.start, window.lines.end);
+    let head = match (&window.end, first == end) {
         (_, true) if entry.lines == 0 => format!("{name} is empty."),
         (_, true) => {
             let last = json!({ "uri": entry.uri, "offset": entry.lines.saturating_sub(limit), "limit": limit });
@@ -93,35 +92,35 @@ async fn read_lines(
                 "No line at offset {} of {}: it has {total}. Next: {}.",
                 number(first),
                 name,
-                call_at("read_resource", last, args.revision)
+                call_at_revision("read_resource", last, args.revision)
             )
         }
         (WindowEnd::Content, _) if first == 0 => {
             format!("All of {name}: {total}. Complete.")
         }
         (WindowEnd::Content, _) => {
-            format!("{} of {}. This is the end.", span("Line", first, next, &total), name)
+            format!("{} of {}. This is the end.", span("Line", first, end, &total), name)
         }
         (WindowEnd::Line(next_line), _) => {
-            let on = json!({ "uri": entry.uri, "offset": next_line, "limit": limit });
+            let next = json!({ "uri": entry.uri, "offset": next_line, "limit": limit });
             format!(
                 "{} of {}. Not complete; next: {}.",
-                span("Line", first, next, &total),
+                span("Line", first, end, &total),
                 name,
-                call_at("read_resource", on, args.revision)
+                call_at_revision("read_resource", next, args.revision)
             )
         }
         (WindowEnd::Byte(byte), _) => {
-            let on = json!({ "uri": entry.uri, "offset": byte, "unit": "bytes" });
+            let next = json!({ "uri": entry.uri, "offset": byte, "unit": "bytes" });
             format!(
-                "The beginning of line {} of {total} of {}: the line is longer than an answer. Not complete; next: {}.",
+                "The beginning of line {} of {total} of {}: the line is longer than one result. Not complete; next: {}.",
                 number(first + 1),
                 name,
-                call_at("read_resource", on, args.revision)
+                call_at_revision("read_resource", next, args.revision)
             )
         }
     };
-    Ok(answer(entry, &head, &window))
+    Ok(result_text(entry, &head, &window))
 }
 
 async fn read_bytes(
@@ -130,57 +129,58 @@ async fn read_bytes(
     budget: usize,
 ) -> Result<String, ToolError> {
     let entry = &found.entry;
-    let fits = match entry.kind {
+    let max_bytes = match entry.kind {
         Kind::Text => budget,
-        // Four characters for three bytes.
+        // Base64 takes four characters for three bytes.
         Kind::Binary => budget / 4 * 3,
     };
-    let asked = args.limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
-    let window = found.bytes_from(args.offset, asked.min(fits)).await?;
-    let name = format!("{}{}", entry.uri, of_revision(args.revision));
+    let limit = args.limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
+    let window = found.bytes_from(args.offset, limit.min(max_bytes)).await?;
+    let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.size, "byte");
-    let form = match entry.kind {
+    let encoding = match entry.kind {
         Kind::Text => "",
         Kind::Binary => " in base64",
     };
-    let (first, next) = (window.range.start, window.range.end);
+    let (first, end) = (window.range.start, window.range.end);
     let head = match window.end {
         _ if entry.size == 0 => format!("{name} is empty."),
-        _ if first == next => {
+        _ if first == end => {
             format!("No byte at offset {} of {}: it has {total}.", number(args.offset), name)
         }
         WindowEnd::Content if first == 0 => {
-            format!("All of {name}{form}: {total}. Complete.")
+            format!("All of {name}{encoding}: {total}. Complete.")
         }
         WindowEnd::Content => {
-            format!("{} of {}{form}. This is the end.", span("Byte", first, next, &total), name)
+            format!("{} of {}{encoding}. This is the end.", span("Byte", first, end, &total), name)
         }
         WindowEnd::Line(_) | WindowEnd::Byte(_) => {
-            let mut on: Value = json!({ "uri": entry.uri, "offset": next, "unit": "bytes" });
+            let mut next: Value = json!({ "uri": entry.uri, "offset": end, "unit": "bytes" });
             if let Some(limit) = args.limit {
-                on["limit"] = json!(limit);
+                next["limit"] = json!(limit);
             }
             format!(
-                "{} of {}{form}. Not complete; next: {}.",
-                span("Byte", first, next, &total),
+                "{} of {}{encoding}. Not complete; next: {}.",
+                span("Byte", first, end, &total),
                 name,
-                call_at("read_resource", on, args.revision)
+                call_at_revision("read_resource", next, args.revision)
             )
         }
     };
-    Ok(answer(entry, &head, &window))
+    Ok(result_text(entry, &head, &window))
 }
 
-/// `Lines 1-10 of 1,000 lines`, counted from one as people do.
-fn span(thing: &str, first: u64, next: u64, total: &str) -> String {
-    if next - first == 1 {
-        return format!("{thing} {} of {total}", number(next));
+/// `Lines 1-10 of 1,000 lines`, for a range that counts from 0 and excludes
+/// `end`.
+fn span(unit: &str, first: u64, end: u64, total: &str) -> String {
+    if end - first == 1 {
+        return format!("{unit} {} of {total}", number(end));
     }
-    format!("{thing}s {}-{} of {total}", number(first + 1), number(next))
+    format!("{unit}s {}-{} of {total}", number(first + 1), number(end))
 }
 
-/// What it is, an empty line, and then nothing but content.
-fn answer(entry: &Entry, head: &str, window: &Window) -> String {
+/// The head, an empty line, and the content.
+fn result_text(entry: &Entry, head: &str, window: &Window) -> String {
     let content = match entry.kind {
         Kind::Text => String::from_utf8_lossy(&window.bytes).into_owned(),
         Kind::Binary => BASE64_STANDARD.encode(&window.bytes),

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::{
     ToolOptions,
-    pattern::{escape, matcher},
-    scan::{Report, scan},
-    wording::{call_at, of_revision, shown_of_line},
+    regex::{escape, matcher},
+    scan::{LineSink, scan},
+    wording::{call_at_revision, line_excerpt, revision_suffix},
 };
 use crate::{
     handler::{Context, ToolError},
@@ -22,35 +22,34 @@ use crate::{
 };
 
 const DEFAULT_LIMIT: usize = 50;
-/// Kept for what an answer says of itself.
-const HEAD: usize = 800;
-/// The most that is shown of one line, in bytes, around its first match.
-const SHOWN_OF_LINE: usize = 400;
+/// Reserved for the text before the lines.
+const HEAD_BYTES: usize = 800;
+/// The most bytes of one line in a result, around its first match.
+const LINE_BYTES: usize = 400;
 
-/// Finds lines of a stored resource by a regular expression, like ripgrep.
-/// Shows matching lines with their numbers (N: a match, N- context), and how
-/// many there are in all.
+/// Finds lines of a stored resource by regular expression, like ripgrep. Returns
+/// matching lines with their numbers (N: a match, N- context), and the total.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
     /// A regular expression in Rust's syntax: no look-around, no
     /// backreferences. (?i) at the start ignores case.
     query: String,
-    /// How many lines to show before and after each match. 0 by default.
+    /// The lines of context before and after each match. 0 by default.
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: usize,
-    /// How many matching lines to show at most. 50 by default.
+    /// The most matching lines to return. 50 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<usize>,
-    /// How many matching lines to skip: for reading on. 0 by default.
+    /// How many matching lines to skip. 0 by default.
     #[serde(default)]
     offset: u64,
-    /// Which revision, by its number; the latest by default. describe_resource
-    /// lists those that are kept.
+    /// The number of the revision; the latest by default. describe_resource
+    /// lists the stored ones.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -58,7 +57,7 @@ struct SearchResource {
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: SearchResource| {
-        let budget = options.budget(&ctx, HEAD);
+        let budget = options.budget(&ctx, HEAD_BYTES);
         async move { search(&ctx, args, budget).await }
     })
 }
@@ -68,18 +67,23 @@ async fn search<S>(
     args: SearchResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let matcher = matcher(&args.query, false).map_err(|error| bad_query(&args.query, &error))?;
+    let matcher =
+        matcher(&args.query, false).map_err(|error| invalid_query(&args.query, &error))?;
     let found = ctx.read_any_at(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
             args.uri,
             found.entry.mime_type,
-            call_at("read_resource", json!({ "uri": args.uri, "unit": "bytes" }), args.revision)
+            call_at_revision(
+                "read_resource",
+                json!({ "uri": args.uri, "unit": "bytes" }),
+                args.revision
+            )
         )));
     }
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
-    let hits = Hits {
+    let matches = Matches {
         matcher: matcher.clone(),
         text: String::new(),
         budget,
@@ -90,20 +94,20 @@ async fn search<S>(
         first_line: None,
         full: false,
     };
-    let hits = scan(&found, matcher, args.context, hits).await?;
-    Ok(answer(&found, &args, limit, &hits))
+    let matches = scan(&found, matcher, args.context, matches).await?;
+    Ok(result_text(&found, &args, limit, &matches))
 }
 
-fn bad_query(query: &str, error: &grep_regex::Error) -> ToolError {
+fn invalid_query(query: &str, error: &grep_regex::Error) -> ToolError {
     let query: String = query.chars().take(200).collect();
     ToolError::new(format!(
-        "query is not a regular expression that can be searched for: {error}. To search for the text itself, escape it: {}",
+        "query is not a valid regular expression: {error}. To search for the text itself, escape it: {}",
         json!({ "query": escape(&query) })
     ))
 }
 
-/// Gathers what will be shown, and counts what will not.
-struct Hits {
+/// Collects the lines of the result, and counts all matches.
+struct Matches {
     matcher: RegexMatcher,
     text: String,
     budget: usize,
@@ -112,33 +116,34 @@ struct Hits {
     shown: usize,
     total: u64,
     first_line: Option<u64>,
-    /// Nothing more is shown, so that what is shown has no gaps.
+    /// No more lines are added, so that the result has no gaps.
     full: bool,
 }
 
-impl Hits {
-    fn show(&mut self, line: u64, mark: char, bytes: &[u8], around: usize) -> bool {
-        let part = shown_of_line(bytes, around, SHOWN_OF_LINE);
-        // One line at least, or reading on would stand still.
-        if self.text.len() + part.len() + 24 > self.budget && !self.text.is_empty() {
+impl Matches {
+    /// Adds a line if it fits, and returns whether it did.
+    fn add(&mut self, line: u64, mark: char, bytes: &[u8], match_offset: usize) -> bool {
+        let excerpt = line_excerpt(bytes, match_offset, LINE_BYTES);
+        // At least one line, or the next call would be the same one.
+        if self.text.len() + excerpt.len() + 24 > self.budget && !self.text.is_empty() {
             self.full = true;
             return false;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{line}{mark} {part}");
+        let _ = writeln!(self.text, "{line}{mark} {excerpt}");
         true
     }
 }
 
-impl Report for Hits {
+impl LineSink for Matches {
     fn matched(&mut self, line: u64, text: &[u8]) {
         self.total += 1;
         if self.total <= self.skip || self.full || self.shown == self.limit {
             self.full |= self.shown == self.limit;
             return;
         }
-        let at = self.matcher.find(text).ok().flatten().map_or(0, |m| m.start());
-        if self.show(line, ':', text, at) {
+        let offset = self.matcher.find(text).ok().flatten().map_or(0, |m| m.start());
+        if self.add(line, ':', text, offset) {
             self.shown += 1;
             self.first_line.get_or_insert(line);
         }
@@ -147,7 +152,7 @@ impl Report for Hits {
     fn context(&mut self, line: u64, text: &[u8]) {
         let before_first = self.total < self.skip;
         if !self.full && !before_first {
-            self.show(line, '-', text, 0);
+            self.add(line, '-', text, 0);
         }
     }
 
@@ -158,49 +163,49 @@ impl Report for Hits {
     }
 }
 
-fn answer(found: &Found, args: &SearchResource, limit: usize, hits: &Hits) -> String {
+fn result_text(found: &Found, args: &SearchResource, limit: usize, matches: &Matches) -> String {
     let entry = &found.entry;
     let searched =
-        format!("{}{} ({})", entry.uri, of_revision(args.revision), count(entry.lines, "line"));
-    let total = count(hits.total, "matching line");
-    if hits.total == 0 {
+        format!("{}{} ({})", entry.uri, revision_suffix(args.revision), count(entry.lines, "line"));
+    let total = count(matches.total, "matching line");
+    if matches.total == 0 {
         return format!("No line of {searched} matches {:?}. Complete.", args.query);
     }
-    if hits.shown == 0 {
+    if matches.shown == 0 {
         return format!("{total} in {searched}, none after the first {}.", number(args.offset));
     }
-    let done = args.offset + hits.shown as u64;
+    let done = args.offset + matches.shown as u64;
     let first = number(args.offset + 1);
-    let mut head = if args.offset == 0 && done == hits.total {
+    let mut head = if args.offset == 0 && done == matches.total {
         format!("{total} in {searched}. Complete.")
-    } else if done == hits.total {
+    } else if done == matches.total {
         format!(
             "Matching lines {first}-{} of {} in {searched}. This is the end.",
             number(done),
-            number(hits.total)
+            number(matches.total)
         )
     } else {
-        let mut on =
+        let mut next =
             json!({ "uri": entry.uri, "query": args.query, "offset": done, "limit": limit });
         if args.context > 0 {
-            on["context"] = json!(args.context);
+            next["context"] = json!(args.context);
         }
         format!(
             "Matching lines {first}-{} of {} in {searched}. Not complete; next: {}.",
             number(done),
-            number(hits.total),
-            call_at("search_resource", on, args.revision)
+            number(matches.total),
+            call_at_revision("search_resource", next, args.revision)
         )
     };
-    if let Some(line) = hits.first_line {
+    if let Some(line) = matches.first_line {
+        // Ten lines before it; line N is at offset N - 1.
         let from = line.saturating_sub(11);
         let read = json!({ "uri": entry.uri, "offset": from, "limit": 20 });
-        // Line N is at offset N - 1.
         head = format!(
             "{head} To see around line {}: {}.",
             number(line),
-            call_at("read_resource", read, args.revision)
+            call_at_revision("read_resource", read, args.revision)
         );
     }
-    format!("{head}\n\n{}", hits.text)
+    format!("{head}\n\n{}", matches.text)
 }

@@ -1,8 +1,8 @@
-//! `search_resources`: words over all that the caller has stored, ranked.
+//! `search_resources`: a ranked search for words in all resources of the caller.
 //!
-//! There is no index: what is stored lives for a day, is often written and
-//! never searched, and may lie where many servers share it. What is searched
-//! is read, the newest first, within bounds that the answer tells.
+//! There is no index: resources live for a day, most are never searched, and
+//! instances may share the store. A search reads the content, the newest first,
+//! within limits that the result names.
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 
@@ -26,33 +26,32 @@ use crate::{
 };
 
 const DEFAULT_LIMIT: usize = 20;
-/// Kept for what an answer says of itself.
-const HEAD: usize = 1_000;
-/// How many resources are looked at, in the order of their URIs.
-const LISTED: usize = 10_000;
-/// How many are listed at once.
-const PAGE: usize = 1_000;
-/// How much content is read for one search.
-const READ: u64 = 512 << 20;
-/// How long reading may go on.
-const TIME: Duration = Duration::from_secs(10);
-/// How many are read at once.
-const AT_ONCE: usize = 4;
+/// Reserved for the text before the list.
+const HEAD_BYTES: usize = 1_000;
+/// The most resources considered, in the order of their URIs.
+const MAX_LISTED: usize = 10_000;
+/// The number of resources listed at once.
+const PAGE_SIZE: usize = 1_000;
+/// The most bytes of content that one search reads.
+const MAX_BYTES: u64 = 512 << 20;
+/// The time limit of one search.
+const MAX_TIME: Duration = Duration::from_secs(10);
+/// The number of resources searched at once.
+const CONCURRENCY: usize = 4;
 
-/// Finds which of your stored resources have some words, and where: all of
-/// them are searched, and the best matches come first, each with its matching
-/// lines. To find lines of one resource by a regular expression, use
-/// search_resource.
+/// Searches all your stored resources for words. Returns the best matches first,
+/// each with matching lines. To find lines of one resource by regular
+/// expression, use search_resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchResources {
-    /// Words in any case; "in quotes" for a phrase. Resources that have more of
+    /// Words, ignoring case; a phrase in "quotes". Resources that have more of
     /// them come first.
     query: String,
     /// Only resources whose URI begins with this, such as results://.
     #[serde(default)]
     prefix: Option<String>,
-    /// How many resources to show at most. 20 by default.
+    /// The most resources to return. 20 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
@@ -60,7 +59,7 @@ struct SearchResources {
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: SearchResources| {
-        let budget = options.budget(&ctx, HEAD);
+        let budget = options.budget(&ctx, HEAD_BYTES);
         async move { search(&ctx, &args, budget).await }
     })
 }
@@ -71,63 +70,64 @@ async fn search<S>(
     budget: usize,
 ) -> Result<String, ToolError> {
     let query = Arc::new(Query::parse(&args.query)?);
-    let mut extent = Extent::default();
+    let mut coverage = Coverage::default();
     let mut found = Vec::new();
-    let listed = candidates(ctx, args, &mut extent).await?;
-    let plan = extent.plan(listed);
-    let deadline = Instant::now() + TIME;
-    let searches = plan.into_iter().map(|listed| one(ctx, Arc::clone(&query), listed, deadline));
-    let mut searched = stream::iter(searches).buffered(AT_ONCE);
+    let listed = candidates(ctx, args, &mut coverage).await?;
+    let plan = coverage.plan(listed);
+    let deadline = Instant::now() + MAX_TIME;
+    let searches =
+        plan.into_iter().map(|listed| search_one(ctx, Arc::clone(&query), listed, deadline));
+    let mut searched = stream::iter(searches).buffered(CONCURRENCY);
     while let Some((entry, outcome)) = searched.try_next().await? {
         match outcome {
             Outcome::Searched(hits) => {
-                extent.searched += 1;
-                extent.bytes += entry.size;
+                coverage.searched += 1;
+                coverage.bytes += entry.size;
                 found.extend(hits.map(|hits| (entry, hits)));
             }
-            Outcome::NoText(hits) => {
-                extent.binary += 1;
+            Outcome::Binary(hits) => {
+                coverage.binary += 1;
                 found.extend(hits.map(|hits| (entry, hits)));
             }
-            Outcome::TooLate => extent.left_out += 1,
-            Outcome::Unreadable => extent.unreadable += 1,
+            Outcome::TimedOut => coverage.left_out += 1,
+            Outcome::Unreadable => coverage.unreadable += 1,
             Outcome::Gone => {}
         }
     }
-    rank(&mut found, extent.searched, |entry| entry.size);
-    Ok(answer(args, &query, &found, &extent, budget))
+    rank(&mut found, coverage.searched, |entry| entry.size);
+    Ok(result_text(args, &query, &found, &coverage, budget))
 }
 
-/// How far a search went.
+/// What a search has covered.
 #[derive(Debug, Default)]
-struct Extent {
+struct Coverage {
     searched: usize,
     bytes: u64,
     binary: usize,
     unreadable: usize,
-    /// Not searched for want of time, or because there is too much.
+    /// Resources not searched because of the limits of time and bytes.
     left_out: usize,
-    /// There are more than were looked at.
+    /// There are more resources than [`MAX_LISTED`].
     more_listed: bool,
 }
 
-/// The caller's resources, the last written first.
+/// The caller's resources, the most recently written first.
 async fn candidates<S>(
     ctx: &Context<S>,
     args: &SearchResources,
-    extent: &mut Extent,
+    coverage: &mut Coverage,
 ) -> Result<Vec<Found>, ToolError> {
     let (owner, prefix) = (ctx.identity().owner(), args.prefix.as_deref().unwrap_or_default());
     let mut listed: Vec<Found> = Vec::new();
     loop {
         let after = listed.last().map(|found| found.entry.uri.as_str());
-        let (page, more) = ctx.store().list_found(owner, prefix, after, PAGE).await?;
+        let (page, more) = ctx.store().list_found(owner, prefix, after, PAGE_SIZE).await?;
         listed.extend(page);
         if !more {
             break;
         }
-        if listed.len() >= LISTED {
-            extent.more_listed = true;
+        if listed.len() >= MAX_LISTED {
+            coverage.more_listed = true;
             break;
         }
     }
@@ -137,50 +137,50 @@ async fn candidates<S>(
     Ok(listed)
 }
 
-impl Extent {
-    /// As many of them as may be read.
+impl Coverage {
+    /// The resources to search within [`MAX_BYTES`].
     fn plan(&mut self, mut listed: Vec<Found>) -> Vec<Found> {
         let mut bytes = 0u64;
-        let all = listed.len();
+        let total = listed.len();
         listed.retain(|Found { entry, .. }| {
             let size = if entry.kind == Kind::Text { entry.size } else { 0 };
-            // One at least, however large.
-            let fits = bytes == 0 || bytes + size <= READ;
+            // At least one text, however large.
+            let fits = bytes == 0 || bytes + size <= MAX_BYTES;
             bytes += if fits { size } else { 0 };
             fits
         });
-        self.left_out = all - listed.len();
+        self.left_out = total - listed.len();
         listed
     }
 }
 
 enum Outcome {
-    /// What its content, or else its name, has of the query.
+    /// Matches in its content or metadata, if any.
     Searched(Option<Hits>),
-    /// It is binary: only its name was looked at.
-    NoText(Option<Hits>),
-    TooLate,
+    /// It is binary: only its metadata was searched.
+    Binary(Option<Hits>),
+    TimedOut,
     Unreadable,
-    /// It went meanwhile.
+    /// It was deleted or expired meanwhile.
     Gone,
 }
 
-async fn one<S>(
+async fn search_one<S>(
     ctx: &Context<S>,
     query: Arc<Query>,
     listed: Found,
     deadline: Instant,
 ) -> Result<(Arc<Entry>, Outcome), ToolError> {
     let entry = Arc::clone(&listed.entry);
-    let told = [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()];
-    let told = told.into_iter().flatten().map(String::as_str).chain([entry.uri.as_str()]);
-    let named = query.terms_in(told.collect::<Vec<_>>().join("\n").as_bytes());
-    let noted = |mut hits: Hits| {
-        hits.note_name(named);
-        (hits.lines > 0 || named > 0).then_some(hits)
+    let metadata = [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()];
+    let metadata = metadata.into_iter().flatten().map(String::as_str).chain([entry.uri.as_str()]);
+    let metadata_terms = query.terms_in(metadata.collect::<Vec<_>>().join("\n").as_bytes());
+    let with_metadata = |mut hits: Hits| {
+        hits.add_metadata(metadata_terms);
+        (hits.lines > 0 || metadata_terms > 0).then_some(hits)
     };
     if entry.kind == Kind::Binary {
-        return Ok((entry, Outcome::NoText(noted(Hits::new(query)))));
+        return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
     let scan =
         async |found: &Found| scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await;
@@ -190,82 +190,83 @@ async fn one<S>(
         {
             return Ok(Ok(hits));
         }
-        // It may have gone since it was listed, or have been replaced.
+        // It may have been deleted or replaced since it was listed.
         let found = ctx.store().get(ctx.identity().owner(), &entry.uri).await?;
         Ok(scan(&found).await)
     };
     let outcome = match timeout_at(deadline, search).await {
-        Err(_) => Outcome::TooLate,
-        Ok(Ok(Ok(hits))) => Outcome::Searched(noted(hits)),
+        Err(_) => Outcome::TimedOut,
+        Ok(Ok(Ok(hits))) => Outcome::Searched(with_metadata(hits)),
         Ok(Ok(Err(_)) | Err(StoreError::Corrupt { .. })) => Outcome::Unreadable,
-        Ok(Err(gone)) if gone.is_not_found() => Outcome::Gone,
+        Ok(Err(error)) if error.is_not_found() => Outcome::Gone,
         Ok(Err(error)) => return Err(error.into()),
     };
     Ok((entry, outcome))
 }
 
-fn answer(
+fn result_text(
     args: &SearchResources,
     query: &Query,
     found: &[(Arc<Entry>, Hits)],
-    extent: &Extent,
+    coverage: &Coverage,
     budget: usize,
 ) -> String {
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let mut list = String::new();
     let mut shown = 0;
-    for (at, (entry, hits)) in found.iter().enumerate().take(limit) {
-        let item = item(at + 1, entry, hits, query);
+    for (index, (entry, hits)) in found.iter().enumerate().take(limit) {
+        let item = item(index + 1, entry, hits, query);
         if list.len() + item.len() > budget && shown > 0 {
             break;
         }
         list.push_str(&item);
         shown += 1;
     }
-    let what = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {p}"));
+    let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {p}"));
     let mut text = match found.len() {
-        0 => format!("No stored resource{what} has {}.", terms(&query.terms)),
-        1 => format!("1 stored resource{what} has {}.", terms(&query.terms)),
+        0 => format!("No stored resource{scope} has {}.", terms(&query.terms)),
+        1 => format!("1 stored resource{scope} has {}.", terms(&query.terms)),
         n => format!(
-            "{} stored resources{what} have some of {}, the best first.",
+            "{} stored resources{scope} have some of {}, the best first.",
             number(n as u64),
             terms(&query.terms)
         ),
     };
-    let searched = count(extent.searched as u64, "text");
-    let _ = write!(text, " Searched: {searched}, {}.", count(extent.bytes, "byte"));
-    let mut not = Vec::new();
-    let mut skipped = |n: usize, why: &str| {
+    let searched = count(coverage.searched as u64, "text");
+    let _ = write!(text, " Searched: {searched}, {}.", count(coverage.bytes, "byte"));
+    let mut not_searched = Vec::new();
+    let mut skipped = |n: usize, reason: &str| {
         if n > 0 {
-            not.push(format!("{} {why}", number(n as u64)));
+            not_searched.push(format!("{} {reason}", number(n as u64)));
         }
     };
     skipped(
-        extent.left_out,
-        "older ones, for want of time or because there is too much (a prefix narrows it)",
+        coverage.left_out,
+        "older texts, because of the limits of time and bytes (a prefix narrows the search)",
     );
-    skipped(extent.binary, "binary, of which only names were looked at");
-    skipped(extent.unreadable, "that could not be read");
-    if extent.more_listed {
-        let listed = number(LISTED as u64);
-        not.push(format!("whatever comes after the first {listed} by URI (a prefix narrows it)"));
+    skipped(coverage.binary, "binary, except for names and descriptions");
+    skipped(coverage.unreadable, "that could not be read");
+    if coverage.more_listed {
+        let listed = number(MAX_LISTED as u64);
+        not_searched
+            .push(format!("all after the first {listed} by URI (a prefix narrows the search)"));
     }
-    if !not.is_empty() {
-        let _ = write!(text, " NOT searched: {}.", not.join("; "));
+    if !not_searched.is_empty() {
+        let _ = write!(text, " NOT searched: {}.", not_searched.join("; "));
     }
-    let all_searched = extent.left_out + extent.unreadable == 0 && !extent.more_listed;
+    let all_searched = coverage.left_out + coverage.unreadable == 0 && !coverage.more_listed;
     if shown < found.len() {
-        let left = number((found.len() - shown) as u64);
-        let _ = write!(text, " Not complete: {left} more are not shown");
-        // Only what the limit cut off comes with a higher one.
+        let hidden = number((found.len() - shown) as u64);
+        let _ = write!(text, " Not complete: {hidden} more are not shown");
+        // A higher limit does not help if the budget was the bound.
         if shown == limit && limit < 200 {
-            let mut on = json!({ "query": args.query, "limit": (limit * 2).min(200) });
+            let mut next = json!({ "query": args.query, "limit": (limit * 2).min(200) });
             if let Some(prefix) = &args.prefix {
-                on["prefix"] = json!(prefix);
+                next["prefix"] = json!(prefix);
             }
-            let _ = write!(text, "; next: {}", call("search_resources", &on));
+            let _ = write!(text, "; next: {}", call("search_resources", &next));
         } else {
-            text.push_str("; more words or a prefix narrow it");
+            text.push_str("; more words or a prefix narrow the search");
         }
         text.push('.');
     } else if all_searched {
@@ -277,10 +278,10 @@ fn answer(
     text
 }
 
-/// One resource, its best lines, and the call that finds all of them.
-fn item(place: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
+/// One resource, its best lines, and the call that finds all its lines.
+fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
     let has: Vec<_> = hits.terms().map(str::to_owned).collect();
-    let mut item = format!("\n{place}. {} ({})\n", entry.uri, entry.name);
+    let mut item = format!("\n{rank}. {} ({})\n", entry.uri, entry.name);
     if hits.lines == 0 {
         let _ = writeln!(item, "   its name or description has {}", terms(&has));
         return item;

@@ -12,18 +12,18 @@ use crate::{
     store::Audience,
 };
 
-/// Lets others read a resource that you stored, by a link that this answers
-/// with. They can read and search it as you do, and change nothing. The link
-/// expires with the resource; delete_resource with the link takes it back.
+/// Creates a link by which others can read and search a resource that you
+/// stored. They cannot change it. The link expires with the resource; to revoke
+/// it earlier, call delete_resource with the link.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
-    /// Who may read it by the link: everyone who may use this server, or those
-    /// of them who have a scope, or are in a group.
+    /// Who can read it by the link: everyone who can use this server, or only
+    /// callers with a scope, or in a group.
     with: With,
-    /// Which scope, or which group.
+    /// The name of the scope or group.
     #[serde(default)]
     name: Option<String>,
 }
@@ -42,24 +42,24 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 
 async fn share<S>(ctx: &Context<S>, args: ShareResource) -> Result<CallToolResult, ToolError> {
     let name = args.name.filter(|name| !name.is_empty());
-    let (audience, whom) = match (args.with, name) {
+    let (audience, readers) = match (args.with, name) {
         (With::Everyone, None) => (Audience::Everyone, "everyone who has the link".to_owned()),
         (With::Scope, Some(name)) => (Audience::Scope(name.clone()), format!("the scope {name:?}")),
         (With::Group, Some(name)) => (Audience::Group(name.clone()), format!("the group {name:?}")),
         (With::Everyone, Some(_)) => {
             return Err(ToolError::new(
-                "with is \"everyone\", so leave name out; or give with \"scope\" or \"group\".",
+                "with is \"everyone\", so leave name out; or set with to \"scope\" or \"group\".",
             ));
         }
         (With::Scope | With::Group, None) => {
             return Err(ToolError::new(
-                "name is missing: say which scope or group, such as {\"with\":\"group\",\"name\":\"analysts\"}.",
+                "name is missing: give the scope or group, such as {\"with\":\"group\",\"name\":\"analysts\"}.",
             ));
         }
     };
     let link = ctx.share_resource(&args.uri, audience).await?;
     let text = format!(
-        "{}\nShared {} with {whom}: by this link they read it until {}. To take it back: {}.",
+        "{}\nShared {} with {readers}, until {}. To revoke the link: {}.",
         link.uri,
         args.uri,
         link.expires,

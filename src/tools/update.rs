@@ -11,13 +11,12 @@ use crate::{
     registry::Tool,
 };
 
-/// Replaces the content of a resource that was stored with create_resource or
-/// by a tool. Its name, description, type and expiry stay. Give exactly one of
-/// text, json and blob.
+/// Replaces the content of a stored resource. Keeps its name, description, type
+/// and expiry. Give exactly one of text, json and blob.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
-    /// Which resource.
+    /// The URI of the resource.
     uri: String,
     /// The new text.
     #[serde(default)]
@@ -37,5 +36,5 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 async fn update<S>(ctx: &Context<S>, args: UpdateResource) -> Result<CallToolResult, ToolError> {
     let content = create::content(args.text, args.blob, args.json)?;
     let entry = ctx.update_resource(args.uri, content).await?;
-    Ok(wording::stored(&entry, "Updated"))
+    Ok(wording::stored_result(&entry, "Updated"))
 }

@@ -1,5 +1,5 @@
-//! Windows by URI, for hosts that read resources and call no tools: some lines,
-//! or some bytes, of whatever can be read.
+//! Windows by URI: lines or bytes of any resource, for hosts that read resources
+//! and call no tools.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,10 +12,10 @@ use crate::{
     store::{Content, Found, Kind, Window, WindowEnd},
 };
 
-/// The template; no other one of a server's covers what it does.
+/// The URI template of windows.
 pub(super) const TEMPLATE: &str = "{+uri}{?lines,bytes,revision}";
 
-/// A window, as its URI names it.
+/// The variables of a window's URI.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct WindowParams {
     uri: String,
@@ -24,17 +24,16 @@ struct WindowParams {
     revision: Option<String>,
 }
 
-/// What is asked for a part of.
+/// A resource, and the limit for one of its windows.
 struct WindowRequest {
     found: Found,
-    /// Which revision, where one is named.
+    /// The revision that the URI names.
     revision: Option<u64>,
-    /// The most that is given at once.
-    cap: usize,
+    /// The most bytes in one window.
+    max_bytes: usize,
 }
 
-/// A range as it is written: first and last, the last one or none if it goes
-/// on to the end.
+/// A range, both ends included. Without a last one it extends to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     first: u64,
@@ -59,41 +58,41 @@ impl Range {
 }
 
 pub(super) fn template<S: Send + Sync + 'static>() -> Template<S> {
-    Template::typed(TEMPLATE, "window", |ctx: Context<S>, at: WindowParams| async move { read(&ctx, at).await })
+    Template::typed(TEMPLATE, "window", |ctx: Context<S>, params: WindowParams| async move { read(&ctx, params).await })
         .title("A part of a resource")
         .description(
-            "Some lines or some bytes of any resource: URI?lines=1-200 (from line 1, as search results number them) or URI?bytes=0-65535 (from byte 0, cut between characters). Without a last one, to the end. URI?revision=2, by itself or with either (&), is an earlier revision of a stored resource.",
+            "Lines or bytes of any resource: URI?lines=1-200 (counted from 1, as in search results) or URI?bytes=0-65535 (counted from 0, cut between characters). Omit the last one to read to the end. URI?revision=2, alone or with either (&), is an earlier revision of a stored resource.",
         )
 }
 
-async fn read<S>(ctx: &Context<S>, at: WindowParams) -> Result<Content, ResourceError> {
-    let range = |what: &str, text: &str, least: u64| {
-        Range::parse(text).filter(|range| range.first >= least).ok_or_else(|| {
-            let example = if least == 1 { "1-200" } else { "0-65535" };
+async fn read<S>(ctx: &Context<S>, params: WindowParams) -> Result<Content, ResourceError> {
+    let range = |unit: &str, text: &str, min: u64| {
+        Range::parse(text).filter(|range| range.first >= min).ok_or_else(|| {
+            let example = if min == 1 { "1-200" } else { "0-65535" };
             invalid(format!(
-                "{what}={} is no range: write {what}={example}, counted from {least}, both included.",
+                "{unit}={} is not a range: write {unit}={example}, counted from {min}, both ends included.",
                 text.chars().take(40).collect::<String>()
             ))
         })
     };
-    let range = match (&at.lines, &at.bytes) {
+    let range = match (&params.lines, &params.bytes) {
         (Some(lines), None) => Some((true, range("lines", lines, 1)?)),
         (None, Some(bytes)) => Some((false, range("bytes", bytes, 0)?)),
-        (None, None) if at.revision.is_some() => None,
+        (None, None) if params.revision.is_some() => None,
         _ => return Err(invalid("Give either lines or bytes, not both.".into())),
     };
-    let revision = at.revision.as_deref().map(revision).transpose()?;
-    let found = ctx.find_at(&at.uri, revision).await?;
-    let cap = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
-    let asked = WindowRequest { found, revision, cap };
+    let revision = params.revision.as_deref().map(parse_revision).transpose()?;
+    let found = ctx.find_at(&params.uri, revision).await?;
+    let max_bytes = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
+    let request = WindowRequest { found, revision, max_bytes };
     let window = match range {
-        Some((true, range)) => asked.lines(range).await?,
-        Some((false, range)) => asked.bytes(range).await?,
-        None => asked.bytes(Range { first: 0, last: None }).await?,
+        Some((true, range)) => request.lines(range).await?,
+        Some((false, range)) => request.bytes(range).await?,
+        None => request.bytes(Range { first: 0, last: None }).await?,
     };
-    let entry = &asked.found.entry;
+    let entry = &request.found.entry;
     let content = match entry.kind {
-        // Cut between characters, so that it is text.
+        // Text windows are cut between characters: this is valid UTF-8.
         Kind::Text => String::from_utf8(window.bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
             .into(),
@@ -102,12 +101,12 @@ async fn read<S>(ctx: &Context<S>, at: WindowParams) -> Result<Content, Resource
     Ok(content.with_mime_type(entry.mime_type.clone()))
 }
 
-fn revision(text: &str) -> Result<u64, ResourceError> {
+fn parse_revision(text: &str) -> Result<u64, ResourceError> {
     let number = text.parse().ok().filter(|number| *number > 0);
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     number.filter(|_| is_number).ok_or_else(|| {
         let text: String = text.chars().take(40).collect();
-        invalid(format!("revision={text} is no revision: they are numbered from 1."))
+        invalid(format!("revision={text} is not a revision: they are numbered from 1."))
     })
 }
 
@@ -118,21 +117,21 @@ impl WindowRequest {
             return Err(invalid(format!(
                 "{} is binary and has no lines: read {}.",
                 entry.uri,
-                self.part("bytes=0-65535")
+                self.uri_of("bytes=0-65535")
             )));
         }
         if range.first > entry.lines && entry.lines > 0 {
-            return Err(self.beyond("lines", 1, entry.lines));
+            return Err(self.past_end("lines", 1, entry.lines));
         }
-        let window = self.found.lines(range.first - 1, range.len(), self.cap).await;
+        let window = self.found.lines(range.first - 1, range.len(), self.max_bytes).await;
         let window = window.map_err(Fault::from)?;
-        let asked = range.last.unwrap_or(u64::MAX).min(entry.lines);
+        let last = range.last.unwrap_or(u64::MAX).min(entry.lines);
         match window.end {
-            WindowEnd::Line(next) if next < asked => Err(self.too_much(
-                &format!("lines {}-{}", number(range.first), number(asked)),
+            WindowEnd::Line(next) if next < last => Err(self.too_large(
+                &format!("lines {}-{}", number(range.first), number(last)),
                 &format!("lines={}-{next}", range.first),
             )),
-            WindowEnd::Byte(_) => Err(self.too_much(
+            WindowEnd::Byte(_) => Err(self.too_large(
                 &format!("line {}", number(range.first)),
                 &format!("bytes={}-{}", window.range.start, window.range.end - 1),
             )),
@@ -141,44 +140,44 @@ impl WindowRequest {
     }
 
     async fn bytes(&self, range: Range) -> Result<Window, ResourceError> {
-        let (entry, cap) = (&self.found.entry, self.cap);
+        let (entry, max_bytes) = (&self.found.entry, self.max_bytes);
         if range.first >= entry.size && entry.size > 0 {
-            return Err(self.beyond("bytes", 0, entry.size - 1));
+            return Err(self.past_end("bytes", 0, entry.size - 1));
         }
-        let wanted = range.len().min(entry.size - range.first.min(entry.size));
-        if wanted > cap as u64 {
-            let last = range.first + (cap as u64).saturating_sub(1);
+        let length = range.len().min(entry.size - range.first.min(entry.size));
+        if length > max_bytes as u64 {
+            let last = range.first + (max_bytes as u64).saturating_sub(1);
             let fits = format!("bytes={}-{last}", range.first);
-            return Err(self.too_much(&count(wanted, "byte"), &fits));
+            return Err(self.too_large(&count(length, "byte"), &fits));
         }
-        let wanted = usize::try_from(wanted).unwrap_or(cap);
-        Ok(self.found.bytes_from(range.first, wanted).await.map_err(Fault::from)?)
+        let length = usize::try_from(length).unwrap_or(max_bytes);
+        Ok(self.found.bytes_from(range.first, length).await.map_err(Fault::from)?)
     }
 
-    /// The URI of a part of it.
-    fn part(&self, range: &str) -> String {
+    /// The URI of a window of the same resource and revision.
+    fn uri_of(&self, range: &str) -> String {
         let uri = &self.found.entry.uri;
         let revision = self.revision.map(|revision| format!("&revision={revision}"));
         format!("{uri}?{range}{}", revision.unwrap_or_default())
     }
 
-    fn beyond(&self, what: &str, first: u64, last: u64) -> ResourceError {
+    fn past_end(&self, unit: &str, first: u64, last: u64) -> ResourceError {
         let from = last.saturating_sub(199).max(first);
-        let all = if first == 1 { last } else { last + 1 };
+        let total = if first == 1 { last } else { last + 1 };
         invalid(format!(
-            "{} has {}: that window is behind its end. The last ones are {}.",
+            "{} has {}: the range starts after the end. The last ones are {}.",
             self.found.entry.uri,
-            count(all, what.trim_end_matches('s')),
-            self.part(&format!("{what}={from}-{last}"))
+            count(total, unit.trim_end_matches('s')),
+            self.uri_of(&format!("{unit}={from}-{last}"))
         ))
     }
 
-    fn too_much(&self, what: &str, fits: &str) -> ResourceError {
+    fn too_large(&self, what: &str, fitting: &str) -> ResourceError {
         invalid(format!(
-            "{what} of {} are more than the {} bytes that are given at once; {} are not.",
+            "{what} of {} are more than the {} bytes of one read. {} fits.",
             self.found.entry.uri,
-            number(self.cap as u64),
-            self.part(fits)
+            number(self.max_bytes as u64),
+            self.uri_of(fitting)
         ))
     }
 }

@@ -1,82 +1,68 @@
-//! How answers speak: sizes, times, lines, next calls.
+//! The wording of results: sizes, lines, next calls.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
+pub(super) use crate::spill::tool_calls::call;
 use crate::{
-    preview::words::{count, number},
-    store::{Entry, Kind},
+    preview::words::number,
+    spill::tool_calls::{read_arguments, type_and_size},
+    store::Entry,
 };
 
-/// A call that the model can copy: `read_resource {"uri":"…"}`.
-pub(super) fn call(tool: &str, arguments: &Value) -> String {
-    format!("{tool} {arguments}")
-}
-
-/// The same of a revision, where one was asked for.
-pub(super) fn call_at(tool: &str, mut arguments: Value, revision: Option<u64>) -> String {
+/// [`call`] with a revision, if the request names one.
+pub(super) fn call_at_revision(tool: &str, mut arguments: Value, revision: Option<u64>) -> String {
     if let Some(revision) = revision {
         arguments["revision"] = revision.into();
     }
     call(tool, &arguments)
 }
 
-/// ` (revision 3)`, where one was asked for.
-pub(super) fn of_revision(revision: Option<u64>) -> String {
+/// ` (revision 3)`, if the request names a revision.
+pub(super) fn revision_suffix(revision: Option<u64>) -> String {
     revision.map_or_else(String::new, |revision| format!(" (revision {revision})"))
 }
 
-/// `text/plain, 1,234 bytes, 56 lines`.
-pub(super) fn size(entry: &Entry) -> String {
-    let bytes = count(entry.size, "byte");
-    match entry.kind {
-        Kind::Text => format!("{}, {bytes}, {}", entry.mime_type, count(entry.lines, "line")),
-        Kind::Binary => format!("{}, {bytes}, binary", entry.mime_type),
-    }
-}
-
-/// What a writing tool answers: the URI by itself, so that nobody has to look
-/// for it; then what was done, in words; then the link, for hosts that show it.
-pub(super) fn stored(entry: &Entry, done: &str) -> CallToolResult {
-    let next = match entry.kind {
-        Kind::Text => serde_json::json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
-        Kind::Binary => serde_json::json!({ "uri": entry.uri, "unit": "bytes" }),
-    };
-    let words = format!(
-        "{done} {}: {}. It expires at {}. Next: {}.",
+/// The result of a tool that stores: the URI alone, for programs; a sentence for
+/// the model; the link, for hosts that show links.
+pub(super) fn stored_result(entry: &Entry, verb: &str) -> CallToolResult {
+    let next = read_arguments(entry.uri.as_str(), entry.kind, 100);
+    let text = format!(
+        "{verb} {}: {}. It expires at {}. Next: {}.",
         entry.uri,
-        size(entry),
+        type_and_size(entry),
         entry.expires,
         call("read_resource", &next)
     );
     CallToolResult::success(vec![
         ContentBlock::text(entry.uri.as_str()),
-        ContentBlock::text(words),
+        ContentBlock::text(text),
         entry.to_link(),
     ])
 }
 
-/// A line as it is shown: all of it, or so many bytes around what was found,
-/// with how much is left out.
-pub(super) fn shown_of_line(line: &[u8], around: usize, most: usize) -> String {
+/// A line without its line break; if it is longer than `max_bytes`, the part
+/// around `match_offset`, with the numbers of bytes left out on each side.
+pub(super) fn line_excerpt(line: &[u8], match_offset: usize, max_bytes: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let (start, end) = if line.len() <= most {
+    let (start, end) = if line.len() <= max_bytes {
         (0, line.len())
     } else {
-        let boundary = |mut at: usize| {
-            while at > 0 && at < line.len() && line[at] & 0b1100_0000 == 0b1000_0000 {
-                at -= 1;
+        // UTF-8 continuation bytes begin with the bits 10.
+        let char_boundary = |mut offset: usize| {
+            while offset > 0 && offset < line.len() && line[offset] & 0b1100_0000 == 0b1000_0000 {
+                offset -= 1;
             }
-            at
+            offset
         };
-        let start = around.saturating_sub(most / 4).min(line.len() - most);
-        (boundary(start), boundary(start + most))
+        let start = match_offset.saturating_sub(max_bytes / 4).min(line.len() - max_bytes);
+        (char_boundary(start), char_boundary(start + max_bytes))
     };
     let part = String::from_utf8_lossy(&line[start..end]);
-    let left = |bytes: usize| format!("…[{} bytes]", number(bytes as u64));
-    let before = if start > 0 { left(start) + " " } else { String::new() };
+    let omitted = |bytes: usize| format!("…[{} bytes]", number(bytes as u64));
+    let before = if start > 0 { omitted(start) + " " } else { String::new() };
     let after =
-        if end < line.len() { format!(" {}", left(line.len() - end)) } else { String::new() };
+        if end < line.len() { format!(" {}", omitted(line.len() - end)) } else { String::new() };
     format!("{before}{part}{after}")
 }

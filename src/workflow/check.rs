@@ -1,4 +1,5 @@
-//! What is wrong with a workflow, all of it at once, before it ever runs.
+//! Checks a workflow against the catalogue before it runs, and reports all
+//! problems at once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,14 +14,14 @@ use crate::{
     uri_template::parse::{Piece, prose_pieces},
 };
 
-/// One thing that is wrong, and where.
+/// A problem of a workflow, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// In which workflow.
+    /// The name of the workflow.
     pub workflow: String,
-    /// In which step, if in one.
+    /// The name of the step, if the problem is in one.
     pub step: Option<String>,
-    /// What it is.
+    /// What is wrong.
     pub message: String,
 }
 
@@ -34,12 +35,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a workflow over what the server offers.
+/// All problems of a workflow on a server with this catalogue.
 pub fn problems(workflow: &SequentialWorkflow, catalog: &Catalog) -> Vec<Problem> {
     let mut check = Check { workflow, catalog, problems: Vec::new() };
-    check.whole();
-    for (at, step) in workflow.steps.iter().enumerate() {
-        check.step(at, step);
+    check.workflow();
+    for (index, step) in workflow.steps.iter().enumerate() {
+        check.step(index, step);
     }
     check.problems
 }
@@ -51,51 +52,50 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn found(&mut self, step: Option<&WorkflowStep>, message: impl Into<String>) {
+    fn report(&mut self, step: Option<&WorkflowStep>, message: impl Into<String>) {
         let (workflow, step) = (self.workflow.name.clone(), step.map(|s| s.name.clone()));
         self.problems.push(Problem { workflow, step, message: message.into() });
     }
 
-    fn whole(&mut self) {
+    fn workflow(&mut self) {
         let workflow = self.workflow;
         if workflow.steps.is_empty() {
-            self.found(None, "it has no steps");
+            self.report(None, "it has no steps");
         }
-        for twice in repeated(workflow.arguments.iter().map(|a| a.name.as_str())) {
-            self.found(None, format!("the argument {twice:?} is declared twice"));
+        for name in repeated(workflow.arguments.iter().map(|a| a.name.as_str())) {
+            self.report(None, format!("the argument {name:?} is declared twice"));
         }
-        for twice in repeated(workflow.steps.iter().map(|s| s.name.as_str())) {
-            self.found(None, format!("two steps are called {twice:?}"));
+        for name in repeated(workflow.steps.iter().map(|s| s.name.as_str())) {
+            self.report(None, format!("two steps have the name {name:?}"));
         }
         let bindings = workflow.steps.iter().filter_map(|s| s.binding.as_deref());
-        for twice in repeated(bindings) {
-            self.found(None, format!("two steps bind {twice:?}"));
+        for name in repeated(bindings) {
+            self.report(None, format!("two steps bind {name:?}"));
         }
         if workflow.steps.iter().filter(|s| s.handoff).count() > 1 {
-            self.found(
-                None,
-                "it hands over twice: what comes after the first handoff is the model's",
-            );
+            self.report(None, "it has two handoffs: the model does all steps after the first one");
         }
     }
 
-    fn step(&mut self, at: usize, step: &WorkflowStep) {
-        let works = step.tool.is_some() || !step.resources.is_empty();
-        match (works, step.handoff) {
+    fn step(&mut self, index: usize, step: &WorkflowStep) {
+        let acts = step.tool.is_some() || !step.resources.is_empty();
+        match (acts, step.handoff) {
             (false, false) => {
-                self.found(Some(step), "it neither calls a tool nor reads a resource");
+                self.report(Some(step), "it neither calls a tool nor reads a resource");
             }
-            (true, true) => self.found(Some(step), "it hands over, so it can do nothing itself"),
+            (true, true) => {
+                self.report(Some(step), "a handoff can neither call a tool nor read a resource")
+            }
             _ => {}
         }
-        for (place, source) in step.sources() {
-            self.source(at, step, &place, source);
+        for (location, source) in step.sources() {
+            self.source(index, step, &location, source);
         }
         self.tool(step);
         self.resources(step);
     }
 
-    fn source(&mut self, at: usize, step: &WorkflowStep, place: &str, source: &DataSource) {
+    fn source(&mut self, index: usize, step: &WorkflowStep, location: &str, source: &DataSource) {
         let workflow = self.workflow;
         match &source.origin {
             Origin::Constant(_) => {}
@@ -103,10 +103,10 @@ impl Check<'_> {
                 if !workflow.arguments.iter().any(|a| a.name == *name) {
                     let declared: Vec<_> =
                         workflow.arguments.iter().map(|a| a.name.as_str()).collect();
-                    self.found(
+                    self.report(
                         Some(step),
                         format!(
-                            "{place} takes the prompt's argument {name:?}, which is not declared (declared: {})",
+                            "{location} uses the prompt's argument {name:?}, which is not declared (declared: {})",
                             listed(&declared)
                         ),
                     );
@@ -117,32 +117,34 @@ impl Check<'_> {
                     workflow.steps.iter().position(|s| s.binding.as_ref() == Some(binding));
                 match binder {
                     None => {
-                        let bound: Vec<_> = workflow.steps[..at]
+                        let bound: Vec<_> = workflow.steps[..index]
                             .iter()
                             .filter_map(|s| s.binding.as_deref())
                             .collect();
-                        self.found(
+                        self.report(
                             Some(step),
                             format!(
-                                "{place} takes {binding:?}, which no step binds (bound before: {})",
+                                "{location} uses {binding:?}, which no step binds (bound before: {})",
                                 listed(&bound)
                             ),
                         );
                     }
-                    Some(binder) if binder >= at => {
+                    Some(binder) if binder >= index => {
                         let name = &workflow.steps[binder].name;
-                        self.found(
+                        self.report(
                             Some(step),
-                            format!("{place} takes {binding:?} before the step {name:?} binds it"),
+                            format!(
+                                "{location} uses {binding:?} before the step {name:?} binds it"
+                            ),
                         );
                     }
                     Some(binder) => {
                         let when = &workflow.steps[binder].when;
                         if when.is_some() && *when != step.when && source.default.is_none() {
-                            self.found(
+                            self.report(
                                 Some(step),
                                 format!(
-                                    "{place} takes {binding:?} of a step that may be skipped: give it a default with .or(…), or this step the same condition"
+                                    "{location} uses {binding:?} from a step that may be skipped: add a default with .or(…), or give this step the same condition"
                                 ),
                             );
                         }
@@ -158,15 +160,15 @@ impl Check<'_> {
                     })
                     .collect();
                 for name in bindings.keys().filter(|name| !variables.contains(name.as_str())) {
-                    self.found(
+                    self.report(
                         Some(step),
-                        format!("{place} binds {name:?}, which is not in its text"),
+                        format!("{location} binds {name:?}, which its text does not use"),
                     );
                 }
                 for name in variables.into_iter().filter(|name| !bindings.contains_key(*name)) {
-                    self.found(
+                    self.report(
                         Some(step),
-                        format!("{place} has {{{name}}} in its text and does not bind it"),
+                        format!("{location} uses {{{name}}} in its text, but does not bind it"),
                     );
                 }
             }
@@ -176,31 +178,31 @@ impl Check<'_> {
     fn tool(&mut self, step: &WorkflowStep) {
         let Some(tool) = &step.tool else {
             if !step.arguments.is_empty() {
-                self.found(Some(step), "it has arguments and no tool to give them to");
+                self.report(Some(step), "it has arguments, but no tool");
             }
             if step.retry.is_some() {
-                self.found(Some(step), "only a tool can be tried again, and it has none");
+                self.report(Some(step), "only a tool call can be retried, and it has no tool");
             }
             return;
         };
         if step.retry.as_ref().is_some_and(|retry| retry.attempts == 0) {
-            self.found(Some(step), "it must be tried once at least");
+            self.report(Some(step), "retry needs at least one attempt");
         }
         if step.for_each.is_some() {
-            self.found(Some(step), "for_each reads resources; a step with a tool cannot have it");
+            self.report(Some(step), "for_each is for resources; a step with a tool cannot use it");
         }
         if self.workflow.also.is_some() && *tool == self.workflow.name {
-            self.found(Some(step), "it calls its own workflow, which would never end");
+            self.report(Some(step), "it calls its own workflow, which would never end");
             return;
         }
         let Some(schema) = self.catalog.input_schema(tool) else {
-            self.found(Some(step), format!("there is no tool {tool:?}"));
+            self.report(Some(step), format!("there is no tool {tool:?}"));
             return;
         };
         if let Some(known) = schema.get("properties").and_then(Value::as_object) {
             for argument in step.arguments.keys().filter(|a| !known.contains_key(*a)) {
                 let known: Vec<_> = known.keys().map(String::as_str).collect();
-                self.found(
+                self.report(
                     Some(step),
                     format!(
                         "the tool {tool:?} has no argument {argument:?} (it has: {})",
@@ -212,7 +214,7 @@ impl Check<'_> {
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         for argument in required.filter_map(Value::as_str) {
             if !step.arguments.contains_key(argument) {
-                self.found(
+                self.report(
                     Some(step),
                     format!("the tool {tool:?} needs the argument {argument:?}"),
                 );
@@ -227,16 +229,16 @@ impl Check<'_> {
             let pattern = match uri.pattern() {
                 Ok(pattern) => pattern,
                 Err(error) => {
-                    self.found(Some(step), format!("the URI {:?}: {error}", uri.text()));
+                    self.report(Some(step), format!("the URI {:?}: {error}", uri.text()));
                     continue;
                 }
             };
             if let Some(uri) = pattern.literal()
                 && !self.catalog.covers(uri)
             {
-                self.found(
+                self.report(
                     Some(step),
-                    format!("there is no resource {uri:?}, and no template covers it"),
+                    format!("there is no resource {uri:?}, and no template matches it"),
                 );
             }
             for variable in pattern.variables() {
@@ -245,25 +247,25 @@ impl Check<'_> {
         }
         for (variable, uri) in &used {
             if !step.template_bindings.contains_key(*variable) {
-                self.found(
+                self.report(
                     Some(step),
                     format!(
-                        "{{{variable}}} in {uri:?} stands for nothing: add .with_template_binding({variable:?}, …)"
+                        "{{{variable}}} in {uri:?} has no value: add .with_template_binding({variable:?}, …)"
                     ),
                 );
             }
         }
         for variable in step.template_bindings.keys().filter(|v| !used.contains_key(v.as_str())) {
-            self.found(Some(step), format!("{variable:?} is bound and stands in none of its URIs"));
+            self.report(Some(step), format!("{variable:?} is bound, but is in none of its URIs"));
         }
         if let Some(each) = &step.for_each {
             if step.tool.is_none()
                 && (step.resources.len() != 1 || step.template_bindings.len() != 1)
             {
-                self.found(Some(step), "for_each needs one resource with one variable in its URI");
+                self.report(Some(step), "for_each needs one resource with one variable in its URI");
             }
             if each.limit == 0 {
-                self.found(Some(step), "for_each must read one at least");
+                self.report(Some(step), "the limit of for_each must be at least 1");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A workflow as a whole.
+//! The definition of a workflow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::WorkflowStep;
 
-/// Steps in their order, offered as a prompt.
+/// Steps that run in order, offered as a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SequentialWorkflow {
@@ -21,13 +21,13 @@ pub struct SequentialWorkflow {
     pub(super) steps: Vec<WorkflowStep>,
 }
 
-/// What a workflow is besides a prompt.
+/// What a workflow is in addition to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Also {
     /// A tool.
     Tool,
-    /// A tool whose calls become tasks where the client can follow one.
+    /// A tool whose calls become tasks if the client supports them.
     Task,
 }
 
@@ -35,28 +35,28 @@ pub(super) enum Also {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Argument {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// Whether it must be given.
+    /// Whether it is required.
     #[serde(default)]
     pub required: bool,
-    /// What its text must be.
+    /// The type of its value.
     #[serde(default)]
     pub kind: ArgumentKind,
 }
 
-/// What the text of an argument must be.
+/// The type of an argument's value. Clients send all values as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArgumentKind {
-    /// Anything.
+    /// Any text.
     #[default]
     String,
     /// A number.
     Number,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// `true` or `false`.
     Boolean,
@@ -75,14 +75,14 @@ impl SequentialWorkflow {
         }
     }
 
-    /// What the model is told before anything else.
+    /// Instructions for the model, before the steps.
     #[must_use]
     pub fn with_instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
         self
     }
 
-    /// An argument of the prompt, as text.
+    /// Adds an argument of the prompt, a string.
     #[must_use]
     pub fn argument(
         self,
@@ -93,7 +93,7 @@ impl SequentialWorkflow {
         self.typed_argument(name, ArgumentKind::String, description, required)
     }
 
-    /// An argument that is read as something else than text.
+    /// Adds an argument of another type.
     #[must_use]
     pub fn typed_argument(
         mut self,
@@ -107,43 +107,43 @@ impl SequentialWorkflow {
         self
     }
 
-    /// The next step.
+    /// Adds a step.
     #[must_use]
     pub fn step(mut self, step: WorkflowStep) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// Offers it as a tool as well, for models in hosts that leave prompts to
-    /// people: its arguments are the prompt's, its result is the transcript as
-    /// text, with the outcome as structured content. A run that fails is a
-    /// failure of the tool's.
+    /// Also offers the workflow as a tool, because in most hosts only users can
+    /// start prompts. The tool has the prompt's arguments; its result is the
+    /// transcript as text, and the outcome as structured content. A failed run is
+    /// a failure of the tool.
     #[must_use]
     pub fn as_tool(mut self) -> Self {
         self.also = Some(Also::Tool);
         self
     }
 
-    /// The same for a workflow that takes long: a call becomes a task where
-    /// the client can follow one, and the task says which step it is at.
+    /// Like [`Self::as_tool`], for long workflows: a call becomes a task if the
+    /// client supports tasks, and the task's status names the current step.
     #[must_use]
     pub fn as_task(mut self) -> Self {
         self.also = Some(Also::Task);
         self
     }
 
-    /// Ends the definition. It is checked when the server is built.
+    /// Ends the definition. The server checks it when it is built.
     #[must_use]
     pub fn finish(self) -> Self {
         self
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its arguments as JSON Schema.
+    /// The arguments as JSON Schema.
     pub(super) fn schema(&self) -> Value {
         let properties: serde_json::Map<_, _> = self
             .arguments

@@ -1,5 +1,4 @@
-//! What a definition of workflows usually needs:
-//! `use larder::workflow::dsl::*`.
+//! The items that definitions of workflows need: `use larder::workflow::dsl::*`.
 
 pub use super::{
     ArgumentKind, Condition, DataSource, OnError, ResourceHandle, SequentialWorkflow, ToolHandle,

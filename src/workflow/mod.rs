@@ -1,10 +1,10 @@
-//! Workflows: prompts that run their steps on the server, each with what
-//! earlier ones found, so that one `prompts/get` gives the model everything.
+//! Workflows: prompts whose steps run on the server. Each step can use the
+//! results of earlier ones, and one `prompts/get` returns the complete transcript.
 //!
 //! ```
 //! use larder::{Context, Registry, Resource, Template, Tool, Variables, workflow::{dsl::*, self}};
 //!
-//! /// Says which game is on.
+//! /// Returns the current game.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct GetMyProgress;
 //!
@@ -31,24 +31,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Everything that can be known before a workflow runs is checked when the
-//! server is built: steps, bindings, arguments, tools and URIs, all faults at
-//! once, whatever the order of registration.
+//! Building the server checks each workflow: steps, bindings, arguments, tools and
+//! URIs. It reports all problems at once; the order of registration does not
+//! matter.
 
 mod check;
 mod definition;
 pub mod dsl;
 mod outcome;
-mod pattern;
 mod register;
 mod run;
 mod source;
 mod step;
 mod transcript;
+mod uri_pattern;
 
 pub use check::{Problem, problems};
 pub use definition::{Argument, ArgumentKind, SequentialWorkflow};
-pub use pattern::{Pattern, PatternError, WrittenUri};
 pub use register::{prompt, prompt_showing};
 pub use source::{
     DataSource, SourceError, Transform, constant, field, from_step, prompt_arg, template,
@@ -57,20 +56,21 @@ pub use step::{
     Condition, OnError, ResourceHandle, ToolHandle, WorkflowStep, equals, exists, not_equals,
     one_of,
 };
+pub use uri_pattern::{PatternError, UncheckedUri, UriPattern};
 
-/// The tutorial's code.
+/// The code of the guide, as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/workflows.md")]
 struct Tutorial;
 
-/// A step that reads a resource; short for [`WorkflowStep::new`] with a
-/// [`ResourceHandle`] and the URI as its name.
+/// A step that reads a resource: short for [`WorkflowStep::new`] with a
+/// [`ResourceHandle`], named `read URI`.
 pub fn read_resource(uri: impl Into<String>) -> WorkflowStep {
     let uri = uri.into();
     WorkflowStep::new(format!("read {uri}"), ResourceHandle::new(uri))
 }
 
-/// The same, for a step that will read several:
+/// [`read_resource`] under a name that reads better for several resources:
 /// `read_resources("docs://{id}").with_template_binding("id", from_step("ids")).for_each()`.
 pub fn read_resources(uri: impl Into<String>) -> WorkflowStep {
     read_resource(uri)

@@ -1,29 +1,29 @@
-//! What came of a run, for programs.
+//! The outcome of a run, for programs.
 
 use rmcp::model::MetaObject;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-/// Where the outcome stands in a result's `_meta`.
-const META: &str = "larder/workflow";
+/// The key of the outcome in a result's `_meta`.
+const META_KEY: &str = "larder/workflow";
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct Outcome {
     /// How it ended.
     #[serde(rename = "outcome")]
     end: End,
-    /// The step that ended it before its end.
+    /// The step that failed or handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<String>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Whether it may go well another time.
+    /// Whether another run may succeed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     retryable: bool,
-    /// The steps that it came to, in their order.
+    /// The steps that were reached, in order.
     steps: Vec<StepStatus>,
 }
 
@@ -42,7 +42,7 @@ struct StepStatus {
     status: Status,
 }
 
-/// What became of a step.
+/// How a step ended.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
@@ -73,7 +73,7 @@ impl Outcome {
     /// For a result's `_meta`.
     pub(super) fn to_meta(&self) -> MetaObject {
         let mut meta = MetaObject::new();
-        meta.0.insert(META.to_owned(), json!(self));
+        meta.0.insert(META_KEY.to_owned(), json!(self));
         meta
     }
 }

@@ -1,4 +1,4 @@
-//! A workflow as a prompt of a server, and as a tool where its author wants it.
+//! Registers a workflow as a prompt and, if its author asks for it, as a tool.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::{
     registry::{Builder, Prompt, Tool},
 };
 
-/// Offers a workflow as a prompt, and has it checked against everything that
-/// the server offers in the end: `builder.with(workflow::prompt(hint))`. One
-/// that is also a tool ([`SequentialWorkflow::as_tool`]) is offered as both.
+/// Registers a workflow as a prompt: `builder.with(workflow::prompt(hint))`. The
+/// server checks it when it is built. A workflow that is also a tool
+/// ([`SequentialWorkflow::as_tool`]) is registered as both.
 pub fn prompt<S: Send + Sync + 'static>(
     workflow: SequentialWorkflow,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     prompt_showing(workflow, Problem::to_string)
 }
 
-/// The same, with words of one's own for what is wrong with it, such as where
-/// it stands.
+/// [`prompt`] with a custom message for each problem, such as one with its line
+/// in a file.
 pub fn prompt_showing<S: Send + Sync + 'static>(
     workflow: SequentialWorkflow,
     show: impl Fn(&Problem) -> String + Send + 'static,
@@ -58,12 +58,12 @@ fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Pro
     .input_schema(schema)
 }
 
-/// What a tool's caller is told, as structured content.
+/// The structured content of a workflow's tool result.
 #[derive(Serialize, JsonSchema)]
 struct WorkflowOutput {
     #[serde(flatten)]
     outcome: Outcome,
-    /// What was found: some hosts show a model the structured content alone.
+    /// The transcript, because some hosts show a model only the structured content.
     transcript: String,
 }
 

@@ -1,4 +1,4 @@
-//! Runs a workflow: step by step, until its end, a failure, or a handoff.
+//! Runs a workflow: step by step, to its end, a failure or a handoff.
 
 use std::{fmt::Write, time::Duration};
 
@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{
-    DataSource, OnError, Pattern, ResourceHandle, SequentialWorkflow, SourceError, WorkflowStep,
+    DataSource, OnError, ResourceHandle, SequentialWorkflow, SourceError, UriPattern, WorkflowStep,
     outcome::{Outcome, Status},
     source::{Bindings, Origin},
     transcript::{Transcript, all_text},
@@ -16,27 +16,27 @@ use crate::{
     uri_template::parse::{Piece, prose_pieces},
 };
 
-/// What became of a step.
-enum Step {
+/// The result of a step.
+enum StepResult {
     Done,
     Skipped(String),
     Failed { reason: String, retryable: bool },
 }
 
-impl Step {
+impl StepResult {
     fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), retryable: false }
     }
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a, S> {
     ctx: &'a Context<S>,
     bindings: Bindings,
     transcript: Transcript,
 }
 
-/// Runs it: what was said, and what came of it.
+/// Runs a workflow and returns the transcript and the outcome.
 pub(super) async fn run<S>(
     workflow: &SequentialWorkflow,
     ctx: &Context<S>,
@@ -44,7 +44,7 @@ pub(super) async fn run<S>(
 ) -> (Transcript, Outcome) {
     let bindings = Bindings { arguments, ..Bindings::default() };
     let mut run = Run { ctx, bindings, transcript: Transcript::default() };
-    run.begin(workflow);
+    run.introduce(workflow);
     let mut outcome = Outcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
     for ((done, step), next) in (0u32..).zip(&workflow.steps).zip(1..) {
@@ -55,12 +55,12 @@ pub(super) async fn run<S>(
             return (run.transcript, outcome);
         }
         match run.step(step).await {
-            Step::Done => outcome.record(&step.name, Status::Done),
-            Step::Skipped(reason) => {
+            StepResult::Done => outcome.record(&step.name, Status::Done),
+            StepResult::Skipped(reason) => {
                 run.transcript.assistant(format!("I skip {:?}: {reason}.", step.name));
                 outcome.record(&step.name, Status::Skipped);
             }
-            Step::Failed { reason, retryable } => {
+            StepResult::Failed { reason, retryable } => {
                 run.fail(step, &reason, &workflow.steps[next..]);
                 outcome.failed(&step.name, reason, retryable);
                 return (run.transcript, outcome);
@@ -72,32 +72,32 @@ pub(super) async fn run<S>(
 }
 
 impl<S> Run<'_, S> {
-    /// What is wanted, and how it will be done.
-    fn begin(&mut self, workflow: &SequentialWorkflow) {
-        let mut wanted = workflow.description.clone();
+    /// Adds the user's request and the assistant's plan.
+    fn introduce(&mut self, workflow: &SequentialWorkflow) {
+        let mut request = workflow.description.clone();
         for (name, value) in &self.bindings.arguments {
             // Writing to a string cannot fail.
-            let _ = write!(wanted, "\n{name}: {}", shown(value));
+            let _ = write!(request, "\n{name}: {}", display_text(value));
         }
         if let Some(instructions) = &workflow.instructions {
-            let _ = write!(wanted, "\n\n{instructions}");
+            let _ = write!(request, "\n\n{instructions}");
         }
-        self.transcript.user(wanted);
+        self.transcript.user(request);
         let mut plan = "I will do this:".to_owned();
-        for (at, step) in workflow.steps.iter().enumerate() {
-            let _ = write!(plan, "\n{}. {}", at + 1, step.name);
+        for (index, step) in workflow.steps.iter().enumerate() {
+            let _ = write!(plan, "\n{}. {}", index + 1, step.name);
         }
         self.transcript.assistant(plan);
     }
 
-    async fn step(&mut self, step: &WorkflowStep) -> Step {
+    async fn step(&mut self, step: &WorkflowStep) -> StepResult {
         if let Some(when) = &step.when {
             let value = when.source.value(&self.bindings).ok();
             if !when.is.holds(value.as_ref()) {
-                return Step::Skipped("its condition does not hold".into());
+                return StepResult::Skipped("its condition does not hold".into());
             }
         }
-        // What cannot be done is said before anything of the step is.
+        // A step that lacks a value adds nothing to the transcript.
         let uris = match self.uris(step) {
             Ok(uris) => uris,
             Err(end) => return end,
@@ -119,7 +119,7 @@ impl<S> Run<'_, S> {
                 {
                     self.transcript.user(format!("{reason} It is left out."));
                 }
-                Err(reason) => return Step::failed(reason),
+                Err(reason) => return StepResult::failed(reason),
             }
         }
         let mut value = match read.len() {
@@ -135,21 +135,24 @@ impl<S> Run<'_, S> {
         if let Some(binding) = &step.binding {
             self.bindings.steps.insert(binding.clone(), value);
         }
-        Step::Done
+        StepResult::Done
     }
 
-    /// The URIs that the step reads.
-    fn uris(&mut self, step: &WorkflowStep) -> Result<Vec<String>, Step> {
+    /// The URIs of the step's resources.
+    fn uris(&mut self, step: &WorkflowStep) -> Result<Vec<String>, StepResult> {
         let mut uris = Vec::new();
         for resource in &step.resources {
             match resource {
                 ResourceHandle::From { uri } => {
-                    uris.push(uri.text(&self.bindings).map_err(|e| ended("the resource", &e))?);
+                    uris.push(
+                        uri.text(&self.bindings).map_err(|e| missing_value("the resource", &e))?,
+                    );
                 }
                 ResourceHandle::Uri(uri) => {
-                    // Checked when the server was built.
-                    let pattern =
-                        uri.pattern().map_err(|e| Step::failed(format!("{}: {e}", uri.text())))?;
+                    // Valid, as the server checked it when it was built.
+                    let pattern = uri
+                        .pattern()
+                        .map_err(|e| StepResult::failed(format!("{}: {e}", uri.text())))?;
                     if let Some(literal) = pattern.literal() {
                         uris.push(literal.to_owned());
                     } else if step.for_each.is_some() {
@@ -166,37 +169,38 @@ impl<S> Run<'_, S> {
     fn uri(
         &self,
         step: &WorkflowStep,
-        pattern: &Pattern,
+        pattern: &UriPattern,
         item: Option<&DataSource>,
-    ) -> Result<String, Step> {
+    ) -> Result<String, StepResult> {
         let expanded = pattern.expand(|variable| {
             let source = item.or_else(|| step.template_bindings.get(variable));
             let source =
-                source.ok_or_else(|| Step::failed(format!("{{{variable}}} is not bound")))?;
+                source.ok_or_else(|| StepResult::failed(format!("{{{variable}}} is not bound")))?;
             source
                 .text(&self.bindings)
-                .map_err(|e| ended(&format!("{{{variable}}} in {pattern}"), &e))
+                .map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))
         })?;
-        expanded.map_err(|error| Step::failed(format!("{pattern} cannot be read: {error}")))
+        expanded.map_err(|error| StepResult::failed(format!("{pattern} cannot be read: {error}")))
     }
 
     fn uris_for_each(
         &mut self,
         step: &WorkflowStep,
-        pattern: &Pattern,
+        pattern: &UriPattern,
         uris: &mut Vec<String>,
-    ) -> Result<(), Step> {
+    ) -> Result<(), StepResult> {
         let (Some(each), Some((variable, source))) =
             (&step.for_each, step.template_bindings.iter().next())
         else {
             return Ok(());
         };
-        // Each item is transformed, not the list.
-        let whole = DataSource { transforms: Vec::new(), ..source.clone() };
-        let value = whole.value(&self.bindings);
-        let value = value.map_err(|e| ended(&format!("{{{variable}}} in {pattern}"), &e))?;
+        // Transformations apply to each item, not to the list.
+        let list = DataSource { transforms: Vec::new(), ..source.clone() };
+        let value = list.value(&self.bindings);
+        let value =
+            value.map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))?;
         let Value::Array(items) = value else {
-            return Err(Step::failed(format!("what {variable:?} is bound to is no list")));
+            return Err(StepResult::failed(format!("{variable:?} is not bound to a list")));
         };
         if items.len() > each.limit {
             self.transcript.user(format!(
@@ -213,7 +217,7 @@ impl<S> Run<'_, S> {
             };
             match self.uri(step, pattern, Some(&item)) {
                 Ok(uri) => uris.push(uri),
-                Err(Step::Failed { reason, .. } | Step::Skipped(reason))
+                Err(StepResult::Failed { reason, .. } | StepResult::Skipped(reason))
                     if each.on_error == OnError::Skip =>
                 {
                     self.transcript.user(format!("{reason}. It is left out."));
@@ -224,9 +228,8 @@ impl<S> Run<'_, S> {
         Ok(())
     }
 
-    /// The tool's arguments; an optional one of the prompt's that was not
-    /// given is left out.
-    fn arguments(&self, step: &WorkflowStep) -> Result<JsonObject, Step> {
+    /// The tool's arguments, without those whose prompt argument was not given.
+    fn arguments(&self, step: &WorkflowStep) -> Result<JsonObject, StepResult> {
         let mut arguments = JsonObject::new();
         for (name, source) in &step.arguments {
             match source.value(&self.bindings) {
@@ -234,7 +237,7 @@ impl<S> Run<'_, S> {
                     arguments.insert(name.clone(), value);
                 }
                 Err(SourceError::NoArgument(_)) => {}
-                Err(error) => return Err(ended(&format!("the argument {name:?}"), &error)),
+                Err(error) => return Err(missing_value(&format!("the argument {name:?}"), &error)),
             }
         }
         Ok(arguments)
@@ -243,8 +246,8 @@ impl<S> Run<'_, S> {
     async fn read(&mut self, uri: &str) -> Result<Value, String> {
         let found = self.ctx.read_any(uri).await;
         let found = found.map_err(|e| format!("Reading {uri} failed: {}.", e.message()))?;
-        let shown = self.transcript.resource(&found, self.ctx.output_bytes()).await;
-        shown.map_err(|e| format!("Reading {uri} failed: {e}"))
+        let value = self.transcript.resource(&found, self.ctx.output_bytes()).await;
+        value.map_err(|e| format!("Reading {uri} failed: {e}"))
     }
 
     async fn call(
@@ -252,7 +255,7 @@ impl<S> Run<'_, S> {
         step: &WorkflowStep,
         tool: &str,
         arguments: JsonObject,
-    ) -> Result<Value, Step> {
+    ) -> Result<Value, StepResult> {
         let arguments = Value::Object(arguments);
         self.transcript.assistant(format!("I call {tool} with {arguments}."));
         let attempts = step.retry.as_ref().map_or(1, |retry| retry.attempts.max(1));
@@ -261,19 +264,22 @@ impl<S> Run<'_, S> {
             let reason = match self.ctx.call_tool(tool, arguments.clone()).await {
                 Ok(result) if result.is_error == Some(true) => failure(&result),
                 Ok(result) => {
-                    let shown = self.transcript.result(self.ctx, tool, result).await;
-                    return shown.map_err(Step::failed);
+                    let value = self.transcript.result(self.ctx, tool, result).await;
+                    return value.map_err(StepResult::failed);
                 }
                 Err(fault) => fault.to_string(),
             };
             if attempt == attempts {
                 let retryable = step.retry.is_some();
-                return Err(Step::Failed { reason: format!("{tool} failed: {reason}"), retryable });
+                return Err(StepResult::Failed {
+                    reason: format!("{tool} failed: {reason}"),
+                    retryable,
+                });
             }
             tokio::time::sleep(delay).await;
             delay = delay.saturating_mul(2);
         }
-        Err(Step::failed(format!("{tool} was never called")))
+        Err(StepResult::failed(format!("{tool} was never called")))
     }
 
     fn guidance(&self, text: &str) -> String {
@@ -282,7 +288,7 @@ impl<S> Run<'_, S> {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Expression(name) => match self.bindings.arguments.get(name) {
-                    Some(value) => filled.push_str(&shown(value)),
+                    Some(value) => filled.push_str(&display_text(value)),
                     None => filled.push_str(&format!("{{{name}}}")),
                 },
             }
@@ -299,15 +305,15 @@ impl<S> Run<'_, S> {
         self.transcript.user(text);
     }
 
-    /// Leaves the rest to the model, with all that is known of it.
+    /// Lists the remaining steps for the model, with the values known so far.
     fn hand_over(&mut self, step: &WorkflowStep, rest: &[WorkflowStep]) {
         if let Some(guidance) = &step.guidance {
             let guidance = self.guidance(guidance);
             self.transcript.assistant(guidance);
         }
         let mut text = "What is left to do:".to_owned();
-        for (at, step) in rest.iter().enumerate() {
-            let _ = write!(text, "\n{}. {}", at + 1, step.name);
+        for (index, step) in rest.iter().enumerate() {
+            let _ = write!(text, "\n{}. {}", index + 1, step.name);
             if let Some(tool) = &step.tool {
                 let known: JsonObject = step
                     .arguments
@@ -329,23 +335,23 @@ impl<S> Run<'_, S> {
     }
 }
 
-/// Why a step cannot begin: left out when something optional is missing,
-/// failed otherwise.
-fn ended(place: &str, error: &SourceError) -> Step {
+/// The result of a step that lacks a value: skipped if an optional value is
+/// missing, failed otherwise.
+fn missing_value(location: &str, error: &SourceError) -> StepResult {
     match error {
         SourceError::NoArgument(_) | SourceError::NotBound(_) => {
-            Step::Skipped(format!("{place} has no value: {error}"))
+            StepResult::Skipped(format!("{location} has no value: {error}"))
         }
-        _ => Step::failed(format!("{place} has no value: {error}")),
+        _ => StepResult::failed(format!("{location} has no value: {error}")),
     }
 }
 
 fn failure(result: &CallToolResult) -> String {
     let text = all_text(result);
-    if text.is_empty() { "without a word".into() } else { text }
+    if text.is_empty() { "no message".into() } else { text }
 }
 
-fn shown(value: &Value) -> String {
+fn display_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

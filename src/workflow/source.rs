@@ -1,4 +1,4 @@
-//! Where a value comes from: an argument, an earlier step, the definition.
+//! The source of a value: an argument, an earlier step, or the definition.
 
 use std::{
     borrow::Cow,
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::uri_template::parse::{Piece, prose_pieces};
 
-/// Where a value comes from, and what is done to it on the way.
+/// The source of a value, with transformations of its text and a default.
 ///
 /// In a configuration file: `{ prompt_arg = "topic" }`,
 /// `{ step = "user", field = "address.0.city" }`, `{ constant = 5 }`,
 /// `{ template = "Look for {what}", bindings = { what = { prompt_arg = "x" } } }`,
-/// each with `transform = ["trim", "lowercase"]` and `default = …` if need be.
+/// each optionally with `transform = ["trim", "lowercase"]` and `default = …`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Wire", into = "Wire")]
+#[serde(try_from = "SerializedSource", into = "SerializedSource")]
 pub struct DataSource {
     pub(super) origin: Origin,
     pub(super) transforms: Vec<Transform>,
@@ -33,7 +33,7 @@ pub(super) enum Origin {
     Template { text: String, bindings: BTreeMap<String, DataSource> },
 }
 
-/// What may be done to text.
+/// A transformation of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transform {
@@ -41,31 +41,31 @@ pub enum Transform {
     Lowercase,
     /// To upper case.
     Uppercase,
-    /// Without white space around it.
+    /// Without leading and trailing white space.
     Trim,
 }
 
-/// The value of a prompt's argument.
+/// The value of an argument of the prompt.
 pub fn prompt_arg(name: impl Into<String>) -> DataSource {
     Origin::PromptArg(name.into()).into()
 }
 
-/// All that a step bound.
+/// The complete result that a step bound.
 pub fn from_step(binding: impl Into<String>) -> DataSource {
     Origin::Step { binding: binding.into(), field: None }.into()
 }
 
-/// A field of what a step bound: `api.endpoint_name`, `items.0.id`.
+/// A field of the result that a step bound: `api.endpoint_name`, `items.0.id`.
 pub fn field(binding: impl Into<String>, path: impl Into<String>) -> DataSource {
     Origin::Step { binding: binding.into(), field: Some(path.into()) }.into()
 }
 
-/// A value that does not change. Braces in it are just braces.
+/// A constant. Braces in it have no meaning.
 pub fn constant(value: impl Into<Value>) -> DataSource {
     Origin::Constant(value.into()).into()
 }
 
-/// Text with variables in it, put in once.
+/// Text with variables, which are replaced once.
 ///
 /// ```
 /// use larder::workflow::dsl::*;
@@ -86,31 +86,31 @@ impl From<Origin> for DataSource {
     }
 }
 
-/// Why there is no value.
+/// Why a source has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// An optional argument was not given.
     #[error("the argument {0:?} was not given")]
     NoArgument(String),
-    /// A step that would have bound it was skipped.
+    /// The step that binds it was skipped.
     #[error("{0:?} was not bound: its step was skipped")]
     NotBound(String),
-    /// The step's output has no such field.
+    /// The step's result has no such field.
     #[error("{binding:?} has no field {path:?}: {problem}")]
     NoField {
-        /// What was looked into.
+        /// The binding.
         binding: String,
-        /// For what.
+        /// The path of the field.
         path: String,
-        /// Where the path ended.
+        /// Where the path ends.
         problem: String,
     },
-    /// Text was wanted.
-    #[error("{0} is no text")]
-    NoText(String),
+    /// The value is not text.
+    #[error("{0} is not text")]
+    NotText(String),
 }
 
-/// What a run has found so far.
+/// The values of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     pub(super) arguments: serde_json::Map<String, Value>,
@@ -118,55 +118,55 @@ pub(super) struct Bindings {
 }
 
 impl DataSource {
-    /// In lower case.
+    /// Converts the text to lower case.
     #[must_use]
     pub fn to_lowercase(self) -> Self {
-        self.transformed(Transform::Lowercase)
+        self.with_transform(Transform::Lowercase)
     }
 
-    /// In upper case.
+    /// Converts the text to upper case.
     #[must_use]
     pub fn to_uppercase(self) -> Self {
-        self.transformed(Transform::Uppercase)
+        self.with_transform(Transform::Uppercase)
     }
 
-    /// Without white space around it.
+    /// Removes leading and trailing white space.
     #[must_use]
     pub fn trim(self) -> Self {
-        self.transformed(Transform::Trim)
+        self.with_transform(Transform::Trim)
     }
 
-    /// What stands in when there is no value.
+    /// Sets a default, for when there is no value.
     #[must_use]
     pub fn or(mut self, default: impl Into<Value>) -> Self {
         self.default = Some(default.into());
         self
     }
 
-    fn transformed(mut self, transform: Transform) -> Self {
+    fn with_transform(mut self, transform: Transform) -> Self {
         self.transforms.push(transform);
         self
     }
 
-    /// The sources inside it, itself among them.
-    pub(super) fn each(&self) -> Vec<&Self> {
+    /// This source and the sources nested in it.
+    pub(super) fn with_nested(&self) -> Vec<&Self> {
         let mut all = vec![self];
         if let Origin::Template { bindings, .. } = &self.origin {
-            all.extend(bindings.values().flat_map(Self::each));
+            all.extend(bindings.values().flat_map(Self::with_nested));
         }
         all
     }
 
-    /// The value now.
+    /// The current value.
     pub(super) fn value(&self, bindings: &Bindings) -> Result<Value, SourceError> {
-        let value = match self.original(bindings) {
+        let value = match self.origin_value(bindings) {
             Ok(value) => value,
             Err(error) => self.default.clone().ok_or(error)?,
         };
         if self.transforms.is_empty() {
             return Ok(value);
         }
-        let mut text = text_of(&value)?.into_owned();
+        let mut text = to_text(&value)?.into_owned();
         for transform in &self.transforms {
             text = match transform {
                 Transform::Lowercase => text.to_lowercase(),
@@ -177,12 +177,12 @@ impl DataSource {
         Ok(text.into())
     }
 
-    /// The value as text, for a place where only text can stand.
+    /// The current value as text.
     pub(super) fn text(&self, bindings: &Bindings) -> Result<String, SourceError> {
-        Ok(text_of(&self.value(bindings)?)?.into_owned())
+        Ok(to_text(&self.value(bindings)?)?.into_owned())
     }
 
-    fn original(&self, bindings: &Bindings) -> Result<Value, SourceError> {
+    fn origin_value(&self, bindings: &Bindings) -> Result<Value, SourceError> {
         match &self.origin {
             Origin::Constant(value) => Ok(value.clone()),
             Origin::PromptArg(name) => {
@@ -215,17 +215,17 @@ impl DataSource {
 }
 
 fn look_up<'a>(value: &'a Value, binding: &str, path: &str) -> Result<&'a Value, SourceError> {
-    let mut here = value;
+    let mut current = value;
     for key in path.split('.') {
         let missing = |problem: String| SourceError::NoField {
             binding: binding.to_owned(),
             path: path.to_owned(),
             problem,
         };
-        here = match here {
+        current = match current {
             Value::Array(items) => {
                 let index: usize = key.parse().map_err(|_| {
-                    missing(format!("{key:?} is no index into a list of {}", items.len()))
+                    missing(format!("{key:?} is not an index into a list of {}", items.len()))
                 })?;
                 items.get(index).ok_or_else(|| {
                     missing(format!("{index} is out of range in a list of {}", items.len()))
@@ -233,30 +233,30 @@ fn look_up<'a>(value: &'a Value, binding: &str, path: &str) -> Result<&'a Value,
             }
             Value::Object(members) => members.get(key).ok_or_else(|| {
                 let keys: Vec<_> = members.keys().take(10).map(String::as_str).collect();
-                missing(format!("{key:?} is none of {}", keys.join(", ")))
+                missing(format!("{key:?} is not one of {}", keys.join(", ")))
             })?,
-            _ => return Err(missing(format!("what {key:?} is looked for in has no fields"))),
+            _ => return Err(missing(format!("{key:?} is a field of a value without fields"))),
         };
     }
-    Ok(here)
+    Ok(current)
 }
 
-/// Strings as they are, numbers and booleans as JSON writes them; nothing else is text.
-fn text_of(value: &Value) -> Result<Cow<'_, str>, SourceError> {
+/// Strings unchanged, numbers and booleans as in JSON; no other value is text.
+fn to_text(value: &Value) -> Result<Cow<'_, str>, SourceError> {
     match value {
         Value::String(text) => Ok(Cow::Borrowed(text)),
         Value::Number(number) => Ok(Cow::Owned(number.to_string())),
         Value::Bool(flag) => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),
-        Value::Null => Err(SourceError::NoText("null".into())),
-        Value::Array(items) => Err(SourceError::NoText(format!("a list of {}", items.len()))),
-        Value::Object(_) => Err(SourceError::NoText("an object".into())),
+        Value::Null => Err(SourceError::NotText("null".into())),
+        Value::Array(items) => Err(SourceError::NotText(format!("a list of {}", items.len()))),
+        Value::Object(_) => Err(SourceError::NotText("an object".into())),
     }
 }
 
-/// As it stands in files.
+/// The form in configuration files.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct SerializedSource {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_arg: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,7 +275,7 @@ struct Wire {
     default: Option<Value>,
 }
 
-impl From<DataSource> for Wire {
+impl From<DataSource> for SerializedSource {
     fn from(source: DataSource) -> Self {
         let rest =
             Self { transform: source.transforms, default: source.default, ..Self::default() };
@@ -288,24 +288,32 @@ impl From<DataSource> for Wire {
     }
 }
 
-impl TryFrom<Wire> for DataSource {
+impl TryFrom<SerializedSource> for DataSource {
     type Error = String;
 
-    fn try_from(wire: Wire) -> Result<Self, String> {
-        let Wire { prompt_arg, step, field, constant, template, bindings, transform, default } =
-            wire;
+    fn try_from(serialized: SerializedSource) -> Result<Self, String> {
+        let SerializedSource {
+            prompt_arg,
+            step,
+            field,
+            constant,
+            template,
+            bindings,
+            transform,
+            default,
+        } = serialized;
         if field.is_some() && step.is_none() {
-            return Err("a field needs a step to be a field of".into());
+            return Err("field needs a step".into());
         }
         if !bindings.is_empty() && template.is_none() {
-            return Err("bindings need a template to be put in".into());
+            return Err("bindings need a template".into());
         }
         let origin = match (prompt_arg, step, constant, template) {
             (Some(name), None, None, None) => Origin::PromptArg(name),
             (None, Some(binding), None, None) => Origin::Step { binding, field },
             (None, None, Some(value), None) => Origin::Constant(value),
             (None, None, None, Some(text)) => Origin::Template { text, bindings },
-            _ => return Err("a source is one of prompt_arg, step, constant and template".into()),
+            _ => return Err("give exactly one of prompt_arg, step, constant and template".into()),
         };
         Ok(Self { origin, transforms: transform, default })
     }
@@ -341,19 +349,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_says_where_the_path_ended() {
+    fn a_missing_value_says_where_the_path_ended() {
         let b = bindings();
         let problem = |source: DataSource| source.text(&b).unwrap_err().to_string();
         assert!(problem(field("user", "items.3.id")).contains("out of range in a list of 1"));
-        assert!(problem(field("user", "items.x")).contains("no index"));
+        assert!(problem(field("user", "items.x")).contains("not an index"));
         assert!(problem(field("user", "api.nope")).contains("endpoint_name"));
-        assert!(problem(field("user", "none")).contains("null is no text"));
-        assert!(problem(from_step("user")).contains("an object is no text"));
+        assert!(problem(field("user", "none")).contains("null is not text"));
+        assert!(problem(from_step("user")).contains("an object is not text"));
         assert!(problem(prompt_arg("nope")).contains("was not given"));
     }
 
     #[test]
-    fn values_are_put_into_text_once() {
+    fn variables_in_text_are_replaced_once() {
         let b = bindings();
         let text =
             template("{a}, {b} and {c d}", [("a", prompt_arg("evil")), ("b", constant("{a}"))]);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{DataSource, WrittenUri};
+use super::{DataSource, UncheckedUri};
 
 /// A tool, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +19,15 @@ impl ToolHandle {
     }
 }
 
-/// A resource, by a URI that may have variables in it.
+/// A resource, by a URI that may have variables.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResourceHandle {
     /// `docs://{page_id}`
-    Uri(WrittenUri),
-    /// A whole URI that another step has made.
+    Uri(UncheckedUri),
+    /// A complete URI from an earlier step.
     From {
-        /// Where it comes from.
+        /// The source of the URI.
         uri: DataSource,
     },
 }
@@ -38,13 +38,14 @@ impl ResourceHandle {
         Self::Uri(uri.into().into())
     }
 
-    /// The resource whose URI this gives, such as one that a tool has put by.
+    /// The resource whose URI comes from this source, such as one that a tool
+    /// stored.
     pub fn from_source(uri: DataSource) -> Self {
         Self::From { uri }
     }
 }
 
-/// What a step works with first.
+/// What a step calls or reads.
 pub enum Handle {
     /// A tool.
     Tool(ToolHandle),
@@ -64,26 +65,26 @@ impl From<ResourceHandle> for Handle {
     }
 }
 
-/// When a step runs.
+/// A condition on a value, for a step to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// The value is this one.
+    /// The value equals this one.
     Equals(Value),
-    /// It is another one, or none.
+    /// The value is another one, or there is none.
     NotEquals(Value),
-    /// It is one of these.
+    /// The value is one of these.
     OneOf(Vec<Value>),
-    /// There is one.
+    /// Whether there is a value.
     Exists(bool),
 }
 
-/// The value is this one.
+/// The value equals this one.
 pub fn equals(value: impl Into<Value>) -> Condition {
     Condition::Equals(value.into())
 }
 
-/// The value is another one, or none.
+/// The value is another one, or there is none.
 pub fn not_equals(value: impl Into<Value>) -> Condition {
     Condition::NotEquals(value.into())
 }
@@ -101,10 +102,10 @@ pub fn exists() -> Condition {
 impl Condition {
     pub(super) fn holds(&self, value: Option<&Value>) -> bool {
         match self {
-            Self::Equals(wanted) => value == Some(wanted),
-            Self::NotEquals(unwanted) => value != Some(unwanted),
-            Self::OneOf(wanted) => value.is_some_and(|value| wanted.contains(value)),
-            Self::Exists(wanted) => value.is_some_and(|v| !v.is_null()) == *wanted,
+            Self::Equals(expected) => value == Some(expected),
+            Self::NotEquals(excluded) => value != Some(excluded),
+            Self::OneOf(expected) => value.is_some_and(|value| expected.contains(value)),
+            Self::Exists(expected) => value.is_some_and(|v| !v.is_null()) == *expected,
         }
     }
 }
@@ -116,19 +117,19 @@ pub(super) struct When {
     pub(super) is: Condition,
 }
 
-/// What to do when one of many cannot be read.
+/// What a `for_each` step does when a resource cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// The step fails.
     #[default]
     Stop,
-    /// That one is left out, and said so.
+    /// The resource is left out, and the transcript says so.
     Skip,
 }
 
-/// How many a step reads at most where nobody says otherwise.
-const MOST: usize = 20;
+/// The default limit of resources that a `for_each` step reads.
+const DEFAULT_LIMIT: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -139,7 +140,7 @@ pub(super) struct ForEach {
 
 impl Default for ForEach {
     fn default() -> Self {
-        Self { limit: MOST, on_error: OnError::Stop }
+        Self { limit: DEFAULT_LIMIT, on_error: OnError::Stop }
     }
 }
 
@@ -156,8 +157,8 @@ impl Default for Retry {
     }
 }
 
-/// One step of a workflow. Within it, guidance is spoken first, then resources
-/// are read, then the tool is called.
+/// One step of a workflow. It says its guidance, reads its resources, and then
+/// calls its tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowStep {
@@ -196,45 +197,44 @@ impl WorkflowStep {
         step
     }
 
-    /// A step that the model does itself: the workflow ends here, with this
-    /// guidance and what is left to do.
+    /// A step that leaves the rest to the model: the workflow ends here, with this
+    /// guidance and the list of the remaining steps.
     pub fn handoff(name: impl Into<String>, guidance: impl Into<String>) -> Self {
         let (name, guidance) = (name.into(), Some(guidance.into()));
         Self { name, guidance, handoff: true, ..Self::default() }
     }
 
-    /// Another name.
+    /// Sets another name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// An argument of the tool.
+    /// Adds an argument of the tool.
     #[must_use]
     pub fn arg(mut self, name: impl Into<String>, source: DataSource) -> Self {
         self.arguments.insert(name.into(), source);
         self
     }
 
-    /// Another resource to read.
+    /// Adds a resource to read.
     #[must_use]
     pub fn with_resource(mut self, uri: impl Into<String>) -> Self {
         self.resources.push(ResourceHandle::new(uri));
         self
     }
 
-    /// A resource whose whole URI an earlier step gave.
+    /// Adds a resource whose URI comes from an earlier step.
     #[must_use]
     pub fn with_resource_from(mut self, uri: DataSource) -> Self {
         self.resources.push(ResourceHandle::from_source(uri));
         self
     }
 
-    /// What a variable in the resources' URIs stands for.
+    /// Sets the value of a variable in the resources' URIs.
     ///
-    /// A plain string is no source, so that nobody has to wonder what it
-    /// means:
+    /// A plain string is not a source, because it would be ambiguous:
     ///
     /// ```compile_fail
     /// use larder::workflow::dsl::*;
@@ -250,16 +250,16 @@ impl WorkflowStep {
         self
     }
 
-    /// What the assistant says before the step; `{argument}` stands for an
-    /// argument of the prompt's.
+    /// Sets what the assistant says before the step. `{argument}` is replaced by
+    /// an argument of the prompt.
     #[must_use]
     pub fn with_guidance(mut self, guidance: impl Into<String>) -> Self {
         self.guidance = Some(guidance.into());
         self
     }
 
-    /// Names what the step gives, for later steps: the tool's result, or else
-    /// what was read, as JSON where it is JSON.
+    /// Names the step's result for later steps: the tool's result, or else the
+    /// content read; parsed if it is JSON.
     #[must_use]
     pub fn bind(mut self, binding: impl Into<String>) -> Self {
         self.binding = Some(binding.into());
@@ -273,14 +273,14 @@ impl WorkflowStep {
         self
     }
 
-    /// Reads the resource once for each item of the list that its one
-    /// variable is bound to; 20 at most.
+    /// Reads the resource once for each item of the list that its only variable
+    /// is bound to, at most 20 times.
     #[must_use]
     pub fn for_each(self) -> Self {
-        self.for_each_up_to(MOST, OnError::Stop)
+        self.for_each_up_to(DEFAULT_LIMIT, OnError::Stop)
     }
 
-    /// The same with a limit of one's own, and with what to do when one
+    /// [`Self::for_each`] with another limit, and with what to do when a resource
     /// cannot be read.
     #[must_use]
     pub fn for_each_up_to(mut self, limit: usize, on_error: OnError) -> Self {
@@ -288,15 +288,15 @@ impl WorkflowStep {
         self
     }
 
-    /// Tries the tool again when it fails: three times in all, waiting longer
-    /// each time.
+    /// Retries the tool when it fails: at most three attempts, with exponential
+    /// backoff.
     #[must_use]
     pub fn retryable(self) -> Self {
         let Retry { attempts, delay_ms } = Retry::default();
         self.retryable_with(attempts, Duration::from_millis(delay_ms))
     }
 
-    /// The same with an own number of attempts, and with the first delay.
+    /// [`Self::retryable`] with another number of attempts and first delay.
     #[must_use]
     pub fn retryable_with(mut self, attempts: u32, delay: Duration) -> Self {
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
@@ -304,19 +304,19 @@ impl WorkflowStep {
         self
     }
 
-    /// All sources in it, each with the place where it stands.
+    /// All sources of the step, each with its location for messages.
     pub(super) fn sources(&self) -> Vec<(String, &DataSource)> {
         let arguments = self.arguments.iter().map(|(n, s)| (format!("the argument {n:?}"), s));
         let variables =
             self.template_bindings.iter().map(|(n, s)| (format!("the variable {n:?}"), s));
-        let whole = self.resources.iter().filter_map(|resource| match resource {
+        let uris = self.resources.iter().filter_map(|resource| match resource {
             ResourceHandle::From { uri } => Some(("a resource".to_owned(), uri)),
             ResourceHandle::Uri(_) => None,
         });
         let when = self.when.iter().map(|when| ("the condition".to_owned(), &when.source));
-        let all = arguments.chain(variables).chain(whole).chain(when);
-        all.flat_map(|(place, source)| {
-            source.each().into_iter().map(move |inner| (place.clone(), inner))
+        let all = arguments.chain(variables).chain(uris).chain(when);
+        all.flat_map(|(location, source)| {
+            source.with_nested().into_iter().map(move |nested| (location.clone(), nested))
         })
         .collect()
     }

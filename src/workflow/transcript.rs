@@ -1,4 +1,4 @@
-//! What the model reads: who said what, step by step.
+//! The transcript of a run: the messages that the model reads.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents, Role};
@@ -10,10 +10,10 @@ use crate::{
     store::{Found, Kind, StoreError},
 };
 
-/// How much is shown of a resource that is too large to be shown.
-const PREVIEW: usize = 3_000;
+/// The most bytes of the preview of a large resource.
+const PREVIEW_BYTES: usize = 3_000;
 
-/// The messages so far.
+/// The messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     pub(super) messages: Vec<PromptMessage>,
@@ -32,9 +32,9 @@ impl Transcript {
         self.messages.push(PromptMessage::new(Role::User, content));
     }
 
-    /// For a tool's result: all of it as one text, and after it what is no text.
-    /// Hosts differ in what they show of embedded resources, so those that are
-    /// text stand in the text.
+    /// The transcript as a tool's result: one text, and after it all content that
+    /// is not text. Embedded text resources become part of the text, because not
+    /// all hosts show them.
     pub(super) fn into_content(self) -> (String, Vec<ContentBlock>) {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for message in self.messages {
@@ -60,29 +60,29 @@ impl Transcript {
         (text, content)
     }
 
-    /// Shows a resource under its own URI, with its own type: whole where it
-    /// is small, as a link otherwise. Gives what later steps can use of it.
+    /// Adds a resource: embedded if it is small, else a preview and a link.
+    /// Returns its value for later steps.
     pub(super) async fn resource(
         &mut self,
         found: &Found,
         budget: usize,
     ) -> Result<Value, StoreError> {
         let entry = &found.entry;
-        let described = serde_json::json!({
+        let description = serde_json::json!({
             "uri": entry.uri, "mime_type": entry.mime_type, "size": entry.size,
         });
         let is_large = entry.size > budget as u64;
         if is_large {
             let mut text = format!(
-                "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find things in it with search_resource.",
+                "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find lines in it with search_resource.",
                 entry.uri, entry.size
             );
-            let preview = Preview::of_found(found, PREVIEW.min(budget / 2)).await?;
+            let preview = Preview::of_found(found, PREVIEW_BYTES.min(budget / 2)).await?;
             preview.write_to(&mut text);
             self.user(text);
             self.block(entry.to_link());
             if entry.kind == Kind::Binary {
-                return Ok(described);
+                return Ok(description);
             }
         }
         let bytes = found.bytes().await?;
@@ -101,16 +101,16 @@ impl Transcript {
                 let blob = BASE64_STANDARD.encode(&bytes);
                 let contents = ResourceContents::blob(blob, uri).with_mime_type(mime_type);
                 self.block(ContentBlock::resource(contents));
-                Ok(described)
+                Ok(description)
             }
         }
     }
 
-    /// Shows a tool's result, what is too large as a preview. Gives what later
-    /// steps can use of it, which is all of it.
+    /// Adds a tool's result: a preview of it if it is too large. Returns the
+    /// complete value for later steps.
     ///
     /// # Errors
-    /// In words for the model, when what is too large cannot be put by.
+    /// A message for the model, when a large result cannot be stored.
     pub(super) async fn result<S>(
         &mut self,
         ctx: &Context<S>,
@@ -118,11 +118,11 @@ impl Transcript {
         result: CallToolResult,
     ) -> Result<Value, String> {
         let value = value_of(&result);
-        let shown = ctx.bounded(tool, result).await;
-        if shown.is_error == Some(true) {
-            return Err(all_text(&shown));
+        let bounded = ctx.bounded(tool, result).await;
+        if bounded.is_error == Some(true) {
+            return Err(all_text(&bounded));
         }
-        for content in shown.content {
+        for content in bounded.content {
             match content {
                 ContentBlock::Text(text) => self.user(format!("Result of {tool}:\n{}", text.text)),
                 other => self.block(other),
@@ -132,7 +132,8 @@ impl Transcript {
     }
 }
 
-/// What later steps can use of a result.
+/// The value of a result for later steps: structured content, or else the text,
+/// parsed if it is JSON.
 fn value_of(result: &CallToolResult) -> Value {
     if let Some(structured) = &result.structured_content {
         return structured.clone();
@@ -141,7 +142,7 @@ fn value_of(result: &CallToolResult) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| text.into())
 }
 
-/// All texts of a result, a line feed between them.
+/// All texts of a result, joined by line feeds.
 pub(super) fn all_text(result: &CallToolResult) -> String {
     let texts: Vec<_> =
         result.content.iter().filter_map(|c| c.as_text()).map(|t| &*t.text).collect();

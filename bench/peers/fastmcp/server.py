@@ -11,7 +11,7 @@ mcp = FastMCP("bench")
 
 @mcp.tool
 def echo(text: str) -> str:
-    """Says back what it is told."""
+    """Returns its text."""
     return text
 
 

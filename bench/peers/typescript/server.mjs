@@ -9,7 +9,7 @@ function make() {
     const server = new McpServer({ name: 'bench', version: '1' });
     server.registerTool(
         'echo',
-        { description: 'Says back what it is told.', inputSchema: { text: z.string() } },
+        { description: 'Returns its text.', inputSchema: { text: z.string() } },
         async ({ text }) => ({ content: [{ type: 'text', text }] }),
     );
     return server;

@@ -1,27 +1,27 @@
-//! Larder with the tools and the resource that every peer has.
+//! A Larder server with the tools and the resource that every peer has.
 
 use larder::{Context, Registry, Resource, Tool};
 use larder_bench::large;
 
-/// As the `larder` binary has it.
+/// The allocator of the `larder` binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Says back what it is told.
+/// Returns its text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
-    /// What to say.
+    /// The text.
     text: String,
 }
 
-/// Ten megabytes of text.
+/// Returns ten megabytes of text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Large;
 
-/// Says how far it is, so many times.
+/// Sends progress notifications.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Count {
-    /// How many times.
+    /// How many notifications.
     to: u32,
 }
 

@@ -1,5 +1,5 @@
-//! The limit: an axum handler that reads a struct and writes one. It checks
-//! nothing and knows no protocol.
+//! The limit: an axum handler that reads one struct and writes another. It checks
+//! nothing and implements no protocol.
 
 use axum::{Json, Router, routing::post};
 use larder_bench::large;
@@ -51,7 +51,7 @@ struct Contents {
     text: &'static str,
 }
 
-async fn answer(Json(request): Json<Request>) -> Json<Response> {
+async fn respond(Json(request): Json<Request>) -> Json<Response> {
     let result = if request.method == "resources/read" {
         Outcome::Resource { contents: [Contents { uri: "bench://large", text: large() }] }
     } else {
@@ -63,6 +63,6 @@ async fn answer(Json(request): Json<Request>) -> Json<Response> {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let listener = larder_bench::listen("limit").await?;
-    let router = Router::new().route("/mcp", post(answer));
+    let router = Router::new().route("/mcp", post(respond));
     axum::serve(listener, router).await
 }

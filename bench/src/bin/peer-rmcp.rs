@@ -1,4 +1,4 @@
-//! The official Rust SDK's own server: `peer-rmcp stateless|sessions`.
+//! A server on the official Rust SDK: `peer-rmcp stateless|sessions`.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct Peer;
 
 #[tool_router]
 impl Peer {
-    #[tool(description = "Says back what it is told.")]
+    #[tool(description = "Returns its text.")]
     fn echo(&self, Parameters(Echo { text }): Parameters<Echo>) -> String {
         text
     }
@@ -56,7 +56,7 @@ async fn main() -> std::io::Result<()> {
     let service =
         StreamableHttpService::new(|| Ok(Peer), Arc::new(LocalSessionManager::default()), config);
     let listener = larder_bench::listen("rmcp").await?;
-    // Its streams come in small pieces, each of which would wait for the one before.
+    // Nagle's algorithm would delay the small writes of its streams.
     let listener = listener.tap_io(|connection| {
         if let Err(error) = connection.set_nodelay(true) {
             eprintln!("{error}");

@@ -1,6 +1,9 @@
-//! Larder's own tools over its store.
+//! A Larder server with the tools over the store.
 
-use larder::{Registry, tools::{ToolOptions, self}};
+use larder::{
+    Registry,
+    tools::{self, ToolOptions},
+};
 
 fn main() -> std::process::ExitCode {
     larder::cli::run(|_| {

@@ -1,4 +1,4 @@
-//! One block, searched by itself: the lines that lie in it as a whole.
+//! Searches the complete lines of one block.
 
 use std::{io, ops::Range};
 
@@ -6,22 +6,22 @@ use bytes::Bytes;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
 
-/// A block, and which of its whole lines match.
-pub(super) struct Searched {
+/// A block, and the matches in its complete lines.
+pub(super) struct SearchedBlock {
     block: Bytes,
-    /// Where its whole lines begin and end: after its first line feed and after
-    /// its last one. What is before and behind belongs to lines that it shares.
-    whole: Range<usize>,
+    /// The range of its complete lines: from after its first line feed to after
+    /// its last one. The bytes around it belong to lines that cross blocks.
+    complete_lines: Range<usize>,
     hits: Vec<Hit>,
 }
 
-/// Lines, whole but for the last one of the content.
+/// Complete lines. The last line of the content may lack its line feed.
 pub(super) struct Lines {
     pub(super) text: Bytes,
     pub(super) hits: Vec<Hit>,
 }
 
-/// A line that matches: which one from 0, and where in the text.
+/// A matching line: its number, from 0, and its range in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     line: u32,
@@ -39,51 +39,51 @@ impl Hit {
     }
 }
 
-pub(super) fn search(matcher: &RegexMatcher, block: Bytes) -> Searched {
-    let begin = memchr::memchr(b'\n', &block).map_or(block.len(), |at| at + 1);
-    let end = memchr::memrchr(b'\n', &block).map_or(begin, |at| at + 1);
-    let hits = hits(matcher, &block[begin..end]);
-    Searched { block, whole: begin..end, hits }
+pub(super) fn search(matcher: &RegexMatcher, block: Bytes) -> SearchedBlock {
+    let start = memchr::memchr(b'\n', &block).map_or(block.len(), |index| index + 1);
+    let end = memchr::memrchr(b'\n', &block).map_or(start, |index| index + 1);
+    let hits = find_hits(matcher, &block[start..end]);
+    SearchedBlock { block, complete_lines: start..end, hits }
 }
 
-impl Searched {
-    /// How long its part of the line is in which it begins.
-    pub(super) fn head(&self) -> usize {
-        self.whole.start
+impl SearchedBlock {
+    /// The bytes before its complete lines: the end of an earlier block's line.
+    pub(super) fn head_len(&self) -> usize {
+        self.complete_lines.start
     }
 
-    /// How many bytes the lines have that match.
-    pub(super) fn matching(&self) -> usize {
+    /// The bytes of its matching lines.
+    pub(super) fn matching_bytes(&self) -> usize {
         self.hits.iter().map(|hit| hit.range().len()).sum()
     }
 
-    /// The end of the line in which it begins, if it ends there; the whole
-    /// lines; and what is there of the next.
+    /// The bytes before its complete lines, and whether the line ends there; the
+    /// complete lines; the bytes after them.
     pub(super) fn into_parts(self) -> (Bytes, bool, Lines, Bytes) {
-        let head = self.block.slice(..self.whole.start);
-        let tail = self.block.slice(self.whole.end..);
-        let ends = head.last() == Some(&b'\n');
-        let text = self.block.slice(self.whole);
-        (head, ends, Lines { text, hits: self.hits }, tail)
+        let head = self.block.slice(..self.complete_lines.start);
+        let tail = self.block.slice(self.complete_lines.end..);
+        let head_ends_line = head.last() == Some(&b'\n');
+        let text = self.block.slice(self.complete_lines);
+        (head, head_ends_line, Lines { text, hits: self.hits }, tail)
     }
 }
 
-/// Which lines match.
-pub(super) fn hits(matcher: &RegexMatcher, text: &[u8]) -> Vec<Hit> {
-    let mut hits = Hits(Vec::new());
+/// The matching lines of a text.
+pub(super) fn find_hits(matcher: &RegexMatcher, text: &[u8]) -> Vec<Hit> {
+    let mut collector = HitCollector(Vec::new());
     let mut searcher = SearcherBuilder::new().line_number(true).build();
-    // Of a slice, nothing is read that could fail, and the sink does not.
-    let _ = searcher.search_slice(matcher, text, &mut hits);
-    hits.0
+    // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
+    let _ = searcher.search_slice(matcher, text, &mut collector);
+    collector.0
 }
 
-struct Hits(Vec<Hit>);
+struct HitCollector(Vec<Hit>);
 
-impl Sink for Hits {
+impl Sink for HitCollector {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let small = |at: u64| u32::try_from(at).map_err(io::Error::other);
+        let small = |number: u64| u32::try_from(number).map_err(io::Error::other);
         let start = found.absolute_byte_offset();
         self.0.push(Hit {
             line: small(found.line_number().unwrap_or(1) - 1)?,

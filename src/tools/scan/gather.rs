@@ -1,5 +1,5 @@
-//! Blocks that were searched, put together again: lines that cross them, and
-//! the context of lines that match.
+//! Joins searched blocks: searches the lines that cross them, and adds the context
+//! of matching lines.
 
 use std::collections::VecDeque;
 
@@ -7,111 +7,115 @@ use bytes::Bytes;
 use grep_regex::RegexMatcher;
 
 use super::{
-    Report,
-    block::{Lines, Searched, hits},
+    LineSink,
+    block::{Lines, SearchedBlock, find_hits},
 };
 
-pub(super) struct Gather<R> {
+/// Reports the lines of blocks to a sink, in order.
+pub(super) struct Gatherer<K> {
     matcher: RegexMatcher,
-    /// How many lines are told before and after one that matches.
+    /// The lines of context before and after a match.
     context: usize,
-    report: R,
-    /// What is there of a line whose end is in a later block.
-    open: Vec<u8>,
-    /// The last lines before the next one, as far as they are not told: its context if it matches.
+    sink: K,
+    /// The beginning of a line that ends in a later block.
+    partial_line: Vec<u8>,
+    /// The last unreported lines: the context of the next match.
     before: VecDeque<Bytes>,
-    /// How many lines are still to be told after a match.
+    /// The lines of context still to report after the last match.
     after: usize,
-    /// The line after the last one that was told.
-    next: Option<u64>,
+    /// The number of the line after the last reported one, from 0.
+    next_line: Option<u64>,
 }
 
-/// How far lines have been gone through.
-struct Passed {
+/// A position in lines: a line's number, from 0, and its offset in the text.
+struct Position {
     line: u64,
-    at: usize,
+    offset: usize,
 }
 
-impl<R: Report> Gather<R> {
-    pub(super) fn new(matcher: RegexMatcher, context: usize, report: R) -> Self {
-        let (open, before) = (Vec::new(), VecDeque::new());
-        Self { matcher, context, report, open, before, after: 0, next: None }
+impl<K: LineSink> Gatherer<K> {
+    pub(super) fn new(matcher: RegexMatcher, context: usize, sink: K) -> Self {
+        let (partial_line, before) = (Vec::new(), VecDeque::new());
+        Self { matcher, context, sink, partial_line, before, after: 0, next_line: None }
     }
 
-    /// How much there is of a line that has not ended.
-    pub(super) fn open_line(&self) -> usize {
-        self.open.len()
+    /// The bytes so far of a line that has not ended.
+    pub(super) fn partial_line_len(&self) -> usize {
+        self.partial_line.len()
     }
 
-    /// How many bytes it takes to take that.
-    pub(super) fn work(&self, block: &Searched) -> usize {
-        self.open.len() + block.head() + block.matching()
+    /// The bytes that adding this block copies or searches.
+    pub(super) fn work_bytes(&self, block: &SearchedBlock) -> usize {
+        self.partial_line.len() + block.head_len() + block.matching_bytes()
     }
 
-    /// Accepts the next block; `first_line` is the number from 0 of the line in
-    /// which it begins.
-    pub(super) fn take(&mut self, first_line: u64, block: Searched) {
-        let (head, ends, lines, tail) = block.into_parts();
-        if !ends {
-            self.open.extend_from_slice(&head);
+    /// Adds the next block; `first_line` is the number, from 0, of the line at
+    /// its start.
+    pub(super) fn add(&mut self, first_line: u64, block: SearchedBlock) {
+        let (head, head_ends_line, lines, tail) = block.into_parts();
+        if !head_ends_line {
+            self.partial_line.extend_from_slice(&head);
             return;
         }
-        let line = if self.open.is_empty() {
+        let line = if self.partial_line.is_empty() {
             head
         } else {
-            self.open.extend_from_slice(&head);
-            std::mem::take(&mut self.open).into()
+            self.partial_line.extend_from_slice(&head);
+            std::mem::take(&mut self.partial_line).into()
         };
-        self.line(first_line, line);
-        self.tell(first_line + 1, &lines);
-        self.open.extend_from_slice(&tail);
+        self.search_line(first_line, line);
+        self.report(first_line + 1, &lines);
+        self.partial_line.extend_from_slice(&tail);
     }
 
-    /// After the last block; the content's last line has that number from 0.
-    pub(super) fn finish(mut self, last_line: u64) -> R {
-        if !self.open.is_empty() {
-            let line = std::mem::take(&mut self.open).into();
-            self.line(last_line, line);
+    /// Ends the search after the last block. `last_line` is the number, from 0,
+    /// of the content's last line.
+    pub(super) fn finish(mut self, last_line: u64) -> K {
+        if !self.partial_line.is_empty() {
+            let line = std::mem::take(&mut self.partial_line).into();
+            self.search_line(last_line, line);
         }
-        self.report
+        self.sink
     }
 
-    fn line(&mut self, number: u64, text: Bytes) {
-        let hits = hits(&self.matcher, &text);
-        self.tell(number, &Lines { text, hits });
+    fn search_line(&mut self, number: u64, text: Bytes) {
+        let hits = find_hits(&self.matcher, &text);
+        self.report(number, &Lines { text, hits });
     }
 
-    /// Tells of lines, the first of which has that number from 0.
-    fn tell(&mut self, first: u64, lines: &Lines) {
-        let mut passed = Passed { line: first, at: 0 };
+    /// Reports matches and their context; `first` is the number, from 0, of the
+    /// first of these lines.
+    fn report(&mut self, first: u64, lines: &Lines) {
+        let mut position = Position { line: first, offset: 0 };
         for hit in &lines.hits {
             let (line, range) = (first + hit.line(), hit.range());
-            self.tell_after(&lines.text, &mut passed, range.start);
-            self.keep(&lines.text, passed.at, range.start);
-            self.tell_before(line);
-            self.report.matched(line + 1, &lines.text[range.clone()]);
+            self.report_after(&lines.text, &mut position, range.start);
+            self.remember(&lines.text, position.offset, range.start);
+            self.report_before(line);
+            self.sink.matched(line + 1, &lines.text[range.clone()]);
             self.after = self.context;
-            self.next = Some(line + 1);
-            passed = Passed { line: line + 1, at: range.end };
+            self.next_line = Some(line + 1);
+            position = Position { line: line + 1, offset: range.end };
         }
-        self.tell_after(&lines.text, &mut passed, lines.text.len());
-        self.keep(&lines.text, passed.at, lines.text.len());
+        self.report_after(&lines.text, &mut position, lines.text.len());
+        self.remember(&lines.text, position.offset, lines.text.len());
     }
 
-    /// Tells the lines after a match, up to there.
-    fn tell_after(&mut self, text: &[u8], passed: &mut Passed, until: usize) {
-        while self.after > 0 && passed.at < until {
-            let rest = &text[passed.at..until];
-            let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-            self.report.context(passed.line + 1, &rest[..length]);
+    /// Reports the context after a match, up to the offset `until`.
+    fn report_after(&mut self, text: &[u8], position: &mut Position, until: usize) {
+        while self.after > 0 && position.offset < until {
+            let rest = &text[position.offset..until];
+            let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |index| index + 1);
+            self.sink.context(position.line + 1, &rest[..length]);
             self.after -= 1;
-            *passed = Passed { line: passed.line + 1, at: passed.at + length };
-            self.next = Some(passed.line);
+            *position = Position { line: position.line + 1, offset: position.offset + length };
+            self.next_line = Some(position.line);
         }
     }
 
-    /// Keeps the last of the lines between these places.
-    fn keep(&mut self, text: &Bytes, from: usize, until: usize) {
+    /// Remembers the last lines between these offsets as context of the next
+    /// match.
+    fn remember(&mut self, text: &Bytes, from: usize, until: usize) {
         let (mut last, mut end) = (Vec::new(), until);
         while end > from && last.len() < self.context {
             let feed = memchr::memrchr(b'\n', &text[from..end - 1]);
@@ -120,18 +124,18 @@ impl<R: Report> Gather<R> {
             end = start;
         }
         self.before.extend(last.into_iter().rev());
-        let more = self.before.len().saturating_sub(self.context);
-        self.before.drain(..more);
+        let excess = self.before.len().saturating_sub(self.context);
+        self.before.drain(..excess);
     }
 
-    /// Tells what was kept, which stands right before that line.
-    fn tell_before(&mut self, line: u64) {
+    /// Reports the remembered lines, which end right before this one.
+    fn report_before(&mut self, line: u64) {
         let from = line - self.before.len() as u64;
-        if self.context > 0 && self.next.is_some_and(|next| next < from) {
-            self.report.gap();
+        if self.context > 0 && self.next_line.is_some_and(|next| next < from) {
+            self.sink.gap();
         }
         for (number, text) in (from + 1..).zip(self.before.drain(..)) {
-            self.report.context(number, &text);
+            self.sink.context(number, &text);
         }
     }
 }
@@ -146,13 +150,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{super::block, *};
-    use crate::tools::pattern;
+    use crate::tools::regex;
 
-    /// What was told, in a form in which it can be compared.
+    /// The reported lines, in a comparable form.
     #[derive(Default)]
-    struct Told(Vec<(char, u64, Vec<u8>)>);
+    struct Recorder(Vec<(char, u64, Vec<u8>)>);
 
-    impl Report for Told {
+    impl LineSink for Recorder {
         fn matched(&mut self, line: u64, text: &[u8]) {
             self.0.push((':', line, text.to_vec()));
         }
@@ -166,16 +170,16 @@ mod tests {
         }
     }
 
-    impl Sink for Told {
+    impl Sink for Recorder {
         type Error = io::Error;
 
         fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-            Report::matched(self, found.line_number().unwrap(), found.bytes());
+            LineSink::matched(self, found.line_number().unwrap(), found.bytes());
             Ok(true)
         }
 
         fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
-            Report::context(self, found.line_number().unwrap(), found.bytes());
+            LineSink::context(self, found.line_number().unwrap(), found.bytes());
             Ok(true)
         }
 
@@ -187,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_tell_what_ripgrep_tells_of_the_whole(
+        fn blocks_give_the_same_lines_as_ripgrep_over_the_whole_text(
             lines in prop::collection::vec("[ab\r]{0,6}", 0..40),
             ended in any::<bool>(),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
@@ -198,22 +202,22 @@ mod tests {
             if ended && !text.is_empty() {
                 text.push('\n');
             }
-            let matcher = pattern::matcher(pattern, false).unwrap();
-            let mut expected = Told::default();
+            let matcher = regex::matcher(pattern, false).unwrap();
+            let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
             whole.build().search_slice(&matcher, text.as_bytes(), &mut expected).unwrap();
             let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
-            let mut gather = Gather::new(matcher.clone(), context, Told::default());
+            let mut gatherer = Gatherer::new(matcher.clone(), context, Recorder::default());
             for ends in cuts.windows(2).filter(|ends| ends[0] < ends[1]) {
                 let feeds = text[..ends[0]].matches('\n').count() as u64;
                 let piece = Bytes::copy_from_slice(&text.as_bytes()[ends[0]..ends[1]]);
-                gather.take(feeds, block::search(&matcher, piece));
+                gatherer.add(feeds, block::search(&matcher, piece));
             }
             let last = text.split_inclusive('\n').count().saturating_sub(1) as u64;
-            prop_assert_eq!(gather.finish(last).0, expected.0);
+            prop_assert_eq!(gatherer.finish(last).0, expected.0);
         }
     }
 }

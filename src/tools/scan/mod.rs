@@ -1,8 +1,8 @@
-//! Ripgrep's engine over stored content: linear in it whatever the pattern.
+//! Searches stored content with ripgrep's engine: in linear time for any pattern.
 //!
-//! Several blocks are searched at once, each where and when it is unpacked, so
-//! that it is read from memory once. What was found is told in the order of
-//! the content, with the lines that cross blocks put together.
+//! Several blocks are searched at once, each right after it is decompressed, so
+//! that it is read from memory once. Lines that cross blocks are joined, and
+//! matches are reported in the order of the content.
 
 mod block;
 mod gather;
@@ -10,55 +10,56 @@ mod gather;
 use futures_util::StreamExt;
 use grep_regex::RegexMatcher;
 
-use self::gather::Gather;
+use self::gather::Gatherer;
 use crate::{compute::Compute, handler::ToolError, preview::words::number, store::Found};
 
-/// The longest line that is searched: it has to be in memory as a whole.
-const LONGEST_LINE: usize = 64 << 20;
+/// The longest line that can be searched, in bytes: it must fit into memory.
+const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Is told what a search finds. Lines are counted from 1 and come with their
+/// Receives the lines that a search finds. Lines count from 1 and include their
 /// line feed.
-pub(super) trait Report: Send + 'static {
+pub(super) trait LineSink: Send + 'static {
     /// A line that matches.
     fn matched(&mut self, line: u64, text: &[u8]);
 
-    /// One beside it that does not.
+    /// A line of context, which does not match.
     fn context(&mut self, _line: u64, _text: &[u8]) {}
 
-    /// Lines are left out between the last one and the next. Only where context is asked for.
+    /// A gap between the last line and the next. Called only if context was
+    /// requested.
     fn gap(&mut self) {}
 }
 
-/// Searches text. Ends soon when dropped.
+/// Searches a resource's text. Dropping the future stops the search soon.
 ///
 /// # Errors
-/// When it cannot be read, or has a line that cannot be searched.
-pub(super) async fn scan<R: Report>(
+/// When the content cannot be read, or has a line that is too long.
+pub(super) async fn scan<K: LineSink>(
     found: &Found,
     matcher: RegexMatcher,
     context: usize,
-    report: R,
-) -> Result<R, ToolError> {
-    let of_blocks = matcher.clone();
-    let searched = found.stream_through(move |block| block::search(&of_blocks, block));
+    sink: K,
+) -> Result<K, ToolError> {
+    let block_matcher = matcher.clone();
+    let searched = found.stream_through(move |block| block::search(&block_matcher, block));
     let mut searched = std::pin::pin!(searched.enumerate());
-    let mut gather = Gather::new(matcher, context, report);
-    while let Some((at, block)) = searched.next().await {
-        let (block, first_line) = (block?, found.entry.blocks[at].first_line);
-        if gather.open_line() + block.head() > LONGEST_LINE {
+    let mut gatherer = Gatherer::new(matcher, context, sink);
+    while let Some((index, block)) = searched.next().await {
+        let (block, first_line) = (block?, found.entry.blocks[index].first_line);
+        if gatherer.partial_line_len() + block.head_len() > MAX_LINE_BYTES {
             return Err(ToolError::new(format!(
-                "A line is longer than {} bytes and cannot be searched. Read parts of it with read_resource and unit \"bytes\".",
-                number(LONGEST_LINE as u64)
+                "A line is longer than {} bytes, the limit of a search. Read parts of it with read_resource and unit \"bytes\".",
+                number(MAX_LINE_BYTES as u64)
             )));
         }
-        let work = gather.work(&block);
-        let gathering = Compute::run(work, move || {
-            gather.take(first_line, block);
-            gather
+        let bytes = gatherer.work_bytes(&block);
+        let gathering = Compute::run(bytes, move || {
+            gatherer.add(first_line, block);
+            gatherer
         });
-        gather = gathering.done().await;
+        gatherer = gathering.done().await;
     }
     let last_line = found.entry.lines.saturating_sub(1);
-    let finishing = Compute::run(gather.open_line(), move || gather.finish(last_line));
+    let finishing = Compute::run(gatherer.partial_line_len(), move || gatherer.finish(last_line));
     Ok(finishing.done().await)
 }

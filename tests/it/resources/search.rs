@@ -121,7 +121,10 @@ async fn an_incomplete_answer_names_the_call_that_continues() {
         client.create(json!({ "uri": format!("a://{n}"), "text": "word\n".repeat(n + 1) })).await;
     }
     let said = search(&client, json!({ "query": "word", "limit": 200 })).await;
-    assert!(said.len() <= 3_000 && said.contains("more words or a prefix narrow it"), "{said}");
+    assert!(
+        said.len() <= 3_000 && said.contains("more words or a prefix narrow the search"),
+        "{said}"
+    );
 }
 
 /// Stores a text with one line that is too long to be searched (over 64 MiB).

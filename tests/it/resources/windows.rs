@@ -97,10 +97,10 @@ async fn an_invalid_window_is_refused_with_a_valid_one() {
     let said = refused(&client, "x:a?lines=501-600").await;
     assert_eq!(
         said,
-        "x:a has 500 lines: that window is behind its end. The last ones are x:a?lines=301-500."
+        "x:a has 500 lines: the range starts after the end. The last ones are x:a?lines=301-500."
     );
     assert_eq!(part(&client, "x:a?lines=301-500").await.lines().count(), 200);
-    assert!(refused(&client, "x:a?bytes=9999999").await.contains("is behind its end"));
+    assert!(refused(&client, "x:a?bytes=9999999").await.contains("starts after the end"));
     // A missing resource, a window of a window, and an unknown parameter.
     for uri in ["x:b?lines=1-2", "x:a?lines=1-2?lines=1-2", "x:a?other=1"] {
         assert_eq!(refused(&client, uri).await.find("Resource not found"), Some(0), "{uri}");

@@ -138,9 +138,9 @@ fn steps_must_make_sense() {
     let fault_of = |step: WorkflowStep| fault([step]);
     says(&fault_of(find("s").for_each()), &["for_each"]);
     says(&fault_of(read_resource("docs://static-page").for_each()), &["one variable"]);
-    says(&fault_of(read_resource("docs://static-page").retryable()), &["tried again"]);
+    says(&fault_of(read_resource("docs://static-page").retryable()), &["retried"]);
     let argument = read_resource("docs://static-page").arg("a", constant(1));
-    says(&fault_of(argument), &["no tool to give them to"]);
+    says(&fault_of(argument), &["arguments, but no tool"]);
     let text = find("s").arg("query", template("{a}", [("b", constant(1))]));
     let both = faults(SequentialWorkflow::new("w", "A workflow").step(text));
     assert_eq!(both.len(), 2, "{both:#?}");

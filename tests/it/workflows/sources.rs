@@ -43,8 +43,8 @@ async fn a_value_that_does_not_fit_into_a_uri_fails_the_run() {
     for (source, words) in [
         (field("user", "nope"), "no field"),
         (field("user", "list.9"), "out of range in a list of 3"),
-        (field("user", "none"), "null is no text"),
-        (from_step("user"), "an object is no text"),
+        (field("user", "none"), "null is not text"),
+        (from_step("user"), "an object is not text"),
         (field("user", "up"), "contains a . or .. segment"),
         (constant("missing"), "docs://missing"),
         (constant("../../secret"), "contains a . or .. segment"),

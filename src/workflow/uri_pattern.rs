@@ -1,8 +1,8 @@
 //! URIs with variables: `docs://{page_id}` (RFC 6570, level 1) and
 //! `files:///{+path}` (level 2, for a path of several segments).
 //!
-//! Values are percent-encoded, put in once and never looked at again, and
-//! cannot leave the literal text before them.
+//! Values are percent-encoded and never parsed again. They cannot change the
+//! literal text before them, as `..` would.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -17,14 +17,14 @@ use crate::uri_template::{
 /// A URI with variables.
 ///
 /// ```
-/// use larder::workflow::Pattern;
+/// use larder::workflow::UriPattern;
 ///
-/// let pattern = Pattern::parse("docs://{page}").unwrap();
+/// let pattern = UriPattern::parse("docs://{page}").unwrap();
 /// let uri = pattern.expand(|_| Ok::<_, ()>("a/b?c#d".into())).unwrap();
 /// assert_eq!(uri.unwrap(), "docs://a%2Fb%3Fc%23d");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct UriPattern {
     parts: Vec<Part>,
 }
 
@@ -34,37 +34,37 @@ enum Part {
     Variable { name: String, keeps_slashes: bool },
 }
 
-/// Why text is no pattern, or a value cannot stand in one.
+/// Why text is not a pattern, or a value cannot be inserted into one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The braces do not make variables.
+    /// The text is not a pattern.
     #[error("{0}")]
     Malformed(String),
-    /// The value would lead somewhere else.
+    /// The value is not safe in a URI.
     #[error("the value {value:?} of {{{name}}} {problem}")]
     Value {
         /// The variable.
         name: String,
-        /// What it should have stood for, its beginning.
+        /// The beginning of the value.
         value: String,
         /// What is wrong with it.
         problem: &'static str,
     },
 }
 
-impl Pattern {
-    /// Reads a pattern.
+impl UriPattern {
+    /// Parses a pattern.
     ///
     /// # Errors
     /// [`PatternError::Malformed`].
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let malformed = |message: String| Err(PatternError::Malformed(message));
-        if let Some(at) = text.find("${") {
-            let inner = text[at + 2..].split('}').next().unwrap_or_default();
+        if let Some(start) = text.find("${") {
+            let inner = text[start + 2..].split('}').next().unwrap_or_default();
             let variable = inner.rsplit('.').next().unwrap_or(inner);
             let (step, path) = inner.split_once('.').unwrap_or((inner, ""));
             return malformed(format!(
-                "${{{inner}}} is not how values get into a URI: write {{{variable}}} and .with_template_binding({variable:?}, field({step:?}, {path:?}))"
+                "${{{inner}}} is not the syntax of variables: write {{{variable}}} and .with_template_binding({variable:?}, field({step:?}, {path:?}))"
             ));
         }
         let mut parts = Vec::new();
@@ -86,14 +86,14 @@ impl Pattern {
             let name = name.to_owned();
             parts.push(Part::Variable { name, keeps_slashes: multi_segment.is_some() });
         }
-        let begins_well = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
-        if !begins_well {
+        let has_scheme = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
+        if !has_scheme {
             return malformed("it must begin with a scheme, such as docs://".into());
         }
         Ok(Self { parts })
     }
 
-    /// The names of its variables, in their order.
+    /// The names of the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable { name, .. } => Some(name.as_str()),
@@ -101,7 +101,7 @@ impl Pattern {
         })
     }
 
-    /// The URI, when there are no variables in it.
+    /// The URI, if it has no variables.
     pub fn literal(&self) -> Option<&str> {
         match &self.parts[..] {
             [Part::Literal(literal)] => Some(literal),
@@ -109,10 +109,10 @@ impl Pattern {
         }
     }
 
-    /// Puts values in: each once, encoded, and nothing in it looked at again.
+    /// Inserts values, each percent-encoded.
     ///
     /// # Errors
-    /// What `value` says; inside, what is wrong with a value.
+    /// The error of `value`; in the inner result, [`PatternError::Value`].
     pub fn expand<E>(
         &self,
         mut value: impl FnMut(&str) -> Result<String, E>,
@@ -137,22 +137,22 @@ impl Pattern {
         Ok(Ok(uri))
     }
 
-    /// The same from a map; a variable without a value stands for nothing.
+    /// Inserts values from a map. A variable without a value counts as empty.
     ///
     /// # Errors
-    /// What is wrong with a value.
+    /// [`PatternError::Value`].
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<String, PatternError> {
         let value = |name: &str| {
             Ok::<_, std::convert::Infallible>(values.get(name).cloned().unwrap_or_default())
         };
         match self.expand(value) {
-            Ok(filled) => filled,
+            Ok(uri) => uri,
             Err(never) => match never {},
         }
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for UriPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             match part {
@@ -165,38 +165,38 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A URI as a definition has it, taken apart once, when it is written or read
-/// from a file: what is wrong with it waits until the definition is checked.
+/// A URI in a definition, parsed when the definition is made. The check of the
+/// workflow reports its errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
-pub struct WrittenUri {
+pub struct UncheckedUri {
     text: String,
-    pattern: Result<Pattern, PatternError>,
+    pattern: Result<UriPattern, PatternError>,
 }
 
-impl WrittenUri {
-    /// As it was written.
+impl UncheckedUri {
+    /// The text of the URI.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its parts.
+    /// The parsed pattern.
     ///
     /// # Errors
     /// [`PatternError::Malformed`].
-    pub fn pattern(&self) -> Result<&Pattern, &PatternError> {
+    pub fn pattern(&self) -> Result<&UriPattern, &PatternError> {
         self.pattern.as_ref()
     }
 }
 
-impl From<String> for WrittenUri {
+impl From<String> for UncheckedUri {
     fn from(text: String) -> Self {
-        Self { pattern: Pattern::parse(&text), text }
+        Self { pattern: UriPattern::parse(&text), text }
     }
 }
 
-impl From<WrittenUri> for String {
-    fn from(uri: WrittenUri) -> Self {
+impl From<UncheckedUri> for String {
+    fn from(uri: UncheckedUri) -> Self {
         uri.text
     }
 }
@@ -212,11 +212,11 @@ mod tests {
 
     fn filled(pattern: &str, value: &str) -> Result<String, PatternError> {
         let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);
-        Pattern::parse(pattern).unwrap().fill(&values)
+        UriPattern::parse(pattern).unwrap().fill(&values)
     }
 
     #[test]
-    fn values_are_encoded_and_cannot_leave_their_place() {
+    fn values_are_encoded_and_cannot_leave_their_segment() {
         assert_eq!(filled("d://{v}", "a/b?c#d").unwrap(), "d://a%2Fb%3Fc%23d");
         assert_eq!(filled("d://x/{v}", "x://evil").unwrap(), "d://x/x%3A%2F%2Fevil");
         assert_eq!(filled("d://{v}", "{v}").unwrap(), "d://%7Bv%7D");
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_never_looked_at_again() {
-        let pattern = Pattern::parse("d://{a}/{b}").unwrap();
+    fn a_value_is_never_expanded_again() {
+        let pattern = UriPattern::parse("d://{a}/{b}").unwrap();
         let values = BTreeMap::from([("a".into(), "{b}".into()), ("b".into(), "X".into())]);
         for _ in 0..100 {
             assert_eq!(pattern.fill(&values).unwrap(), "d://%7Bb%7D/X");
@@ -249,18 +249,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_says_why() {
+    fn errors_say_what_is_wrong_with_a_pattern() {
         for text in ["d://{", "d://}", "d://{}", "d://{a b}", "{a}", "no-scheme/{a}"] {
-            assert!(Pattern::parse(text).is_err(), "{text}");
+            assert!(UriPattern::parse(text).is_err(), "{text}");
         }
-        let advice = Pattern::parse("if://${progress.game_id}").unwrap_err().to_string();
+        let advice = UriPattern::parse("if://${progress.game_id}").unwrap_err().to_string();
         assert!(advice.contains("{game_id}"), "{advice}");
         assert!(advice.contains(r#"field("progress", "game_id")"#), "{advice}");
     }
 
     proptest! {
         #[test]
-        fn what_is_put_in_comes_out_again(value in "\\PC{1,40}") {
+        fn a_template_reads_back_what_was_inserted(value in "\\PC{1,40}") {
             prop_assume!(expand(&value, false).is_ok());
             let uri = filled("d://x/{v}/y", &value).unwrap();
             prop_assert_eq!(&uri, &filled("d://x/{v}/y", &value).unwrap());
