@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     asking::offers,
-    support::{Answer, Beat, ConfigFile, Modern, Server},
+    support::{Answer, Beat, Modern, Server, TextFile},
 };
 
 /// All capabilities.
@@ -348,7 +348,7 @@ async fn a_client_is_not_asked_what_it_did_not_declare() {
 }
 
 /// A server whose state key is in a file.
-async fn keyed(file: &ConfigFile) -> Server {
+async fn keyed(file: &TextFile) -> Server {
     let file = file.path().into();
     Server::configured(move |setup| {
         setup.config.server.state_key_file = Some(file);
@@ -359,10 +359,10 @@ async fn keyed(file: &ConfigFile) -> Server {
 
 #[tokio::test]
 async fn servers_with_the_same_key_accept_each_others_states() {
-    let key = ConfigFile::new(&"k".repeat(32));
+    let key = TextFile::new(&"k".repeat(32));
     // A file that ends with a line break holds the same key.
-    let same = ConfigFile::new(&format!("{}\n", "k".repeat(32)));
-    let other = ConfigFile::new(&"o".repeat(32));
+    let same = TextFile::new(&format!("{}\n", "k".repeat(32)));
+    let other = TextFile::new(&"o".repeat(32));
     let (one, two, stranger) = (keyed(&key).await, keyed(&same).await, keyed(&other).await);
     let asked = ask(&Modern::able(&one, all()), "ask_twice").await;
     let first = json!({ "first": named("Ana") });

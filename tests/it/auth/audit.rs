@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{RESOURCE, issuer::Issuer, signer::Signer};
 use crate::support::{
-    Answer, ConfigFile, http, poll, post,
+    Answer, TextFile, http, poll, post,
     process::{Process, larder},
     request,
 };
@@ -19,7 +19,7 @@ pub(super) struct Logging {
 
 impl Logging {
     pub(super) async fn start(issuer: &str, environment: &[(&str, &OsStr)]) -> Self {
-        let file = ConfigFile::new(&format!(
+        let file = TextFile::new(&format!(
             "[server]\npublic_url = \"{RESOURCE}\"\n[limits]\nrequests_per_window = 3\n[auth]\nmode = \"oauth\"\n[auth.scopes]\ncreate_resource = [\"write\"]\n[[auth.issuers]]\nissuer = \"{issuer}\"\n"
         ));
         let mut command = larder(&["serve", "--config", file.path()]);

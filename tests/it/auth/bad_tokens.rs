@@ -1,5 +1,5 @@
-//! Tokens that an honest issuer would not issue. Each of them is refused with 401
-//! `invalid_token`.
+//! Tokens that an honest issuer would not issue, which are refused with 401 `invalid_token`;
+//! and tokens just within the rules, which are accepted.
 
 use serde_json::{Value, json};
 
@@ -190,7 +190,7 @@ async fn a_claim_given_twice_does_not_confuse() {
     let claims = world.claims().to_string();
     let twice = claims.replacen('{', r#"{"aud":"https://other.example","#, 1);
     let last_wins = Signer::Rsa.sign_text(&Signer::Rsa.header().to_string(), &twice);
-    // RFC 7519, 4: either refuse, or take the last. The signature holds for both.
+    // RFC 7519, section 4: such a token is either refused, or the last claim counts.
     assert!(matches!(world.with_token(&last_wins).await.status, 200 | 401));
     let twice = claims.replacen('}', r#","aud":"https://other.example"}"#, 1);
     let last_wins = Signer::Rsa.sign_text(&Signer::Rsa.header().to_string(), &twice);
@@ -198,7 +198,7 @@ async fn a_claim_given_twice_does_not_confuse() {
 }
 
 #[tokio::test]
-async fn what_is_just_within_the_rules_is_accepted() {
+async fn a_token_just_within_the_rules_is_accepted() {
     let world = world().await;
     let now = world.claims()["iat"].as_u64().unwrap();
     let later = |seconds: u64| json!(now + seconds);
@@ -229,7 +229,7 @@ async fn every_kind_of_key_is_accepted() {
         let answer = world.with_token(&signer.token(&world.claims())).await;
         assert_eq!(answer.status, 200, "{signer:?} {answer:?}");
     }
-    // RFC 9864: the same under its newer name.
+    // RFC 9864 gives EdDSA with this curve a name of its own.
     let mut header = Signer::Ed.header();
     header["alg"] = json!("Ed25519");
     assert_eq!(world.with_token(&Signer::Ed.sign(&header, &world.claims())).await.status, 200);
@@ -258,7 +258,7 @@ async fn a_token_that_expires_is_refused_although_it_was_accepted_before() {
 }
 
 #[tokio::test]
-async fn an_issuer_may_be_allowed_the_old_type_but_no_id_tokens() {
+async fn the_configuration_allows_an_issuer_the_old_type_but_no_id_tokens() {
     let world = world_with(|config| config.auth.issuers[0].any_typ = true).await;
     let mut header = Signer::Rsa.header();
     for typ in [json!("JWT"), Value::Null] {
@@ -279,7 +279,7 @@ async fn an_issuer_may_be_allowed_the_old_type_but_no_id_tokens() {
 }
 
 #[tokio::test]
-async fn an_issuer_may_have_audiences_of_its_own_and_another_scope_claim() {
+async fn the_configuration_names_more_audiences_and_the_scope_claim_of_an_issuer() {
     let world = world_with(|config| {
         config.auth.issuers[0].audiences = vec!["api://larder".into()];
         config.auth.issuers[0].scope_claim = Some("scp".into());
@@ -306,7 +306,7 @@ async fn one_issuer_cannot_speak_for_another() {
     other.set_keys(&[Signer::Stranger.jwk()]);
     let good = world.with_token(&world.token(|_| {})).await;
     assert_eq!(good.status, 200);
-    // The other's key, our issuer's name.
+    // It names the first issuer, and the key is that of the other.
     assert_invalid(&world.with_token(&Signer::Stranger.token(&world.claims())).await);
     let mut claims = world.claims();
     claims["iss"] = json!(other.url);

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use super::issuer::{Issuer, Reply};
 use crate::support::{
-    ConfigFile,
+    TextFile,
     process::{larder, run},
 };
 
 /// The exit code and the output of a check.
 async fn check(toml: &str, more: &[&str]) -> (i32, String) {
-    let file = ConfigFile::new(toml);
+    let file = TextFile::new(toml);
     let mut command = larder(&["config", "check", "--config", file.path()]);
     command.args(more).env("SECRET_FOR_TESTS", "hush-hush");
     let checked = run(command).await;

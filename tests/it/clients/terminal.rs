@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::support::{
-    ConfigFile, numbered_lines, patiently,
+    TextFile, numbered_lines, patiently,
     process::{larder, run, serving, serving_in},
     sha256,
 };
@@ -81,7 +81,7 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
 
 #[tokio::test]
 async fn exit_codes_distinguish_failures() {
-    let config = ConfigFile::new(&format!(
+    let config = TextFile::new(&format!(
         "[auth]\nmode = \"static\"\n[[auth.tokens]]\nname = \"me\"\nsha256 = \"{}\"\n",
         sha256("let-me-in")
     ));
@@ -142,7 +142,7 @@ async fn a_terminal_shows_the_progress_of_a_long_transfer() {
     let (_server, url) = serving(&[]).await;
     let folder = tempfile::tempdir().unwrap();
     let (file, back) = (folder.path().join("long.log"), folder.path().join("back.log"));
-    let text = numbered_lines(60_000);
+    let text = numbered_lines(40_000);
     fs::write(&file, &text).unwrap();
     let put = format!("$LARDER put {} --uri x:long", file.display());
     let shown = on_a_terminal(&url, &put).await;
@@ -164,11 +164,10 @@ async fn a_terminal_shows_the_progress_of_a_long_transfer() {
 
 #[tokio::test]
 async fn the_demo_stores_searches_and_pages_a_text() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
     let lines = (0..20_000).map(|n| format!("{n:08} request served\n"));
     let text = lines.collect::<String>().replace("00010002 ", "00010002 extraordinary ");
-    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-    let demo = run(larder(&["demo", file.path().to_str().unwrap()])).await;
+    let file = TextFile::new(&text);
+    let demo = run(larder(&["demo", file.path()])).await;
     assert_eq!(demo.code, Some(0), "{demo:?}");
     for expected in [
         "[link: A large text demo://large-text]",

@@ -13,7 +13,7 @@ use crate::support::{
 /// How long a call of an instance that died may take to end.
 const SOON: Duration = Duration::from_secs(15);
 
-/// How long a request may take to fail, with a timeout of one second for Redis.
+/// How long a request may take to fail, with a timeout of at most a second for Redis.
 const FAST: Duration = Duration::from_secs(4);
 
 #[tokio::test]
@@ -68,7 +68,8 @@ async fn counted_without_session(instance: &Process) -> Value {
 #[tokio::test]
 async fn without_redis_sessions_fail_fast_and_come_back() {
     let mut redis = RedisServer::durable().await;
-    let [a, b] = instances(&redis).await;
+    let timeout = [("LARDER_REDIS__TIMEOUT", "0.5")];
+    let (a, b) = (start_in(&redis.url(), &timeout).await, start_in(&redis.url(), &timeout).await);
     let on_a = session(&a).await;
     let on_b = on_a.at(&b.url);
     for paused in [false, true] {

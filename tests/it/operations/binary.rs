@@ -7,7 +7,7 @@ use tokio::{
 };
 
 use crate::support::{
-    Answer, ConfigFile, Events, Legacy, Modern, ask, http, patiently, post,
+    Answer, Events, Legacy, Modern, TextFile, ask, http, patiently, post,
     process::{Process, refused, serving, serving_in},
 };
 
@@ -61,7 +61,7 @@ async fn half_a_request(larder: &Process) -> TcpStream {
 
 #[tokio::test]
 async fn a_request_that_does_not_end_holds_it_up_for_the_grace_period_only() {
-    let file = ConfigFile::new("[server]\ngrace = 0\n");
+    let file = TextFile::new("[server]\ngrace = 0\n");
     let (mut larder, _) = serving(&["--config", file.path()]).await;
     let _open = half_a_request(&larder).await;
     larder.signal("-TERM").await;
@@ -70,7 +70,7 @@ async fn a_request_that_does_not_end_holds_it_up_for_the_grace_period_only() {
 
 #[tokio::test]
 async fn the_second_signal_ends_it_at_once() {
-    let file = ConfigFile::new("[server]\ngrace = 1000\n");
+    let file = TextFile::new("[server]\ngrace = 1000\n");
     let (mut larder, _) = serving(&["--config", file.path()]).await;
     let _open = half_a_request(&larder).await;
     larder.signal("-TERM").await;
@@ -89,7 +89,7 @@ async fn it_listens_beyond_loopback_only_with_a_second_setting() {
 
 #[tokio::test]
 async fn a_setting_that_cannot_be_used_is_named() {
-    let file = ConfigFile::new("[server]\nlisten = \"127.0.0.1:0\"\nlissten = 1\n");
+    let file = TextFile::new("[server]\nlisten = \"127.0.0.1:0\"\nlissten = 1\n");
     for (arguments, environment, named) in [
         (&["serve", "--store", "bogus:"][..], &[][..], "store.url"),
         (&["serve", "--max-version", "3"], &[], "server.max_version"),
@@ -117,7 +117,7 @@ async fn an_address_in_use_is_named() {
 
 #[tokio::test]
 async fn flags_override_the_environment_and_the_environment_the_file() {
-    let file = ConfigFile::new("[tools]\nwrite = false\n[server]\nmax_version = \"2025-06-18\"\n");
+    let file = TextFile::new("[tools]\nwrite = false\n[server]\nmax_version = \"2025-06-18\"\n");
     let (_larder, url) = serving(&["--config", file.path()]).await;
     let tools = ask(&url, "tools/list", json!({})).await.result()["tools"].clone();
     assert_eq!(tools.as_array().unwrap().len(), 5);

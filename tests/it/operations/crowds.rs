@@ -16,7 +16,7 @@ use super::metrics::Measured;
 use crate::{
     instances::EXAMPLE,
     support::{
-        Answer, ConfigFile, Legacy, Modern, ask, eventually, patiently, post,
+        Answer, Legacy, Modern, TextFile, ask, eventually, patiently, post,
         process::{example, serving, serving_in},
         request,
     },
@@ -82,7 +82,7 @@ async fn connections_over_the_limit_are_refused_and_delay_nobody_else() {
 
 #[tokio::test]
 async fn at_sigterm_two_hundred_running_calls_end_in_a_result_or_a_clear_error() {
-    let file = ConfigFile::new("[server]\ngrace = 5\n");
+    let file = TextFile::new("[server]\ngrace = 5\n");
     let mut command = example(EXAMPLE);
     command.args(["--config", file.path(), "--store", "memory:"]);
     let Measured { mut process, metrics } = Measured::start(command).await;
@@ -137,7 +137,7 @@ async fn ten_thousand_idle_streams_receive_a_change_and_the_end() {
     // This process has one socket for each stream, as the server has.
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap();
     assert!(files > 11_000, "only {files} files may be open: see ulimit -Hn");
-    let file = ConfigFile::new("[server]\ngrace = 30\n");
+    let file = TextFile::new("[server]\ngrace = 30\n");
     let (mut server, url) = serving(&["--config", file.path()]).await;
     let address = server.address().to_owned();
     let post = |headers: &str, body: &Value| {

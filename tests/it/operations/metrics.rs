@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::{
-    Answer, ConfigFile, Legacy, RedisServer, ask, http, post,
+    Answer, Legacy, RedisServer, TextFile, ask, http, post,
     process::{Process, example, larder},
 };
 
@@ -150,7 +150,7 @@ async fn a_resource_that_a_tool_stores_is_kept_out_of_the_context() {
 
 #[tokio::test]
 async fn a_result_that_spills_is_kept_out_of_the_context() {
-    let file = ConfigFile::new("[tools.spill]\nlist_resources = \"always\"");
+    let file = TextFile::new("[tools.spill]\nlist_resources = \"always\"");
     let server = Measured::larder(&[("LARDER_CONFIG", file.path())]).await;
     for n in 0..100 {
         let uri = format!("notes://a-long-name-that-says-what-is-in-it-from-its-first-line-on/{n}");

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::support::{
-    Answer, ConfigFile, Modern, post,
+    Answer, Modern, TextFile, post,
     process::{Process, larder},
     request,
 };
 
 /// A server with a configuration file.
-async fn started(file: &ConfigFile) -> Process {
+async fn started(file: &TextFile) -> Process {
     Process::start(larder(&["serve", "--config", file.path()])).await
 }
 
@@ -21,7 +21,7 @@ async fn ping(server: &Process, bytes: usize) -> u16 {
 
 #[tokio::test]
 async fn valid_changes_are_applied_and_an_invalid_file_changes_nothing() {
-    let file = ConfigFile::new("[limits]\nbody_bytes = 1000\n[log]\nlevel = \"info\"");
+    let file = TextFile::new("[limits]\nbody_bytes = 1000\n[log]\nlevel = \"info\"");
     let mut server = started(&file).await;
     assert_eq!((ping(&server, 10).await, ping(&server, 2000).await), (200, 413));
 
@@ -53,7 +53,7 @@ async fn valid_changes_are_applied_and_an_invalid_file_changes_nothing() {
 
 #[tokio::test]
 async fn limits_of_answers_and_the_log_level_change_and_subscribers_are_notified() {
-    let file = ConfigFile::new("[log]\nlevel = \"warn\"\n");
+    let file = TextFile::new("[log]\nlevel = \"warn\"\n");
     // The line about a reload is of level `info`, so it also shows that the level has changed.
     let write = |text: &str| file.write(&format!("[log]\nlevel = \"info\"\n{text}"));
     let mut server = started(&file).await;

@@ -1,9 +1,13 @@
 //! The search for words in all resources of a caller.
 
-use larder::config::{AuthMode, Config, TokenConfig};
+use larder::{
+    Tool, ToolError,
+    config::{AuthMode, Config, TokenConfig},
+    tools::{self, ToolOptions},
+};
 use serde_json::{Value, json};
 
-use crate::support::{Legacy, Modern, Server, numbered_lines, sha256};
+use crate::support::{Ctx, Legacy, Modern, Server, numbered_lines, sha256};
 
 async fn search(client: &Modern, arguments: Value) -> String {
     client.call("search_resources", arguments).await.text()
@@ -123,11 +127,23 @@ async fn an_incomplete_answer_names_the_call_that_continues() {
     );
 }
 
+/// Stores a text with one line that is too long to be searched (over 64 MiB).
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct LongLine;
+
 #[tokio::test]
 async fn a_resource_that_cannot_be_searched_does_not_affect_the_others() {
-    let server = Server::configured(|setup| setup.config.limits.body_bytes = 80 << 20).await;
+    let server = Server::offering(|builder| {
+        let long_line = Tool::new(|ctx: Ctx, _: LongLine| async move {
+            ctx.create_resource("a://line", "x".repeat(65 << 20)).await?;
+            Ok::<_, ToolError>("stored")
+        });
+        let tools = builder.tool(long_line).with(tools::reading(ToolOptions::default()));
+        tools.with(tools::writing())
+    })
+    .await;
     let client = Modern::of(&server);
-    client.create(json!({ "uri": "a://line", "text": "x".repeat(65 << 20) })).await;
+    client.call("long_line", json!({})).await.text();
     client.create(json!({ "uri": "a://word", "text": "a word" })).await;
     let said = search(&client, json!({ "query": "word" })).await;
     assert_eq!(uris(&said), ["a://word"]);

@@ -33,7 +33,8 @@ impl Folder {
 
 /// Text of so many bytes that does not compress.
 fn incompressible(bytes: usize) -> String {
-    noise(0).take(bytes / 16).map(|number| format!("{number:016x}")).collect()
+    let numbers = noise(0).take(bytes / 16).map(|number| format!("{number:016x}"));
+    numbers.collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]

@@ -113,7 +113,8 @@ async fn serving(
 
 /// Numbered lines that do not compress.
 fn large(seed: u64) -> String {
-    noise(seed).take(5_000).enumerate().map(|(n, number)| format!("{n} {number:016x}\n")).collect()
+    let lines = noise(seed).take(5_000).enumerate();
+    lines.map(|(n, number)| format!("{n} {number:016x}\n")).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]

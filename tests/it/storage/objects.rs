@@ -51,7 +51,7 @@ async fn a_resource_of_one_server_is_read_on_another_and_after_a_restart() {
 #[tokio::test]
 async fn a_kill_during_a_write_leaves_the_old_or_the_new_content() {
     let [directory, _] = Location::each().await;
-    let text = |n| format!("{n} {}", "0123456789abcdef".repeat(40_000 + n));
+    let text = |n| format!("{n} {}", "0123456789abcdef".repeat(20_000 + n));
     is_atomic_when_killed(text, || directory.serving()).await;
 }
 
@@ -151,8 +151,9 @@ async fn pass_through(url: &str) {
         }
         assert_eq!(read, PIECE * PIECES);
     }
-    // Only some windows: the S3 server of the tests copies the whole object for each.
-    for n in (0..PIECES as u64).step_by(10) {
+    // The S3 server of the tests copies the whole object for each window, so there are few.
+    let step = if url.starts_with("file:") { 10 } else { 66 };
+    for n in (0..PIECES as u64).step_by(step) {
         let window = found.bytes_from(n * PIECE as u64, 8).await.unwrap();
         assert_eq!(window.bytes, n.to_le_bytes().as_slice());
     }

@@ -11,7 +11,7 @@ async fn server_on(redis: &RedisServer) -> Server {
     Server::configured(|setup| {
         setup.config.store.url = url;
         setup.config.redis.migrate = true;
-        setup.config.redis.timeout = 1.0;
+        setup.config.redis.timeout = 0.5;
     })
     .await
 }

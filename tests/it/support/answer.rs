@@ -43,8 +43,8 @@ impl Answer {
         let media_type = self.header("content-type");
         if self.any_form && media_type == Some("text/event-stream") {
             let stream = std::str::from_utf8(&self.body).unwrap();
-            let data = stream.lines().filter_map(|line| line.strip_prefix("data:"));
-            return serde_json::from_str(data.last().expect("an event")).unwrap();
+            let mut data = stream.lines().filter_map(|line| line.strip_prefix("data:"));
+            return serde_json::from_str(data.next_back().expect("an event")).unwrap();
         }
         assert_eq!(media_type, Some("application/json"), "{self:?}");
         serde_json::from_slice(&self.body).unwrap()

@@ -4,10 +4,10 @@ use std::{fmt::Write, fs, path::Path};
 
 use sha2::{Digest, Sha256};
 
-/// A file that a configuration names, or the configuration itself; deleted when it is dropped.
-pub(crate) struct ConfigFile(tempfile::NamedTempFile);
+/// A temporary file, such as a configuration; deleted when it is dropped.
+pub(crate) struct TextFile(tempfile::NamedTempFile);
 
-impl ConfigFile {
+impl TextFile {
     pub(crate) fn new(text: &str) -> Self {
         let file = Self(tempfile::NamedTempFile::new().unwrap());
         file.write(text);

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use events::{Events, messages};
-pub(crate) use fixtures::{ConfigFile, files_below, noise, numbered_lines, sha256};
+pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
@@ -51,7 +51,9 @@ pub(crate) fn post(url: &str, body: &Value) -> reqwest::RequestBuilder {
 
 /// The body of a request outside of sessions, without metadata.
 pub(crate) fn request(method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+    let mut request = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+    request["params"] = params;
+    request
 }
 
 /// Sends such a request. It is always answered with one JSON message.

@@ -43,7 +43,7 @@ impl Process {
         let url = line.strip_prefix(LISTENING).unwrap_or_else(|| panic!("{line}"));
         let (scheme, _) = url.split_once("://127.0.0.1:").unwrap_or_else(|| panic!("{url}"));
         assert!(matches!(scheme, "http" | "https") && url.ends_with("/mcp"), "{url}");
-        process.url = url.to_owned();
+        url.clone_into(&mut process.url);
         process
     }
 
@@ -55,7 +55,8 @@ impl Process {
 
     /// All of standard error so far.
     pub(crate) fn stderr(&self) -> String {
-        self.stderr.borrow().iter().map(|line| format!("{line}\n")).collect()
+        let lines = self.stderr.borrow();
+        lines.iter().flat_map(|line| [line, "\n"]).collect()
     }
 
     /// The next line on standard error that contains `text`, after the line

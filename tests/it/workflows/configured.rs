@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{resources, texts};
 use crate::support::{
-    ConfigFile, Modern,
+    Modern, TextFile,
     process::{larder, refused, run, serving},
 };
 
@@ -31,7 +31,7 @@ resources = [{ uri = { prompt_arg = "uri" } }]
 
 #[tokio::test]
 async fn a_configured_workflow_is_a_prompt_and_a_tool() {
-    let file = ConfigFile::new(DIGEST);
+    let file = TextFile::new(DIGEST);
     let checked = run(larder(&["config", "check", "--config", file.path()])).await;
     assert_eq!(checked.code, Some(0), "{checked:?}");
     let (_larder, url) = serving(&["--config", file.path()]).await;
@@ -72,7 +72,7 @@ async fn a_faulty_workflow_is_reported_with_file_and_line() {
         (no_source, "arguments = { uri", &["prompt"]),
         (no_toml, "also =", &[]),
     ] {
-        let file = ConfigFile::new(&text);
+        let file = TextFile::new(&text);
         let path = file.path();
         let place = format!("{path}:{}: ", line(&text, place));
         for command in [&["config", "check", "--config", path][..], &["serve", "--config", path]] {
