@@ -17,7 +17,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server s3-server lint fmt-check clippy doc docs-reference deny demo conformance interop container bench bench-store ripgrep help
+.PHONY: build test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo conformance interop container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -43,6 +43,13 @@ fmt-check: ## Check formatting alone
 
 clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+features: ## Check that the crate builds with few features
+	@for features in "" http http,tls redis object oauth web search,validation telemetry testing; do \
+		echo "cargo check --lib --no-default-features --features '$$features'"; \
+		RUSTFLAGS="-D warnings" cargo check --quiet --locked --lib --no-default-features --features "$$features" \
+			|| exit 1; \
+	done
 
 doc: ## Check documentation alone
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

@@ -67,7 +67,7 @@ fn escaping(criterion: &mut Criterion) {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
             let reply = Reply::CallTool(Box::new(result));
             match encode_reply(&RequestId::Number(1), reply, &encoder).await.unwrap() {
-                Encoded::Complete(whole) => whole.len(),
+                Encoded::Complete(body) => body.len(),
                 Encoded::Chunks(pieces) => {
                     pieces.fold(0, async |sum, piece| sum + piece.unwrap().len()).await
                 }
@@ -113,7 +113,7 @@ fn blocks(criterion: &mut Criterion) {
     }
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.sample_size(20);
-    group.bench_function("10 MB whole", |b| {
+    group.bench_function("all of 10 MB", |b| {
         b.iter(|| {
             runtime.block_on(found.stream().fold(0, async |sum, piece| sum + piece.unwrap().len()))
         });

@@ -25,8 +25,8 @@ const REPEATS: usize = 7;
 struct PlainPrompt;
 
 async fn plain_prompt(ctx: Context, _: PlainPrompt) -> GetPromptResult {
-    let read = ctx.read_any("docs://page").await.expect("it is there");
-    let bytes = read.bytes().await.expect("it is whole");
+    let read = ctx.read_any("docs://page").await.expect("it exists");
+    let bytes = read.bytes().await.expect("a complete body");
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let entry = &read.entry;
     let contents = ResourceContents::text(text, entry.uri.as_str());
@@ -70,7 +70,7 @@ async fn seconds(router: &Router, prompt: &str) -> f64 {
             .body(Body::from(body.clone()))
             .expect("it is a request");
         let response = router.clone().oneshot(request).await.expect("it never fails");
-        let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("it is whole");
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("a complete body");
         debug_assert!(
             serde_json::from_slice::<Value>(&bytes).expect("it is JSON")["result"].is_object()
         );

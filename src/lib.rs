@@ -47,9 +47,13 @@
 //! 14. [`app`]
 //! 15. [`cli`]
 
+// A build with few features leaves parts without a user.
+#![cfg_attr(not(feature = "cli"), allow(dead_code))]
+
 pub mod admission;
 pub mod app;
 pub mod auth;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod clock;
 mod compute;
@@ -57,11 +61,13 @@ pub mod config;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
+#[cfg(feature = "http")]
 pub mod http;
 mod in_flight;
 pub mod preview;
 pub mod protocol;
 pub mod random;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;
 mod schema;
@@ -72,6 +78,7 @@ pub mod spill;
 mod stdio;
 pub mod store;
 pub mod task;
+#[cfg(feature = "telemetry")]
 pub mod telemetry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -88,7 +95,9 @@ pub use handler::{
 pub use registry::{
     BuildError, Builder, Completing, Prompt, Registry, Resource, Spill, Template, Tool,
 };
-pub use sources::{DirectoryResource, FileResource, HttpResource};
+#[cfg(feature = "web")]
+pub use sources::HttpResource;
+pub use sources::{DirectoryResource, FileResource};
 pub use uri_template::{UriTemplate, Variables};
 
 /// The examples of the guides in docs/, as doctests.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "validation")]
 use jsonschema::error::ValidationErrorKind;
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -60,24 +61,30 @@ pub(crate) fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
             wrapper.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
             // References to the root now refer to the wrapped schema.
             let mut wrapper = Value::Object(wrapper);
-            redirect(&mut wrapper, "#", &format!("#/properties/{key}"));
+            move_references(&mut wrapper, &|reference| {
+                (reference == "#").then(|| format!("#/properties/{key}"))
+            });
             let Value::Object(wrapper) = wrapper else { return (JsonObject::new(), true) };
             (wrapper, true)
         }
     }
 }
 
-fn redirect(schema: &mut Value, from: &str, to: &str) {
+/// Changes the references in a schema, after a part of it has moved. `moved`
+/// returns the new form of a reference, or `None` if it stays.
+pub(crate) fn move_references(schema: &mut Value, moved: &impl Fn(&str) -> Option<String>) {
     match schema {
         Value::Object(members) => {
-            if let Some(Value::String(reference)) = members.get_mut("$ref")
-                && reference == from
-            {
-                to.clone_into(reference);
+            for key in ["$ref", "$dynamicRef"] {
+                if let Some(Value::String(reference)) = members.get_mut(key)
+                    && let Some(new) = moved(reference)
+                {
+                    *reference = new;
+                }
             }
-            members.values_mut().for_each(|value| redirect(value, from, to));
+            members.values_mut().for_each(|value| move_references(value, moved));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| redirect(item, from, to)),
+        Value::Array(items) => items.iter_mut().for_each(|item| move_references(item, moved)),
         _ => {}
     }
 }
@@ -138,11 +145,13 @@ fn snake_case(name: &str) -> String {
 
 /// Validates values against a schema.
 pub(crate) struct Validator {
+    #[cfg(feature = "validation")]
     validator: jsonschema::Validator,
     pub(crate) schema: Arc<JsonObject>,
 }
 
 /// The maximum number of reported violations per call.
+#[cfg(feature = "validation")]
 const MAX_VIOLATIONS: usize = 5;
 
 impl Validator {
@@ -169,6 +178,13 @@ impl Validator {
         Self::build(schema, "output")
     }
 
+    #[cfg(not(feature = "validation"))]
+    #[allow(clippy::unnecessary_wraps, reason = "with validation a schema can be refused")]
+    fn build(schema: JsonObject, _: &str) -> Result<Self, String> {
+        Ok(Self { schema: Arc::new(schema) })
+    }
+
+    #[cfg(feature = "validation")]
     fn build(schema: JsonObject, what: &str) -> Result<Self, String> {
         let value = Value::Object(schema);
         let validator = jsonschema::draft202012::options()
@@ -210,10 +226,19 @@ impl Validator {
         self.validate(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
 
+    /// Validates a value. Without the feature `validation`, only its
+    /// deserialization checks it.
+    #[cfg(not(feature = "validation"))]
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with validation")]
+    pub(crate) fn validate(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Validates a value.
     ///
     /// # Errors
     /// What is wrong with the value, without the value itself.
+    #[cfg(feature = "validation")]
     pub(crate) fn validate(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());

@@ -100,6 +100,6 @@ fn uri(n: usize) -> ResourceUri {
 /// A field of `/proc/PID/status`, in kB.
 fn status(process: &str, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it is Linux");
-    let line = status.lines().find(|line| line.starts_with(field)).expect("it is there");
+    let line = status.lines().find(|line| line.starts_with(field)).expect("it exists");
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }

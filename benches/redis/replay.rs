@@ -47,9 +47,9 @@ pub(crate) async fn measure() {
         );
         replays.push(
             seconds(async {
-                let deliveries = sessions.follow(&session, &start).await.expect("it is there");
+                let deliveries = sessions.follow(&session, &start).await.expect("it exists");
                 assert_eq!(
-                    deliveries.map(|event| event.expect("it is kept")).count().await,
+                    deliveries.map(|event| event.expect("it is stored")).count().await,
                     EVENTS
                 );
             })

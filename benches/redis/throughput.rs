@@ -79,12 +79,12 @@ async fn compare(bytes: &Bytes, rounds: usize) -> [f64; 5] {
         let hashed = seconds(put(&memory)).await;
         let got = seconds(async {
             let mut get = ::redis::cmd("GET");
-            let got: Vec<u8> = get.arg("raw").query_async(&mut raw).await.expect("it is there");
+            let got: Vec<u8> = get.arg("raw").query_async(&mut raw).await.expect("it exists");
             assert_eq!(got.len(), bytes.len());
         })
         .await;
         let read = seconds(async {
-            let found = store.get(&owner, &uri(0)).await.expect("it is there");
+            let found = store.get(&owner, &uri(0)).await.expect("it exists");
             assert_eq!(found.bytes().await.expect("it is read").len(), bytes.len());
         })
         .await;

@@ -1,22 +1,13 @@
 //! Reloads the settings that can change while the server runs.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{path::PathBuf, sync::Arc};
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
     config::{Config, ConfigError, ToolsConfig},
     dispatch::{DispatchLimits, Dispatcher},
-    http::{Certificate, HttpOptions},
-    telemetry,
 };
 
 /// The parts of a running server that accept a new configuration: limits, result sizes,
@@ -25,9 +16,8 @@ pub struct Live {
     /// The effective configuration.
     config: Mutex<Config>,
     dispatcher: Arc<Dispatcher>,
-    http: Arc<ArcSwap<HttpOptions>>,
-    connections: Arc<AtomicUsize>,
-    certificate: Option<Arc<Certificate>>,
+    #[cfg(feature = "http")]
+    http: Arc<super::http::LiveHttp>,
 }
 
 /// The settings that a reload changed, by name.
@@ -43,35 +33,22 @@ impl Live {
     pub(super) fn new(
         config: &Config,
         dispatcher: Arc<Dispatcher>,
-        certificate: Option<Arc<Certificate>>,
+        #[cfg(feature = "http")] http: Arc<super::http::LiveHttp>,
     ) -> Self {
         Self {
             config: Mutex::new(config.clone()),
             dispatcher,
-            http: Arc::default(),
-            connections: Arc::new(AtomicUsize::new(config.limits.connections)),
-            certificate,
+            #[cfg(feature = "http")]
+            http,
         }
-    }
-
-    /// Sets the endpoint's options and returns the shared handle.
-    pub(super) fn http(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
-        self.http.store(Arc::new(options.clone()));
-        Arc::clone(&self.http)
-    }
-
-    pub(super) fn connections(&self) -> &Arc<AtomicUsize> {
-        &self.connections
-    }
-
-    pub(super) fn certificate(&self) -> Option<&Arc<Certificate>> {
-        self.certificate.as_ref()
     }
 
     /// The files whose changes require [`Live::apply`].
     pub fn files(&self) -> Vec<PathBuf> {
-        let files = self.certificate.iter().flat_map(|certificate| certificate.files());
-        files.map(ToOwned::to_owned).collect()
+        #[cfg(feature = "http")]
+        return self.http.files();
+        #[cfg(not(feature = "http"))]
+        Vec::new()
     }
 
     /// Applies a new configuration where no restart is needed. It applies all of that or
@@ -92,22 +69,17 @@ impl Live {
         // Steps that can fail come first.
         let registry = self.dispatcher.registry();
         let output = super::access::checked_output(registry, &next)?;
-        if let Some(certificate) = &self.certificate {
-            certificate.reload()?;
-        }
+        #[cfg(feature = "http")]
+        let public_url = next.public_url()?;
+        #[cfg(feature = "http")]
+        self.http.reload_certificate()?;
         registry.bound_output(output);
-        telemetry::set_level(&next.log.level);
-        self.connections.store(next.limits.connections, Ordering::Relaxed);
+        #[cfg(feature = "telemetry")]
+        crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_bounds(next.limits.per_caller());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
-        let hosts = super::access::allowed_hosts(&next, next.public_url()?.as_ref());
-        let (body_bytes, body_values) = (next.limits.body_bytes, next.limits.body_values);
-        self.http.rcu(|options| HttpOptions {
-            hosts: hosts.clone(),
-            body_bytes,
-            body_values,
-            ..HttpOptions::clone(options)
-        });
+        #[cfg(feature = "http")]
+        self.http.apply(&next, public_url.as_ref());
         let reloaded =
             Reloaded { changed: differing(&config, &next), need_restart: differing(&next, new) };
         *config = next;

@@ -1,14 +1,18 @@
 //! Assembles the server from its parts. Only this module knows all of them.
 
 mod access;
+#[cfg(feature = "http")]
+mod http;
 mod live;
 mod stores;
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "object")]
+use crate::store::PlaceError;
 use crate::{
     admission::Limits,
     auth::Authenticator,
@@ -16,28 +20,28 @@ use crate::{
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    http::{self, Endpoint, HttpOptions, ProtectedResource, Readiness, ServeLimits},
     random::Random,
-    redis::{Instance, Redis, RedisError},
     registry::Registry,
-    session::{MemorySessions, RedisSessions, SessionLimits, Sessions},
+    session::{MemorySessions, SessionLimits, Sessions},
     stdio::Stdio,
-    store::{PlaceError, Store},
-    task::{MemoryTasks, RedisTasks, TaskLimits, Tasks},
-    telemetry::Inventory,
+    store::Store,
+    task::{MemoryTasks, TaskLimits, Tasks},
+};
+#[cfg(feature = "redis")]
+use crate::{
+    redis::{Instance, Redis, RedisError},
+    session::RedisSessions,
+    task::RedisTasks,
 };
 
 pub(crate) use self::access::AccessSetup;
+#[cfg(feature = "http")]
+pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
-use self::{
-    access::http_options,
-    stores::{memory_store, object_store, redis_store},
-};
+use self::stores::memory_store;
 
+#[cfg(feature = "redis")]
 const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
-
-/// How long the error responses of stopped calls may take to be sent.
-const STOP_MARGIN: Duration = Duration::from_secs(1);
 
 /// A server: a registry over a store.
 ///
@@ -67,10 +71,10 @@ pub struct App {
     legacy: Arc<Legacy>,
     modern: Modern,
     authenticator: Arc<Authenticator>,
-    protected: Option<ProtectedResource>,
     closing: CancellationToken,
     sessions: Arc<dyn Sessions>,
-    http: HttpOptions,
+    #[cfg(feature = "http")]
+    http: HttpSetup,
     live: Arc<Live>,
     random: Random,
     maintenance: Vec<JoinHandle<()>>,
@@ -84,15 +88,19 @@ pub enum OpenError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Redis cannot be used.
+    #[cfg(feature = "redis")]
     #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
     Redis(#[from] RedisError),
     /// The directory or the bucket cannot be used.
+    #[cfg(feature = "object")]
     #[error("store.url: {0}")]
     Objects(#[from] PlaceError),
     /// The directory or the bucket for large content cannot be used.
+    #[cfg(feature = "object")]
     #[error("store.blobs: {0}")]
     Blobs(#[source] PlaceError),
     /// The Redis of the sessions cannot be used.
+    #[cfg(feature = "redis")]
     #[error("sessions.url: {0}")]
     Sessions(#[source] RedisError),
 }
@@ -102,13 +110,16 @@ impl OpenError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Config(_) => true,
+            #[cfg(feature = "redis")]
             Self::Redis(error) | Self::Sessions(error) => needs_action(error),
+            #[cfg(feature = "object")]
             Self::Objects(error) | Self::Blobs(error) => matches!(error, PlaceError::Setting(_)),
         }
     }
 }
 
 /// Whether the error itself names the setting or the next step.
+#[cfg(feature = "redis")]
 fn needs_action(error: &RedisError) -> bool {
     matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
 }
@@ -122,29 +133,35 @@ impl App {
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
         config.check()?;
         let (clock, random) = (Arc::new(SystemClock), Random::system());
+        #[cfg(feature = "redis")]
         let redis = match config.redis() {
             Some(settings) => Some(Redis::open(&settings).await?),
             None => None,
         };
-        let store = match &redis {
-            Some(redis) => redis_store(redis.clone(), &config, clock.clone(), &random).await?,
-            None if config.has_objects() => object_store(&config, clock.clone(), &random).await?,
-            None => memory_store(&config, clock.clone())?,
-        };
+        #[cfg(feature = "redis")]
         let calls = match config.sessions_redis() {
             Some(settings) => {
-                let redis = match redis.filter(|_| config.redis() == Some(settings.clone())) {
-                    Some(redis) => redis,
-                    None => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
+                let redis = match &redis {
+                    Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
+                    _ => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
                 };
-                let instance = Instance::join(redis, &random);
-                let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(&config));
-                let sessions =
-                    RedisSessions::new(instance, random.clone(), session_limits(&config));
-                CallStores { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+                CallStores::in_redis(redis, &config, &random)
             }
             None => CallStores::in_memory(&config, clock.clone(), &random),
         };
+        #[cfg(not(feature = "redis"))]
+        let calls = CallStores::in_memory(&config, clock.clone(), &random);
+        #[cfg(feature = "redis")]
+        if let Some(redis) = redis {
+            let store = stores::redis_store(redis, &config, clock.clone(), &random).await?;
+            return Ok(Self::assemble(store, calls, registry, config, clock, random)?);
+        }
+        #[cfg(feature = "object")]
+        if config.has_objects() {
+            let store = stores::object_store(&config, clock.clone(), &random).await?;
+            return Ok(Self::assemble(store, calls, registry, config, clock, random)?);
+        }
+        let store = memory_store(&config, clock.clone())?;
         Ok(Self::assemble(store, calls, registry, config, clock, random)?)
     }
 
@@ -168,6 +185,7 @@ impl App {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let store = memory_store(&config, Arc::clone(&clock))?;
+        #[cfg(feature = "redis")]
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
         }
@@ -184,8 +202,10 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         let state_key = state_key(&config, &random)?;
-        let AccessSetup { registry, authenticator, protected, certificate } =
+        let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
+        #[cfg(feature = "http")]
+        let http = HttpSetup::new(&config, &authenticator)?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
         let caller_limits = Limits::new(config.limits.per_caller(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(
@@ -217,11 +237,15 @@ impl App {
             }),
             tokio::spawn(Arc::clone(&legacy).handle_signals()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
-            tokio::spawn(announce_changes(store.feed().listen_to_all(), Arc::clone(&sessions))),
+            tokio::spawn(announce_changes(store.feed().subscribe_all(), Arc::clone(&sessions))),
         ];
-        let http = http_options(&config, config.public_url()?.as_ref());
         let closing = CancellationToken::new();
-        let live = Arc::new(Live::new(&config, Arc::clone(&dispatcher), certificate));
+        let live = Live::new(
+            &config,
+            Arc::clone(&dispatcher),
+            #[cfg(feature = "http")]
+            Arc::clone(&http.live),
+        );
         Ok(Self {
             config,
             clock,
@@ -230,19 +254,14 @@ impl App {
             legacy,
             modern,
             authenticator,
-            protected,
             closing,
             sessions,
+            #[cfg(feature = "http")]
             http,
-            live,
+            live: Arc::new(live),
             random,
             maintenance,
         })
-    }
-
-    /// The options of the endpoint. Change them before the endpoint is used.
-    pub fn http(&mut self) -> &mut HttpOptions {
-        &mut self.http
     }
 
     /// The store.
@@ -251,8 +270,13 @@ impl App {
     }
 
     /// The gauges of stored resources and sessions, for metrics.
-    pub fn stock(&self) -> Inventory {
-        Inventory::new(self.store.clone(), Arc::clone(&self.sessions), &self.random)
+    #[cfg(feature = "telemetry")]
+    pub fn stock(&self) -> crate::telemetry::Inventory {
+        crate::telemetry::Inventory::new(
+            self.store.clone(),
+            Arc::clone(&self.sessions),
+            &self.random,
+        )
     }
 
     /// The clock.
@@ -265,28 +289,6 @@ impl App {
         &self.authenticator
     }
 
-    /// The endpoint as a router, to be mounted in another one.
-    pub fn router(&self) -> axum::Router {
-        http::router(self.endpoint())
-    }
-
-    fn endpoint(&self) -> Arc<Endpoint> {
-        let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
-        let readiness = Readiness::new(store, sessions, Arc::clone(&self.authenticator));
-        Arc::new(Endpoint {
-            options: self.live.http(&self.http),
-            dispatcher: Arc::clone(&self.dispatcher),
-            legacy: Arc::clone(&self.legacy),
-            modern: self.modern.clone(),
-            clock: Arc::clone(&self.clock),
-            authenticator: Arc::clone(&self.authenticator),
-            protected: self.protected.clone(),
-            closing: self.closing.clone(),
-            readiness,
-            random: self.random.clone(),
-        })
-    }
-
     /// The settings that can change while the server runs.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
@@ -296,56 +298,6 @@ impl App {
     /// themselves.
     pub fn close(&self) {
         self.closing.cancel();
-    }
-
-    /// Serves on a bound listener until `stop` resolves, then stops gracefully. Calls that
-    /// still run after the grace period end with an error that asks to send them again;
-    /// their clients have a moment to receive it. Returns whether all calls ended by
-    /// themselves.
-    ///
-    /// # Errors
-    /// The TLS configuration is invalid.
-    pub async fn serve(
-        self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()>,
-    ) -> io::Result<bool> {
-        let grace = self.config.grace();
-        let limits = ServeLimits {
-            grace: grace + STOP_MARGIN,
-            connections: Arc::clone(self.live.connections()),
-            ..ServeLimits::default()
-        };
-        let stopping = CancellationToken::new();
-        let stop = async {
-            stop.await;
-            stopping.cancel();
-            self.closing.cancel();
-        };
-        let certificate = self.live.certificate().cloned();
-        let service = http::service(self.endpoint());
-        let ended = async {
-            let finished = http::serve(listener, certificate, service, &limits, stop).await?;
-            // Calls may continue without a connection.
-            tokio::join!(self.legacy.drain(), self.dispatcher.drain());
-            Ok(finished)
-        };
-        let mut ended = std::pin::pin!(ended);
-        let grace_over = async {
-            stopping.cancelled().await;
-            tokio::time::sleep(grace).await;
-        };
-        tokio::select! {
-            biased;
-            ended = &mut ended => return ended,
-            () = grace_over => {}
-        }
-        self.dispatcher.stop();
-        // Clients of the stopped calls, here or on other instances, receive the error.
-        match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
-            Ok(ended) => ended.map(|_| false),
-            Err(_) => Ok(false),
-        }
     }
 
     /// Serves one client on standard input and output until the input ends or `stop`
@@ -397,6 +349,14 @@ impl CallStores {
     fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
         let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
         let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+    }
+
+    #[cfg(feature = "redis")]
+    fn in_redis(redis: Redis, config: &Config, random: &Random) -> Self {
+        let instance = Instance::join(redis, random);
+        let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(config));
+        let sessions = RedisSessions::new(instance, random.clone(), session_limits(config));
         Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
     }
 }

@@ -2,16 +2,32 @@
 
 use std::{sync::Arc, time::Duration};
 
+#[cfg(feature = "redis")]
 use super::{NEEDS_OPEN, OpenError};
+#[cfg(any(feature = "redis", feature = "object"))]
+use crate::random::Random;
+#[cfg(feature = "object")]
+use crate::store::{ObjectBackend, ObjectPlace, PlaceError};
 use crate::{
     clock::Clock,
     config::{Config, ConfigError},
-    random::Random,
+    store::{MemoryLimits, OwnerQuota, Store, StoreLimits},
+};
+#[cfg(feature = "redis")]
+use crate::{
     redis::{Redis, layout::Layout},
-    store::{
-        MemoryLimits, ObjectBackend, ObjectPlace, OwnerQuota, PlaceError, RedisBackend, RedisBlobs,
-        Store, StoreLimits,
-    },
+    store::{RedisBackend, RedisBlobs},
+};
+
+/// The schemes of `store.url` that this build supports.
+const SCHEMES: &str = if cfg!(all(feature = "redis", feature = "object")) {
+    "\"memory:\", \"redis://…\", \"file:///…\" and \"s3://…\""
+} else if cfg!(feature = "redis") {
+    "\"memory:\" and \"redis://…\""
+} else if cfg!(feature = "object") {
+    "\"memory:\", \"file:///…\" and \"s3://…\""
+} else {
+    "\"memory:\" only"
 };
 
 fn store_limits(config: &Config) -> StoreLimits {
@@ -27,15 +43,16 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     if url.split(':').next() != Some("memory") {
         // A URL may contain a password, so only its scheme is shown.
         let scheme = url.split(':').next().unwrap_or_default();
-        let problem = if config.redis().is_some() {
-            NEEDS_OPEN.to_owned()
-        } else if config.has_objects() {
-            "the store must be checked first: use App::open".to_owned()
-        } else {
-            format!(
-                "unknown scheme {scheme:?}; use \"memory:\", \"redis://…\", \"file:///…\" or \"s3://…\""
-            )
-        };
+        #[cfg(feature = "redis")]
+        if config.redis().is_some() {
+            return Err(ConfigError::new("store.url", NEEDS_OPEN));
+        }
+        #[cfg(feature = "object")]
+        if config.has_objects() {
+            let problem = "the store must be checked first: use App::open";
+            return Err(ConfigError::new("store.url", problem));
+        }
+        let problem = format!("unknown scheme {scheme:?}; this build supports {SCHEMES}");
         return Err(ConfigError::new("store.url", problem));
     }
     let memory = MemoryLimits {
@@ -48,6 +65,7 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     Ok(Store::memory(clock, memory, store_limits(config)))
 }
 
+#[cfg(feature = "redis")]
 pub(super) async fn redis_store(
     redis: Redis,
     config: &Config,
@@ -74,6 +92,7 @@ pub(super) async fn redis_store(
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 
+#[cfg(feature = "object")]
 pub(super) async fn object_store(
     config: &Config,
     clock: Arc<dyn Clock>,

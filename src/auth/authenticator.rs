@@ -1,22 +1,14 @@
 //! The authentication of a bearer token.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
+#[cfg(feature = "oauth")]
+use super::oauth::OAuth;
 use super::{
     AuthError, Denied, Grant, Hierarchy, Identity, Scopes, Secret, StaticToken,
-    fetch::Fetcher,
-    issuer::Issuer,
-    jwt::{Jwt, is_jwt},
     static_tokens::StaticTokens,
-    verified::{TokenHash, VerifiedTokens},
 };
 use crate::clock::Clock;
-
-/// How long a verified JWT is cached. A withdrawn key is accepted for that long.
-const JWT_CACHE_TTL: Duration = Duration::from_secs(5 * 60);
-/// How long an introspected token is cached. A revoked token is accepted for that
-/// long.
-const OPAQUE_CACHE_TTL: Duration = Duration::from_secs(30);
 
 /// An authorization server whose tokens are accepted.
 #[derive(Debug, Clone)]
@@ -86,13 +78,13 @@ pub struct AuthOptionsError {
 #[derive(Debug)]
 pub struct Authenticator {
     kind: Kind,
-    clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug)]
 enum Kind {
     None,
-    OAuth { issuers: Vec<Issuer>, verified: VerifiedTokens },
+    #[cfg(feature = "oauth")]
+    OAuth(OAuth),
     Static(StaticTokens),
 }
 
@@ -101,6 +93,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// The invalid setting.
+    #[cfg_attr(not(feature = "oauth"), allow(unused_variables, clippy::needless_pass_by_value))]
     pub fn new(options: AuthOptions, clock: Arc<dyn Clock>) -> Result<Self, AuthOptionsError> {
         let kind = match options {
             AuthOptions::None => Kind::None,
@@ -108,27 +101,19 @@ impl Authenticator {
                 let grant = |scopes| Grant::Scopes(Arc::new(hierarchy.expand(scopes)));
                 Kind::Static(StaticTokens::new(tokens, grant))
             }
+            #[cfg(feature = "oauth")]
             AuthOptions::OAuth { audience, issuers, hierarchy } => {
-                install_crypto();
-                let fetcher = Fetcher::new().map_err(|error| AuthOptionsError {
-                    setting: "auth.issuers".into(),
-                    problem: format!("the HTTP client cannot be created: {error}"),
-                })?;
-                let hierarchy = Arc::new(hierarchy);
-                let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
-                    let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
-                    Issuer::new(options, &audience, hierarchy, &fetcher, clock).map_err(
-                        |(setting, problem)| AuthOptionsError {
-                            setting: format!("auth.issuers[{index}].{setting}"),
-                            problem,
-                        },
-                    )
+                Kind::OAuth(OAuth::new(&audience, issuers, hierarchy, clock)?)
+            }
+            #[cfg(not(feature = "oauth"))]
+            AuthOptions::OAuth { .. } => {
+                return Err(AuthOptionsError {
+                    setting: "auth.mode".into(),
+                    problem: "this build has no OAuth: enable the feature `oauth`".into(),
                 });
-                let issuers = issuers.collect::<Result<Vec<_>, _>>()?;
-                Kind::OAuth { issuers, verified: VerifiedTokens::default() }
             }
         };
-        Ok(Self { kind, clock })
+        Ok(Self { kind })
     }
 
     /// Whether requests need a token.
@@ -137,12 +122,12 @@ impl Authenticator {
     }
 
     /// The accepted issuers, for the protected resource metadata.
-    pub fn issuers(&self) -> impl Iterator<Item = &str> {
-        let issuers = match &self.kind {
-            Kind::OAuth { issuers, .. } => &issuers[..],
-            Kind::None | Kind::Static(_) => &[],
-        };
-        issuers.iter().map(Issuer::name)
+    pub fn issuers(&self) -> Vec<&str> {
+        match &self.kind {
+            #[cfg(feature = "oauth")]
+            Kind::OAuth(oauth) => oauth.issuers(),
+            Kind::None | Kind::Static(_) => Vec::new(),
+        }
     }
 
     /// The identity of the bearer of a token.
@@ -153,53 +138,29 @@ impl Authenticator {
         match &self.kind {
             Kind::None => Ok(Identity::local()),
             Kind::Static(tokens) => Ok(tokens.find(token).cloned().ok_or(Denied::Unknown)?),
-            Kind::OAuth { issuers, verified } => {
-                let (now, hash) = (self.clock.now(), TokenHash::new(token));
-                if let Some(identity) = verified.get(hash, now) {
-                    return Ok(identity);
-                }
-                let (identity, ttl) = if is_jwt(token) {
-                    let jwt = Jwt::read(token)?;
-                    let name = jwt.issuer()?;
-                    let issuer = issuers.iter().find(|issuer| issuer.name() == name);
-                    (issuer.ok_or(Denied::Issuer)?.verify(&jwt, now).await?, JWT_CACHE_TTL)
-                } else {
-                    let issuer = issuers.iter().find(|issuer| issuer.introspects());
-                    let issuer = issuer.ok_or(Denied::Unknown)?;
-                    (issuer.introspect(token, now).await?, OPAQUE_CACHE_TTL)
-                };
-                let until = now.saturating_add(ttl);
-                let until = identity.expires().map_or(until, |expires| until.min(expires));
-                verified.insert(hash, identity.clone(), until);
-                Ok(identity)
-            }
+            #[cfg(feature = "oauth")]
+            Kind::OAuth(oauth) => oauth.identify(token).await,
         }
     }
 
     /// Whether tokens can be verified: the keys of each issuer are cached or can
     /// be fetched.
     pub async fn is_ready(&self) -> bool {
-        let Kind::OAuth { issuers, .. } = &self.kind else { return true };
-        let ready = futures_util::future::join_all(issuers.iter().map(Issuer::ready)).await;
-        ready.into_iter().all(|ready| ready)
+        match &self.kind {
+            #[cfg(feature = "oauth")]
+            Kind::OAuth(oauth) => oauth.is_ready().await,
+            Kind::None | Kind::Static(_) => true,
+        }
     }
 
     /// Connects to each issuer. Returns what was found or what failed, by issuer.
     pub async fn check(&self) -> Vec<(String, Result<String, String>)> {
-        let Kind::OAuth { issuers, .. } = &self.kind else { return Vec::new() };
-        let checks =
-            issuers.iter().map(async |issuer| (issuer.name().to_owned(), issuer.check().await));
-        futures_util::future::join_all(checks).await
+        match &self.kind {
+            #[cfg(feature = "oauth")]
+            Kind::OAuth(oauth) => oauth.check().await,
+            Kind::None | Kind::Static(_) => Vec::new(),
+        }
     }
-}
-
-/// Installs the cryptography provider of `jsonwebtoken`, unless the program has
-/// installed one already.
-///
-/// Without this call the features of `jsonwebtoken` decide, which panics if
-/// another crate enables a second provider.
-pub fn install_crypto() {
-    let _ = jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
 /// A grant of these scopes, without the scopes they imply.

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::fetch::{Fetcher, safe_url};
+use super::{fetch::Fetcher, url::safe_url};
 
 /// The endpoints in an issuer's metadata.
 #[derive(Debug, Clone)]

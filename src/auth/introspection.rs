@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::{
-    AuthError, Denied,
+    AuthError, Denied, Secret,
     fetch::{FetchError, Fetcher},
     jwt::{LEEWAY, Rules},
 };
@@ -26,23 +26,6 @@ use crate::clock::Timestamp;
 const MAX_CONCURRENT: usize = 32;
 /// The client's delay before a retry if the issuer does not respond.
 const RETRY: Duration = Duration::from_secs(5);
-
-/// A secret whose `Debug` output hides it.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a secret.
-    pub fn new(secret: impl Into<String>) -> Self {
-        Self(secret.into())
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
 
 /// A client of an issuer's introspection endpoint.
 #[derive(Debug)]

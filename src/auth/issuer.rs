@@ -9,11 +9,12 @@ use reqwest::Url;
 use super::{
     AuthError, Denied, Hierarchy, IssuerOptions,
     discovery::{Metadata, discover},
-    fetch::{Fetcher, safe_url},
+    fetch::Fetcher,
     introspection::Introspection,
     jwks::{Jwks, Source},
     jwt::{Claims, Jwt, Rules},
     keys::KeySet,
+    url::safe_url,
 };
 use crate::{
     auth::{Grant, Identity, Principal, Scopes},

@@ -6,29 +6,44 @@
 pub mod audit;
 mod authenticator;
 mod bearer;
+#[cfg(feature = "oauth")]
 mod discovery;
 mod error;
+#[cfg(feature = "oauth")]
 mod fetch;
 mod identity;
+#[cfg(feature = "oauth")]
 mod introspection;
+#[cfg(feature = "oauth")]
 mod issuer;
+#[cfg(feature = "oauth")]
 mod jwks;
+#[cfg(feature = "oauth")]
 mod jwt;
+#[cfg(feature = "oauth")]
 mod keys;
+#[cfg(feature = "oauth")]
+mod oauth;
 mod principal;
 mod scopes;
+mod secret;
 mod static_tokens;
+#[cfg(any(feature = "http", feature = "oauth"))]
+mod url;
+#[cfg(feature = "oauth")]
 mod verified;
 
 pub use authenticator::{
     AuthOptions, AuthOptionsError, Authenticator, IntrospectionOptions, IssuerOptions,
-    install_crypto,
 };
 pub use bearer::{MOST_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};
-pub use fetch::{canonical_url, check_url};
 pub use identity::Identity;
-pub use introspection::Secret;
+#[cfg(feature = "oauth")]
+pub use oauth::install_crypto;
 pub use principal::{Owner, Principal};
 pub use scopes::{Grant, Hierarchy, ScopeError, Scopes};
+pub use secret::Secret;
 pub use static_tokens::StaticToken;
+#[cfg(any(feature = "http", feature = "oauth"))]
+pub use url::{canonical_url, check_url};

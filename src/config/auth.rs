@@ -240,6 +240,7 @@ impl AuthConfig {
 
 impl IssuerConfig {
     fn check(&self, path: &str) -> Result<(), ConfigError> {
+        #[cfg(feature = "oauth")]
         crate::auth::check_url(&self.issuer)
             .map_err(|problem| ConfigError::new(&format!("{path}.issuer"), problem))?;
         let Some(introspection) = &self.introspection else { return Ok(()) };

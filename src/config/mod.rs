@@ -4,16 +4,20 @@
 mod auth;
 mod error;
 mod limits;
+#[cfg(feature = "cli")]
 mod load;
 mod observe;
 mod public_url;
+#[cfg(feature = "redis")]
 mod redis;
 mod server;
 mod sessions;
+#[cfg(feature = "cli")]
 mod show;
 mod store;
 mod tasks;
 mod tools;
+#[cfg(feature = "cli")]
 mod workflows;
 
 use std::time::Duration;
@@ -21,24 +25,31 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "redis")]
+pub use self::redis::RedisConfig;
+#[cfg(feature = "object")]
+pub use self::store::ObjectsConfig;
+#[cfg(feature = "cli")]
+pub use self::workflows::Places;
 pub use self::{
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     error::ConfigError,
     limits::LimitsConfig,
     observe::{LogConfig, LogFormat, MetricsConfig, TracesConfig},
     public_url::PublicUrl,
-    redis::RedisConfig,
     server::{ServerConfig, TlsConfig},
     sessions::SessionsConfig,
-    store::{MemoryConfig, ObjectsConfig, StoreConfig},
+    store::{MemoryConfig, StoreConfig},
     tasks::TasksConfig,
     tools::ToolsConfig,
-    workflows::Places,
 };
-use crate::{
-    protocol::ProtocolVersion, redis::RedisSettings, store::ObjectPlace, telemetry,
-    workflow::SequentialWorkflow,
-};
+#[cfg(feature = "redis")]
+use crate::redis::RedisSettings;
+#[cfg(feature = "object")]
+use crate::store::ObjectPlace;
+#[cfg(feature = "telemetry")]
+use crate::telemetry;
+use crate::{protocol::ProtocolVersion, workflow::SequentialWorkflow};
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,8 +64,10 @@ pub struct Config {
     /// Limits of the memory store.
     pub memory: MemoryConfig,
     /// Redis, for resources, sessions and tasks.
+    #[cfg(feature = "redis")]
     pub redis: RedisConfig,
     /// Limits of the stores in files and buckets.
+    #[cfg(feature = "object")]
     pub objects: ObjectsConfig,
     /// Sessions of clients before 2026-07-28, and their streams.
     pub sessions: SessionsConfig,
@@ -83,6 +96,7 @@ impl Config {
         self.server.check()?;
         self.store.check()?;
         self.memory.check()?;
+        #[cfg(feature = "redis")]
         self.redis.check()?;
         self.sessions.check()?;
         self.tasks.check()?;
@@ -105,16 +119,19 @@ impl Config {
     }
 
     /// The Redis of `store.url`, if it names one.
+    #[cfg(feature = "redis")]
     pub fn redis(&self) -> Option<RedisSettings> {
         self.redis.settings_for(&self.store.url)
     }
 
     /// Whether resources are stored in files or a bucket.
+    #[cfg(feature = "object")]
     pub fn has_objects(&self) -> bool {
         ObjectPlace::is_for(&self.store.url)
     }
 
     /// The Redis of sessions and tasks, if they use one.
+    #[cfg(feature = "redis")]
     pub fn sessions_redis(&self) -> Option<RedisSettings> {
         self.redis.settings_for(self.sessions.url.as_ref().unwrap_or(&self.store.url))
     }
@@ -133,6 +150,7 @@ impl Config {
     }
 
     /// The options for logs and traces.
+    #[cfg(feature = "telemetry")]
     pub fn telemetry(&self) -> telemetry::Options {
         let LogConfig { level, format } = &self.log;
         let traces = self.traces.endpoint.clone().map(|endpoint| telemetry::Traces {

@@ -1,7 +1,5 @@
 //! The URL that clients use for the endpoint.
 
-use crate::auth::check_url;
-
 /// A checked `server.public_url` in canonical form. It is compared with the audiences of
 /// tokens byte by byte.
 ///
@@ -23,7 +21,7 @@ impl PublicUrl {
     /// # Errors
     /// Describes the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let canonical = crate::auth::canonical_url(text)?;
+        let canonical = canonical_url(text)?;
         if text.contains(['?', '#']) {
             return Err("it must not have a query or a fragment".into());
         }
@@ -56,11 +54,31 @@ impl PublicUrl {
 
     /// Whether tokens may be sent to it: `https`, or loopback.
     pub(super) fn is_safe(&self) -> bool {
-        check_url(&self.0).is_ok()
+        is_safe(&self.0)
     }
 
     fn split(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.find('/').map_or((rest, ""), |index| rest.split_at(index))
     }
+}
+
+#[cfg(any(feature = "http", feature = "oauth"))]
+fn canonical_url(text: &str) -> Result<String, String> {
+    crate::auth::canonical_url(text)
+}
+
+#[cfg(any(feature = "http", feature = "oauth"))]
+fn is_safe(url: &str) -> bool {
+    crate::auth::check_url(url).is_ok()
+}
+
+#[cfg(not(any(feature = "http", feature = "oauth")))]
+fn canonical_url(_: &str) -> Result<String, String> {
+    Err("this build has no HTTP: enable the feature `http`".into())
+}
+
+#[cfg(not(any(feature = "http", feature = "oauth")))]
+fn is_safe(_: &str) -> bool {
+    false
 }

@@ -76,6 +76,7 @@ impl ServerConfig {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
+        #[cfg(feature = "http")]
         if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::redis::RedisSettings;
 
 /// `[sessions]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +41,7 @@ impl SessionsConfig {
         ConfigError::require_positive("sessions.idle", self.idle)?;
         if let Some(url) = &self.url
             && !url.starts_with("memory:")
-            && !RedisSettings::is_for(url)
+            && !is_redis(url)
         {
             // The URL is not shown, because it may contain a password.
             let problem = "use \"memory:\" or \"redis://…\"";
@@ -50,4 +49,14 @@ impl SessionsConfig {
         }
         Ok(())
     }
+}
+
+#[cfg(feature = "redis")]
+fn is_redis(url: &str) -> bool {
+    crate::redis::RedisSettings::is_for(url)
+}
+
+#[cfg(not(feature = "redis"))]
+fn is_redis(_: &str) -> bool {
+    false
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+#[cfg(feature = "object")]
 use crate::store::{ObjectPlace, OwnerQuota};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
@@ -59,17 +60,19 @@ impl StoreConfig {
                 "it must not be longer than store.max_ttl",
             ));
         }
+        #[cfg(feature = "object")]
         if ObjectPlace::is_for(&self.url) {
             ObjectPlace::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
         }
-        if let Some(blobs) = &self.blobs {
+        if let Some(_blobs) = &self.blobs {
             if !self.url.starts_with("redis") {
                 let problem =
                     "it is for large content when store.url is Redis, but store.url is not Redis";
                 return Err(ConfigError::new("store.blobs", problem));
             }
-            ObjectPlace::check(blobs)
+            #[cfg(feature = "object")]
+            ObjectPlace::check(_blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
         if self.blob_bytes > MAX_BLOB_BYTES {
@@ -108,6 +111,7 @@ impl MemoryConfig {
     }
 }
 
+#[cfg(feature = "object")]
 /// `[objects]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -118,6 +122,7 @@ pub struct ObjectsConfig {
     pub resources_per_owner: u64,
 }
 
+#[cfg(feature = "object")]
 impl Default for ObjectsConfig {
     fn default() -> Self {
         let quota = OwnerQuota::default();

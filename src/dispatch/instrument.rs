@@ -1,12 +1,9 @@
 //! The span and the metrics of a call.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
-use opentelemetry::propagation::TextMapPropagator;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
-use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::Reply;
 use crate::{
@@ -29,14 +26,28 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
         error.type = Empty,
         call = id,
     );
-    // Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
-    if let Some(Trace { parent, state }) = trace {
-        let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
-        carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
-        // Fails only if tracing is off.
-        let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+    #[cfg(feature = "telemetry")]
+    if let Some(trace) = trace {
+        continue_trace(&span, trace);
     }
+    #[cfg(not(feature = "telemetry"))]
+    let _ = trace;
     span
+}
+
+/// Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
+#[cfg(feature = "telemetry")]
+fn continue_trace(span: &Span, Trace { parent, state }: &Trace) {
+    use std::collections::HashMap;
+
+    use opentelemetry::propagation::TextMapPropagator;
+    use opentelemetry_sdk::propagation::TraceContextPropagator;
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+    let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
+    carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
+    // Fails only if tracing is off.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
 }
 
 /// The name of the called tool. It is unchecked input.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
-use serde_json::json;
 
 use super::{CacheHint, Dispatcher, ReadReply, Reply, parse_cursor};
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     handler::Scope,
     protocol::{Fault, Member, Params},
     registry::Cursor,
+    spill::tool_calls::{call, read_arguments},
     store::{Entry, Found, Kind, ResourceUri, StoreError},
 };
 
@@ -125,12 +125,8 @@ impl Dispatcher {
             text += &format!(" Read a range of {unit} at {uri}?{range}.");
         }
         if self.registry.catalog().input_schema("read_resource").is_some() {
-            let arguments = if is_text {
-                json!({ "uri": uri, "offset": 0, "limit": 200 })
-            } else {
-                json!({ "uri": uri, "unit": "bytes" })
-            };
-            text += &format!(" Or call the tool read_resource {arguments}");
+            let arguments = read_arguments(uri.as_str(), entry.kind, 200);
+            text += &format!(" Or call the tool {}", call("read_resource", &arguments));
             text += if is_text { ", or search_resource to find lines." } else { "." };
         }
         text

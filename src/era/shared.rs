@@ -88,7 +88,7 @@ impl Links {
             }
         }
         let owners: HashSet<_> = by_resource.keys().map(|(owner, _)| owner).collect();
-        let feeds = owners.into_iter().map(|owner| owner_changes(store.feed().listen(owner)));
+        let feeds = owners.into_iter().map(|owner| owner_changes(store.feed().subscribe(owner)));
         let changes = stream::select_all(feeds);
         Ok((
             Self { reader: reader.clone(), store: store.clone(), by_resource, changes },

@@ -69,7 +69,7 @@ impl Subscription {
         let (links, unreadable) = Links::resolve(&watched, identity, dispatcher.store()).await?;
         watched.retain(|uri| !unreadable.contains(uri));
         // Subscribes before the acknowledgement, so that no change is missed.
-        let changes = dispatcher.store().feed().listen(identity.owner());
+        let changes = dispatcher.store().feed().subscribe(identity.owner());
         let edits = dispatcher.registry().listen();
         // The server does not announce changes of what it does not have.
         let catalog = dispatcher.registry().catalog();

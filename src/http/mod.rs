@@ -20,6 +20,10 @@ mod pipeline;
 mod post;
 mod serve;
 mod sse;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
 mod tls;
 mod well_known;
 

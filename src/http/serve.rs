@@ -28,11 +28,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use tokio_io_timeout::TimeoutStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
-use super::{Certificate, overload};
+use super::{Certificate, overload, tls::TlsAcceptor};
 use crate::in_flight::InFlight;
 
 /// Limits on connections.

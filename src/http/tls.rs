@@ -14,7 +14,7 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use tokio_rustls::TlsAcceptor;
+pub(super) use tokio_rustls::TlsAcceptor;
 
 /// The server's certificate and its private key.
 pub struct Certificate {

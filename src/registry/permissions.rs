@@ -19,7 +19,7 @@ impl Registry {
     pub fn protect(&mut self, rules: Access) -> Result<(), Vec<String>> {
         let catalog = self.catalog();
         let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
-        let unmatched = rules.unmatched(keys.iter().copied());
+        let unmatched = rules.unmatched(&keys);
         if !unmatched.is_empty() {
             return Err(unmatched);
         }

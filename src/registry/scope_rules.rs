@@ -73,8 +73,8 @@ impl Access {
     }
 
     /// The patterns that match none of the keys.
-    pub(super) fn unmatched<'a>(&self, keys: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-        let unmatched = self.rules.iter().filter(|rule| !keys.clone().any(|key| rule.matches(key)));
+    pub(super) fn unmatched(&self, keys: &[&str]) -> Vec<String> {
+        let unmatched = self.rules.iter().filter(|rule| !keys.iter().any(|key| rule.matches(key)));
         unmatched.map(Rule::pattern).collect()
     }
 }

@@ -4,35 +4,23 @@
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
+use crate::schema::move_references;
+
 /// A schema that allows a preview in addition to the tool's own values.
 pub(super) fn allow_spilled(own: &JsonObject) -> JsonObject {
     let mut own = Value::Object(own.clone());
     // References to the schema's root change, because it is nested now. With an
     // `$id` they are relative to that and stay.
     if own.get("$id").is_none() {
-        redirect(&mut own);
+        move_references(&mut own, &|reference| {
+            let pointer = reference.strip_prefix('#')?;
+            let is_pointer = pointer.is_empty() || pointer.starts_with('/');
+            is_pointer.then(|| format!("#/anyOf/0{pointer}"))
+        });
     }
     let schema = json!({ "type": "object", "anyOf": [own, preview_schema()] });
     let Value::Object(schema) = schema else { return JsonObject::new() };
     schema
-}
-
-fn redirect(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            for key in ["$ref", "$dynamicRef"] {
-                if let Some(Value::String(reference)) = members.get_mut(key)
-                    && let Some(rest) = reference.strip_prefix('#')
-                    && (rest.is_empty() || rest.starts_with('/'))
-                {
-                    *reference = format!("#/anyOf/0{rest}");
-                }
-            }
-            members.values_mut().for_each(redirect);
-        }
-        Value::Array(items) => items.iter_mut().for_each(redirect),
-        _ => {}
-    }
 }
 
 /// The structured content that replaces a stored result.

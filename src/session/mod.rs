@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod limits;
 mod memory;
+#[cfg(feature = "redis")]
 mod redis;
 mod signal;
 
@@ -23,6 +24,7 @@ pub use error::SessionError;
 pub use event::{Event, EventId};
 pub use limits::SessionLimits;
 pub use memory::MemorySessions;
+#[cfg(feature = "redis")]
 pub use redis::RedisSessions;
 pub use signal::{SessionSignal, Signal, Signals};
 

@@ -1,9 +1,12 @@
 //! Content that is fetched for each read: files, directories and web pages.
 
+#[cfg(feature = "web")]
 mod addresses;
 mod file;
 mod sniff;
+#[cfg(feature = "web")]
 mod web;
 
 pub use file::{DirectoryResource, FileResource};
+#[cfg(feature = "web")]
 pub use web::HttpResource;

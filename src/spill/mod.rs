@@ -13,6 +13,7 @@ mod parts;
 mod preview_result;
 mod store_parts;
 mod stored_preview;
+pub(crate) mod tool_calls;
 
 use std::sync::Arc;
 

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
 
-use super::store_parts::StoredPart;
+use super::{
+    store_parts::StoredPart,
+    tool_calls::{call, read_arguments, search_arguments, type_and_size},
+};
 use crate::{
-    preview::{
-        Excerpt,
-        words::{count, number},
-    },
+    preview::{Excerpt, words::count},
+    registry::READING_TOOL,
     store::{Entry, Kind},
 };
 
@@ -83,7 +84,7 @@ impl PreviewResult<'_> {
         let mut text = note.to_owned();
         for StoredPart { entry, preview } in self.stored {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n\n{}\n{}", entry.uri, size(entry));
+            let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
             for fact in &preview.facts {
                 let _ = write!(text, "\n{fact}");
@@ -132,28 +133,15 @@ impl PreviewResult<'_> {
     fn next(&self, entry: &Entry) -> Vec<String> {
         let mut next = Vec::new();
         if self.can_read {
-            let read = match entry.kind {
-                Kind::Text => json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
-                Kind::Binary => json!({ "uri": entry.uri, "unit": "bytes" }),
-            };
-            next.push(format!("read_resource {read}"));
+            let arguments = read_arguments(entry.uri.as_str(), entry.kind, 100);
+            next.push(call(READING_TOOL, &arguments));
         }
         if self.can_search && entry.kind == Kind::Text {
-            let search = json!({ "uri": entry.uri, "query": "PATTERN" });
-            next.push(format!("search_resource {search}"));
+            next.push(call("search_resource", &search_arguments(entry.uri.as_str())));
         }
         if next.is_empty() {
-            next.push(format!("resources/read {}", json!({ "uri": entry.uri })));
+            next.push(call("resources/read", &json!({ "uri": entry.uri })));
         }
         next
-    }
-}
-
-/// `text/csv, 12,345 bytes, 67 lines`.
-fn size(entry: &Entry) -> String {
-    let bytes = count(entry.size, "byte");
-    match entry.kind {
-        Kind::Text => format!("{}, {bytes}, {} lines", entry.mime_type, number(entry.lines)),
-        Kind::Binary => format!("{}, {bytes}, binary", entry.mime_type),
     }
 }

@@ -12,7 +12,7 @@ impl Preview {
     /// If the resource cannot be read.
     pub async fn of_found(found: &Found, budget: usize) -> Result<Self, StoreError> {
         let entry = &found.entry;
-        let (head, tail) = found.ends(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
+        let (head, tail) = found.head_and_tail(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
         let sample = Sample {
             mime_type: Some(&entry.mime_type),
             is_text: entry.kind == Kind::Text,

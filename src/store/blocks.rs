@@ -298,7 +298,7 @@ pub(super) mod tests {
             }
             prop_assert_eq!(end, entry.size);
             let whole = found.bytes().now_or_never().expect("memory never waits");
-            prop_assert_eq!(whole.expect("it is there"), text.into_bytes());
+            prop_assert_eq!(whole.expect("it can be read"), text.into_bytes());
         }
 
         #[test]
@@ -316,7 +316,7 @@ pub(super) mod tests {
             prop_assert_eq!(found.entry.lines, 0);
             prop_assert_eq!(&found.entry.sha256, &digest(&bytes));
             let whole = found.bytes().now_or_never().expect("memory never waits");
-            prop_assert_eq!(whole.expect("it is there"), bytes);
+            prop_assert_eq!(whole.expect("it can be read"), bytes);
         }
 
         #[test]

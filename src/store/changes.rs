@@ -80,7 +80,7 @@ impl ChangeFeed {
 
     /// Tells all subscribers that changes were missed, where the backend itself
     /// does not know which. Never waits.
-    pub fn skip(&self) {
+    pub fn publish_missed(&self) {
         let mut owners = self.0.owners.lock();
         owners.retain(|_, sender| sender.send(None).is_ok());
         drop(owners);
@@ -88,14 +88,14 @@ impl ChangeFeed {
     }
 
     /// Subscribes to the changes of one owner's resources from now on.
-    pub fn listen(&self, owner: &Owner) -> Changes {
+    pub fn subscribe(&self, owner: &Owner) -> Changes {
         let mut owners = self.0.owners.lock();
         let sender = owners.entry(owner.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG));
         Changes(sender.subscribe())
     }
 
     /// Subscribes to the changes of all resources from now on.
-    pub fn listen_to_all(&self) -> Changes {
+    pub fn subscribe_all(&self) -> Changes {
         Changes(self.0.all.subscribe())
     }
 }
@@ -111,8 +111,11 @@ impl Default for ChangeFeed {
 pub struct Changes(broadcast::Receiver<Option<Arc<Change>>>);
 
 impl Changes {
-    /// The next change; `Err` says that some were missed, so that the
-    /// listener can assume that anything changed; `Ok(None)` ends the feed.
+    /// The next change; `Ok(None)` at the end of the feed.
+    ///
+    /// # Errors
+    /// Some changes were missed: the subscriber must assume that any resource
+    /// changed.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, Missed> {
         match self.0.recv().await {
             Ok(Some(change)) => Ok(Some(change)),
@@ -121,7 +124,7 @@ impl Changes {
         }
     }
 
-    /// A change that has already happened, if there is one.
+    /// The next change that has already been published, if any. Does not wait.
     pub fn try_next(&mut self) -> Option<Arc<Change>> {
         self.0.try_recv().ok().flatten()
     }

@@ -18,9 +18,11 @@ mod error;
 mod expired;
 mod facade;
 mod memory;
+#[cfg(feature = "object")]
 mod object;
 mod quota;
 mod reading;
+#[cfg(feature = "redis")]
 mod redis;
 mod sharing;
 mod stored_bytes;
@@ -38,8 +40,10 @@ pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use facade::{Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
+#[cfg(feature = "object")]
 pub use object::{ObjectBackend, ObjectPlace, PlaceError};
 pub use quota::OwnerQuota;
+#[cfg(feature = "redis")]
 pub use redis::{RedisBackend, RedisBlobs};
 pub use sharing::{Audience, Shared};
 pub use stored_bytes::StoredBytes;

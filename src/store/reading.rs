@@ -116,7 +116,7 @@ impl Found {
     ///
     /// # Errors
     /// The content cannot be read.
-    pub async fn ends(&self, head: u64, tail: u64) -> Result<(Bytes, Bytes), StoreError> {
+    pub async fn head_and_tail(&self, head: u64, tail: u64) -> Result<(Bytes, Bytes), StoreError> {
         let (entry, blocks) = (&self.entry, &self.entry.blocks);
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok((Bytes::new(), Bytes::new()));

@@ -4,6 +4,7 @@
 
 mod limits;
 mod memory;
+#[cfg(feature = "redis")]
 mod redis;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
@@ -14,7 +15,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{limits::TaskLimits, memory::MemoryTasks, redis::RedisTasks};
+#[cfg(feature = "redis")]
+pub use self::redis::RedisTasks;
+pub use self::{limits::TaskLimits, memory::MemoryTasks};
 use crate::{auth::Owner, clock::Timestamp, protocol::Fault};
 
 /// The extension's name in capabilities.

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::{ToolOptions, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
     preview::{Preview, words::count},
     registry::Tool,
+    spill::tool_calls::{read_arguments, search_arguments},
     store::{Entry, Kind},
 };
 
@@ -61,18 +61,16 @@ async fn describe<S>(
     }
     line("type", &entry.mime_type);
     line("size", &count(entry.size, "byte"));
+    let read = call_at_revision("read_resource", read_arguments(uri, entry.kind, 100), revision);
     let next = match entry.kind {
         Kind::Text => {
             line("lines", &count(entry.lines, "line"));
-            let read = json!({ "uri": uri, "offset": 0, "limit": 100 });
-            let read = call_at_revision("read_resource", read, revision);
-            let search = json!({ "uri": uri, "query": "PATTERN" });
-            let search = call_at_revision("search_resource", search, revision);
+            let search = call_at_revision("search_resource", search_arguments(uri), revision);
             format!("{read} or {search}")
         }
         Kind::Binary => {
             line("lines", &"none, it is binary");
-            call_at_revision("read_resource", json!({ "uri": uri, "unit": "bytes" }), revision)
+            read
         }
     };
     line("sha256", &entry.sha256);

@@ -8,11 +8,16 @@ mod create;
 mod delete;
 mod describe;
 mod list;
+#[cfg(feature = "search")]
 mod rank;
 mod read;
+#[cfg(feature = "search")]
 mod regex;
+#[cfg(feature = "search")]
 mod scan;
+#[cfg(feature = "search")]
 mod search;
+#[cfg(feature = "search")]
 mod search_all;
 mod share;
 mod update;
@@ -59,13 +64,15 @@ pub fn reading<S: Send + Sync + 'static>(
     options: ToolOptions,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
-        builder
+        let builder = builder
             .tool(read_only(list::tool(options.clone()), "List resources"))
             .tool(read_only(describe::tool(options.clone()), "Describe a resource"))
-            .tool(read_only(read::tool(options.clone()), "Read a resource"))
+            .tool(read_only(read::tool(options.clone()), "Read a resource"));
+        #[cfg(feature = "search")]
+        let builder = builder
             .tool(read_only(search::tool(options.clone()), "Search a resource"))
-            .tool(read_only(search_all::tool(options), "Search all stored resources"))
-            .with(windows())
+            .tool(read_only(search_all::tool(options), "Search all stored resources"));
+        builder.with(windows())
     }
 }
 

@@ -3,15 +3,12 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
+pub(super) use crate::spill::tool_calls::call;
 use crate::{
-    preview::words::{count, number},
-    store::{Entry, Kind},
+    preview::words::number,
+    spill::tool_calls::{read_arguments, type_and_size},
+    store::Entry,
 };
-
-/// A call for the model to copy: `read_resource {"uri":"…"}`.
-pub(super) fn call(tool: &str, arguments: &Value) -> String {
-    format!("{tool} {arguments}")
-}
 
 /// [`call`] with a revision, if the request names one.
 pub(super) fn call_at_revision(tool: &str, mut arguments: Value, revision: Option<u64>) -> String {
@@ -26,26 +23,14 @@ pub(super) fn revision_suffix(revision: Option<u64>) -> String {
     revision.map_or_else(String::new, |revision| format!(" (revision {revision})"))
 }
 
-/// `text/plain, 1,234 bytes, 56 lines`.
-pub(super) fn size(entry: &Entry) -> String {
-    let bytes = count(entry.size, "byte");
-    match entry.kind {
-        Kind::Text => format!("{}, {bytes}, {}", entry.mime_type, count(entry.lines, "line")),
-        Kind::Binary => format!("{}, {bytes}, binary", entry.mime_type),
-    }
-}
-
 /// The result of a tool that stores: the URI alone, for programs; a sentence for
 /// the model; the link, for hosts that show links.
 pub(super) fn stored_result(entry: &Entry, verb: &str) -> CallToolResult {
-    let next = match entry.kind {
-        Kind::Text => serde_json::json!({ "uri": entry.uri, "offset": 0, "limit": 100 }),
-        Kind::Binary => serde_json::json!({ "uri": entry.uri, "unit": "bytes" }),
-    };
+    let next = read_arguments(entry.uri.as_str(), entry.kind, 100);
     let text = format!(
         "{verb} {}: {}. It expires at {}. Next: {}.",
         entry.uri,
-        size(entry),
+        type_and_size(entry),
         entry.expires,
         call("read_resource", &next)
     );

@@ -33,7 +33,7 @@ impl<S> Context<S> {
     ///         .name(format!("Search Results: {}", args.query))
     ///         .ttl(Duration::from_secs(3600))
     ///         .await?;
-    ///     Ok(format!("Found 100000 results. Access at {entry}"))
+    ///     Ok(format!("The search found 100000 results. Access at {entry}"))
     /// }
     /// ```
     pub fn create_resource(

@@ -26,8 +26,10 @@ use std::{error::Error, fmt, sync::Arc};
 
 use async_trait::async_trait;
 
+#[cfg(feature = "redis")]
+pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{ObjectPlace, PlaceError};
-pub(super) use self::{blob::ObjectBlob, content_writer::ContentWriter, objects::Objects};
+pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
     ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
     usage::TotalUsage,

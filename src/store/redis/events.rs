@@ -36,7 +36,7 @@ pub(super) async fn forward(mut changes: Listener, inner: Arc<Inner>) {
             },
             Heard::Gap => {
                 inner.schedule.wake_all();
-                inner.feed.skip();
+                inner.feed.publish_missed();
             }
         }
     }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub async fn each_change_is_published_once_and_in_order(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let _maintained = maintained(&alice.store);
-    let mut changes = alice.store.feed().listen(&alice.owner);
+    let mut changes = alice.store.feed().subscribe(&alice.owner);
     alice.put("temp://a", "created").await;
     alice.update("temp://a", "updated").await;
     alice.put("temp://a", "created over the old").await;
@@ -40,7 +40,7 @@ pub async fn each_change_is_published_once_and_in_order(harness: &dyn Harness) {
 pub async fn a_refused_write_publishes_nothing(harness: &dyn Harness) {
     let store = harness.store(Setup::default().max_bytes(10)).await;
     let alice = Caller::new(&store, "alice");
-    let mut changes = store.feed().listen(&alice.owner);
+    let mut changes = store.feed().subscribe(&alice.owner);
     alice.delete("temp://never").await;
     refused(alice.try_update("temp://never", "text", None).await);
     refused(alice.try_create("temp://a", "over the quota", Details::default()).await);
@@ -54,8 +54,8 @@ pub async fn a_subscription_receives_only_its_owner(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
     let _maintained = maintained(&store);
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
-    let mut bobs = store.feed().listen(&bob.owner);
-    let mut all = store.feed().listen_to_all();
+    let mut bobs = store.feed().subscribe(&bob.owner);
+    let mut all = store.feed().subscribe_all();
     alice.create("temp://a", "alice's", with_ttl(harness.tick())).await;
     assert_eq!(received(&mut all).await, (ChangeKind::Created, "temp://a".to_owned()));
     harness.pass(harness.tick()).await;
@@ -72,7 +72,7 @@ pub async fn a_subscription_receives_only_its_owner(harness: &dyn Harness) {
 /// However many readers find a resource expired, its expiry is published once.
 pub async fn an_expiry_that_many_find_is_published_once(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
-    let mut changes = alice.store.feed().listen(&alice.owner);
+    let mut changes = alice.store.feed().subscribe(&alice.owner);
     alice.create("temp://a", "short-lived", with_ttl(harness.tick())).await;
     assert_eq!(received(&mut changes).await, (ChangeKind::Created, "temp://a".to_owned()));
     harness.pass(harness.tick()).await;
@@ -88,7 +88,7 @@ pub async fn an_expiry_that_many_find_is_published_once(harness: &dyn Harness) {
 pub async fn what_nobody_requests_expires_too(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let _maintained = maintained(&alice.store);
-    let mut changes = alice.store.feed().listen(&alice.owner);
+    let mut changes = alice.store.feed().subscribe(&alice.owner);
     for _ in 0..2 {
         alice.create("temp://later", "text", with_ttl(2 * harness.tick())).await;
         alice.create("temp://sooner", "text", with_ttl(harness.tick())).await;

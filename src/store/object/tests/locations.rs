@@ -327,7 +327,7 @@ async fn one_of_many_instances_publishes_an_expiry() {
         }
         let made = stores[0].create(&alice, name("x://a"), "text".into(), lasting(HOUR)).await;
         made.expect("it fits");
-        let mut feeds: Vec<_> = stores.iter().map(|store| store.feed().listen(&alice)).collect();
+        let mut feeds: Vec<_> = stores.iter().map(|store| store.feed().subscribe(&alice)).collect();
         location.clock.advance(HOUR);
         let _maintained: Vec<_> = stores
             .iter()

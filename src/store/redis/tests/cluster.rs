@@ -22,7 +22,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
     let large = vec![7; 3 * BLOCK_BYTES + 1];
     // Enough owners for every node.
     for owner in (0..12).map(|n| Owner::new(format!("owner {n}"))) {
-        let mut changes = b.feed().listen(&owner);
+        let mut changes = b.feed().subscribe(&owner);
         let content = Content::from(large.clone());
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
         assert!(read(&b, &owner, "x:1").await == large, "the content differs");

@@ -32,7 +32,7 @@ async fn both_receive_each_change_once_and_in_order() {
     let server = RedisServer::start().await;
     let stores = [on(&server).await, on(&server).await];
     let owner = Owner::new("alice");
-    let mut changes = stores.each_ref().map(|store| store.feed().listen(&owner));
+    let mut changes = stores.each_ref().map(|store| store.feed().subscribe(&owner));
     let _maintained = stores.each_ref().map(maintained);
     let [a, b] = &stores;
     a.create(&owner, uri("x:1"), "1".into(), Details::default()).await.expect("it fits");
@@ -85,7 +85,7 @@ async fn an_expired_resource_is_distinguished_from_one_that_never_existed() {
     };
     // Before any instance has swept, and after both have received the expiry.
     has_expired(get_error(&b, "x:1").await);
-    let mut changes = b.feed().listen(&owner);
+    let mut changes = b.feed().subscribe(&owner);
     let maintained = maintained(&a);
     assert_eq!(heard(&mut changes).await, (ChangeKind::Expired, "x:1".into()));
     drop(maintained);
@@ -110,7 +110,7 @@ async fn an_expiry_while_no_instance_ran_is_published_by_the_next() {
     drop(before);
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let store = on(&server).await;
-    let mut changes = store.feed().listen(&owner);
+    let mut changes = store.feed().subscribe(&owner);
     let _maintained = maintained(&store);
     assert_eq!(heard(&mut changes).await, (ChangeKind::Expired, "x:1".into()));
 }
@@ -132,7 +132,7 @@ async fn more_than_a_batch_expires_at_once() {
     // No instance sweeps, but the writer needs the quota.
     let full = Setup::default().max_resources(1);
     let narrow = instance(&settings(&server), &full).await;
-    let mut changes = store.feed().listen_to_all();
+    let mut changes = store.feed().subscribe_all();
     narrow.create(&owner, uri("x:new"), "1".into(), Details::default()).await.expect("it fits");
     // The feed's backlog is limited, so changes may be missed.
     let mut last = None;

@@ -83,7 +83,7 @@ async fn killed_and_back_without_its_data() {
     let _maintained = maintained(&store);
     let owner = Owner::new("alice");
     create(&store, &owner, "x:1").await.expect("it fits");
-    let mut changes = store.feed().listen(&owner);
+    let mut changes = store.feed().subscribe(&owner);
     server.restart().await;
     recovered(&store, &owner).await;
     assert!(store.get(&owner, &uri("x:1")).await.is_err_and(|gone| gone.is_not_found()));

@@ -1,0 +1,210 @@
+//! The HTTP side of a server: the endpoint, its options, and what of them reloads.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::App;
+use crate::{
+    auth::Authenticator,
+    config::{AuthMode, Config, ConfigError, PublicUrl},
+    http::{
+        self, AllowedHosts, Certificate, CertificateError, Endpoint, HttpOptions,
+        ProtectedResource, Readiness, ServeLimits,
+    },
+};
+
+/// How long the error responses of stopped calls may take to be sent.
+const STOP_MARGIN: Duration = Duration::from_secs(1);
+
+/// What only the HTTP transport needs.
+pub(crate) struct HttpSetup {
+    options: HttpOptions,
+    /// The metadata that tells clients where to get tokens, if there is an authorization
+    /// server.
+    protected: Option<ProtectedResource>,
+    pub(super) live: Arc<LiveHttp>,
+}
+
+/// The HTTP settings that can change while the server runs.
+pub(super) struct LiveHttp {
+    options: Arc<ArcSwap<HttpOptions>>,
+    connections: Arc<AtomicUsize>,
+    certificate: Option<Arc<Certificate>>,
+}
+
+impl HttpSetup {
+    /// Needs only the configuration, so that it can be checked without starting a server.
+    pub(crate) fn new(config: &Config, authenticator: &Authenticator) -> Result<Self, ConfigError> {
+        let (auth, public_url) = (&config.auth, config.public_url()?);
+        let protected = match (auth.mode, &public_url) {
+            (AuthMode::OAuth, Some(url)) => ProtectedResource::new(
+                url.as_str(),
+                &config.server.path,
+                authenticator.issuers(),
+                &auth.required_scopes()?,
+                auth.resource_name.as_deref(),
+            ),
+            _ => None,
+        };
+        let certificate = config.server.tls.as_ref();
+        let certificate = certificate.map(|tls| Certificate::open(&tls.cert, &tls.key));
+        let live = LiveHttp {
+            options: Arc::default(),
+            connections: Arc::new(AtomicUsize::new(config.limits.connections)),
+            certificate: certificate.transpose()?,
+        };
+        let options = http_options(config, public_url.as_ref());
+        Ok(Self { options, protected, live: Arc::new(live) })
+    }
+}
+
+impl LiveHttp {
+    /// The options of the endpoint, shared with whoever reloads them.
+    fn set(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
+        self.options.store(Arc::new(options.clone()));
+        Arc::clone(&self.options)
+    }
+
+    /// The files of the certificate.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let files = self.certificate.iter().flat_map(|certificate| certificate.files());
+        files.map(ToOwned::to_owned).collect()
+    }
+
+    /// Reads the certificate again: the only step that can fail.
+    pub(super) fn reload_certificate(&self) -> Result<(), ConfigError> {
+        Ok(self.certificate.as_ref().map_or(Ok(()), |certificate| certificate.reload())?)
+    }
+
+    /// Takes over the settings that can change.
+    pub(super) fn apply(&self, config: &Config, public_url: Option<&PublicUrl>) {
+        self.connections.store(config.limits.connections, Ordering::Relaxed);
+        let hosts = allowed_hosts(config, public_url);
+        let (body_bytes, body_values) = (config.limits.body_bytes, config.limits.body_values);
+        self.options.rcu(|options| HttpOptions {
+            hosts: hosts.clone(),
+            body_bytes,
+            body_values,
+            ..HttpOptions::clone(options)
+        });
+    }
+}
+
+impl App {
+    /// The options of the endpoint. Change them before the endpoint is used.
+    pub fn http(&mut self) -> &mut HttpOptions {
+        &mut self.http.options
+    }
+
+    /// The endpoint as a router, to be mounted in another one.
+    pub fn router(&self) -> axum::Router {
+        http::router(self.endpoint())
+    }
+
+    fn endpoint(&self) -> Arc<Endpoint> {
+        let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
+        let readiness = Readiness::new(store, sessions, Arc::clone(&self.authenticator));
+        Arc::new(Endpoint {
+            options: self.http.live.set(&self.http.options),
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            clock: Arc::clone(&self.clock),
+            authenticator: Arc::clone(&self.authenticator),
+            protected: self.http.protected.clone(),
+            closing: self.closing.clone(),
+            readiness,
+            random: self.random.clone(),
+        })
+    }
+
+    /// Serves on a bound listener until `stop` resolves, then stops gracefully. Calls that
+    /// still run after the grace period end with an error that asks to send them again;
+    /// their clients have a moment to receive it. Returns whether all calls ended by
+    /// themselves.
+    ///
+    /// # Errors
+    /// The TLS configuration is invalid.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<bool> {
+        let grace = self.config.grace();
+        let limits = ServeLimits {
+            grace: grace + STOP_MARGIN,
+            connections: Arc::clone(&self.http.live.connections),
+            ..ServeLimits::default()
+        };
+        let stopping = CancellationToken::new();
+        let stop = async {
+            stop.await;
+            stopping.cancel();
+            self.closing.cancel();
+        };
+        let certificate = self.http.live.certificate.clone();
+        let service = http::service(self.endpoint());
+        let ended = async {
+            let finished = http::serve(listener, certificate, service, &limits, stop).await?;
+            // Calls may continue without a connection.
+            tokio::join!(self.legacy.drain(), self.dispatcher.drain());
+            Ok(finished)
+        };
+        let mut ended = std::pin::pin!(ended);
+        let grace_over = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            biased;
+            ended = &mut ended => return ended,
+            () = grace_over => {}
+        }
+        self.dispatcher.stop();
+        // Clients of the stopped calls, here or on other instances, receive the error.
+        match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
+            Ok(ended) => ended.map(|_| false),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+impl From<CertificateError> for ConfigError {
+    fn from(error: CertificateError) -> Self {
+        let CertificateError { setting, file, problem } = error;
+        Self::new(&format!("server.tls.{setting}"), format!("{}: {problem}", file.display()))
+    }
+}
+
+fn allowed_hosts(config: &Config, public_url: Option<&PublicUrl>) -> AllowedHosts {
+    let server = &config.server;
+    let mut hosts = AllowedHosts::default();
+    if !server.listen.ip().is_unspecified() {
+        hosts = hosts.host(&server.listen.to_string());
+    }
+    hosts = public_url.iter().fold(hosts, |hosts, url| hosts.host(url.authority()));
+    hosts = server.allowed_hosts.iter().fold(hosts, |hosts, host| hosts.host(host));
+    server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin))
+}
+
+fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions {
+    HttpOptions {
+        path: config.server.path.clone(),
+        body_bytes: config.limits.body_bytes,
+        body_values: config.limits.body_values,
+        json_response: config.server.json_response,
+        hosts: allowed_hosts(config, public_url),
+        ..HttpOptions::default()
+    }
+}

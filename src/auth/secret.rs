@@ -1,0 +1,18 @@
+//! Secrets that stay out of logs.
+
+/// A secret whose `Debug` output hides it.
+#[derive(Clone)]
+pub struct Secret(pub(super) String);
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
