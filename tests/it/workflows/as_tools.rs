@@ -207,7 +207,7 @@ async fn tools_that_call_each_other_in_a_circle_come_to_an_end() {
         .unwrap();
     let server = Server::of(registry).await;
     let answer = Modern::of(&server).call("one", json!({})).await;
-    assert!(answer.failure().contains("round in a circle"), "{answer:?}");
+    assert!(answer.failure().contains("call each other in a circle"), "{answer:?}");
 }
 
 #[test]
