@@ -65,14 +65,14 @@ impl StoreConfig {
             ObjectLocation::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
         }
-        if let Some(_blobs) = &self.blobs {
-            if !self.url.starts_with("redis") {
-                let problem =
-                    "it is for large content when store.url is Redis, but store.url is not Redis";
-                return Err(ConfigError::new("store.blobs", problem));
-            }
-            #[cfg(feature = "object")]
-            ObjectLocation::check(_blobs)
+        if self.blobs.is_some() && !self.url.starts_with("redis") {
+            let problem =
+                "it is for large content when store.url is Redis, but store.url is not Redis";
+            return Err(ConfigError::new("store.blobs", problem));
+        }
+        #[cfg(feature = "object")]
+        if let Some(blobs) = &self.blobs {
+            ObjectLocation::check(blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
         if self.blob_bytes > MAX_BLOB_BYTES {

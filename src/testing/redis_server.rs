@@ -50,6 +50,9 @@ impl RedisServer {
 
     /// Starts a cluster of three nodes that share the slots. `options` are called once
     /// per node.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn cluster(options: impl Fn() -> Vec<String>) -> Vec<Self> {
         let mut nodes = Vec::new();
         for (first, last) in [("0", "5460"), ("5461", "10922"), ("10923", "16383")] {
@@ -152,6 +155,9 @@ sentinel failover-timeout {name} 3000
 
     /// Sends a command over a separate connection. Returns the text of a bulk reply, or
     /// the first line of any other.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn command(&self, words: &[&str]) -> String {
         let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulk: Vec<String> = words.iter().map(word).collect();
@@ -176,6 +182,9 @@ sentinel failover-timeout {name} 3000
     }
 
     /// Kills the server and starts it again on the same port with its data on disk.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.folder.path(), self.port, &self.options);
@@ -222,6 +231,9 @@ impl Drop for RedisServer {
 }
 
 /// A port that is free at the moment.
+///
+/// # Panics
+/// When the server does not answer, as it must for the test to mean anything.
 pub fn free_port() -> u16 {
     let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     free.local_addr().expect("it has an address").port()

@@ -45,6 +45,9 @@ impl S3Server {
     }
 
     /// A new server with an empty bucket.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn start() -> Self {
         for _ in 0..PORT_ATTEMPTS {
             let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
@@ -82,6 +85,9 @@ impl S3Server {
     }
 
     /// All keys that begin with `start`.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn all_keys(&self, start: &str) -> Vec<String> {
         let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={start}", self.port);
         let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
@@ -94,6 +100,9 @@ impl S3Server {
     }
 
     /// Renames an object without Larder.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn rename(&self, from: &str, to: &str) {
         let object = async |method: &str, key: &str, content: Bytes| {
             let url = format!("http://127.0.0.1:{}/{BUCKET}/{key}", self.port);
@@ -117,6 +126,9 @@ impl S3Server {
     }
 
     /// Restarts the server on the same port with an empty bucket.
+    ///
+    /// # Panics
+    /// When the server does not answer, as it must for the test to mean anything.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.port);

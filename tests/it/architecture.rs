@@ -239,9 +239,9 @@ fn no_circle_is_inside_a_module() {
         // Children that name none of those left are taken away, until none is left.
         while let Some(leaf) = names.iter().find(|(_, named)| named.is_empty()).map(|(n, _)| *n) {
             names.remove(leaf);
-            names.values_mut().for_each(|named| {
+            for named in names.values_mut() {
                 named.remove(leaf);
-            });
+            }
         }
         assert!(names.is_empty(), "{}: {names:#?}", folder.join("::"));
     }

@@ -142,7 +142,8 @@ async fn a_terminal_shows_the_progress_of_a_long_transfer() {
     let (_server, url) = serving(&[]).await;
     let folder = tempfile::tempdir().unwrap();
     let (file, back) = (folder.path().join("long.log"), folder.path().join("back.log"));
-    let text = numbered_lines(40_000);
+    // More than `cat` reads in one request, which shows no progress.
+    let text = numbered_lines(60_000);
     fs::write(&file, &text).unwrap();
     let put = format!("$LARDER put {} --uri x:long", file.display());
     let shown = on_a_terminal(&url, &put).await;
@@ -155,7 +156,11 @@ async fn a_terminal_shows_the_progress_of_a_long_transfer() {
     assert!(shown.contains('█') && shown.ends_with("\u{1b}[2K"), "{shown:?}");
     assert!(fs::read_to_string(&back).unwrap() == text);
     // The size of piped input is unknown, so there is a counter instead of a bar.
-    let piped = on_a_terminal(&url, &format!("cat {} | $LARDER put - | cat", file.display())).await;
+    let piped = on_a_terminal(
+        &url,
+        &format!("(cat {0}; sleep 1; cat {0}) | $LARDER put - | cat", file.display()),
+    )
+    .await;
     assert!(piped.contains("MiB") && !piped.contains('█'), "{piped}");
     // Content that is printed on the terminal is not mixed with a progress bar.
     let shown = on_a_terminal(&url, "$LARDER cat x:long").await;
