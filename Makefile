@@ -17,10 +17,13 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo conformance interop container bench bench-store ripgrep help
+.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo conformance interop container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
+
+dist: ## Build the binary that is released: fully optimised, in several times the time
+	cargo build --profile dist --locked --bin larder
 
 test: redis-server s3-server $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
@@ -82,7 +85,6 @@ $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lo
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)
-	@cargo build --locked --bin larder
 	node $(INTEROP)/logins.mjs $(or $(CARGO_TARGET_DIR),target)/debug/larder $(INTEROP_VENV)/bin/python
 
 $(INTEROP)/node_modules/.package-lock.json: $(INTEROP)/package.json $(INTEROP)/package-lock.json

@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     eprintln!("larder listening on http://{}{}", listener.local_addr()?, config.server.path);
     let app = App::new(registry, config)?;
     // Runs until the first SIGINT or SIGTERM, then shuts down gracefully.
-    app.serve(listener, shutdown::signalled()?).await?;
+    app.serve(listener, shutdown::stop_signal()?).await?;
     eprintln!("stopped");
     Ok(())
 }

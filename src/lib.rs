@@ -93,7 +93,7 @@ pub use handler::{
     user, within_roots,
 };
 pub use registry::{
-    BuildError, Builder, Completing, Prompt, Registry, Resource, Spill, Template, Tool,
+    BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,
 };
 #[cfg(feature = "web")]
 pub use sources::HttpResource;

@@ -170,7 +170,7 @@ impl Validator {
     ///
     /// # Errors
     /// Why the schema cannot be used for structured content.
-    pub(crate) fn of_output(schema: JsonObject) -> Result<Self, String> {
+    pub(crate) fn for_output(schema: JsonObject) -> Result<Self, String> {
         // 2026-07-28 allows any schema, earlier versions only that of an object.
         if schema.get("type") != Some(&json!("object")) {
             return Err("its output schema must have the type object".into());
@@ -196,7 +196,7 @@ impl Validator {
 
     /// Parses string arguments into the numbers, booleans and other values that
     /// the schema requires. Unparsable ones stay strings and fail validation.
-    pub(crate) fn read_strings(&self, arguments: &mut Value) {
+    pub(crate) fn parse_strings(&self, arguments: &mut Value) {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let (Some(properties), Some(arguments)) = (properties, arguments.as_object_mut()) else {
             return;

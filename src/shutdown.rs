@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 ///
 /// # Errors
 /// The process cannot register signal handlers.
-pub fn signalled() -> std::io::Result<impl Future<Output = ()>> {
+pub fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

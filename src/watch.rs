@@ -10,14 +10,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A few small files and the digests of their last content.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedFiles {
     files: Vec<(PathBuf, ContentDigest)>,
 }
 
 /// The SHA-256 of a file. None until it can be read.
 type ContentDigest = Option<[u8; 32]>;
 
-impl Watched {
+impl WatchedFiles {
     /// Reads the files for the first time.
     pub async fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut watched = Self { files: files.into_iter().map(|file| (file, None)).collect() };
@@ -63,7 +63,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         std::fs::write(&file, "one").unwrap();
-        let mut watched = Watched::new([file.clone()]).await;
+        let mut watched = WatchedFiles::new([file.clone()]).await;
         assert!(!watched.check().await);
         std::fs::write(&file, "one").unwrap();
         assert!(!watched.check().await, "same content");

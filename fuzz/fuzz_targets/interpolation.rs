@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use larder::{UriTemplate, workflow::Pattern};
+use larder::{UriTemplate, workflow::UriPattern};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (String, String, String)| {
     let (written, first, second) = input;
-    if let Ok(pattern) = Pattern::parse(&written) {
+    if let Ok(pattern) = UriPattern::parse(&written) {
         let names: Vec<_> = pattern.variables().map(str::to_owned).collect();
         let values = names.into_iter().zip([&first, &second].into_iter().cycle().cloned());
         let values: BTreeMap<_, _> = values.collect();
@@ -24,10 +24,10 @@ fuzz_target!(|input: (String, String, String)| {
             assert!(uri.starts_with(prefix), "{uri:?} does not begin with {prefix:?}");
         }
         // The displayed pattern parses to the same pattern.
-        assert_eq!(Pattern::parse(&pattern.to_string()), Ok(pattern));
+        assert_eq!(UriPattern::parse(&pattern.to_string()), Ok(pattern));
     }
     for written in ["d://x/{v}/y", "d://x/{+v}"] {
-        let pattern = Pattern::parse(written).unwrap();
+        let pattern = UriPattern::parse(written).unwrap();
         let Ok(uri) = pattern.fill(&BTreeMap::from([("v".to_owned(), first.clone())])) else {
             continue;
         };

@@ -100,7 +100,7 @@ impl Limits {
     }
 
     /// Replaces the limits. Existing permits stay valid.
-    pub fn set_bounds(&self, limits: PrincipalLimits) {
+    pub fn set_limits(&self, limits: PrincipalLimits) {
         self.current.store(Arc::new(limits));
     }
 

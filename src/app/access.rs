@@ -25,11 +25,11 @@ impl AccessSetup {
         let auth = &config.auth;
         let authenticator =
             Authenticator::new(auth.options(config.public_url()?.as_ref())?, clock)?;
-        registry.protect(auth.access()?).map_err(|unknown| {
+        registry.set_scope_rules(auth.access()?).map_err(|unknown| {
             let names = unknown.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
         })?;
-        registry.bound_output(checked_output(&registry, config)?);
+        registry.set_output_rules(checked_output(&registry, config)?);
         Ok(Self { registry, authenticator: Arc::new(authenticator) })
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn checked_output(
     config: &Config,
 ) -> Result<OutputRules, ConfigError> {
     let rules = config.tools.output();
-    registry.check_output(&rules).map_err(|unknown| {
+    registry.check_output_rules(&rules).map_err(|unknown| {
         let names = unknown.join(", ");
         ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
     })?;

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "object")]
-use crate::store::PlaceError;
+use crate::store::LocationError;
 use crate::{
     admission::Limits,
     auth::Authenticator,
@@ -94,11 +94,11 @@ pub enum OpenError {
     /// The directory or the bucket cannot be used.
     #[cfg(feature = "object")]
     #[error("store.url: {0}")]
-    Objects(#[from] PlaceError),
+    Objects(#[from] LocationError),
     /// The directory or the bucket for large content cannot be used.
     #[cfg(feature = "object")]
     #[error("store.blobs: {0}")]
-    Blobs(#[source] PlaceError),
+    Blobs(#[source] LocationError),
     /// The Redis of the sessions cannot be used.
     #[cfg(feature = "redis")]
     #[error("sessions.url: {0}")]
@@ -113,7 +113,7 @@ impl OpenError {
             #[cfg(feature = "redis")]
             Self::Redis(error) | Self::Sessions(error) => needs_action(error),
             #[cfg(feature = "object")]
-            Self::Objects(error) | Self::Blobs(error) => matches!(error, PlaceError::Setting(_)),
+            Self::Objects(error) | Self::Blobs(error) => matches!(error, LocationError::Setting(_)),
         }
     }
 }
@@ -271,7 +271,7 @@ impl App {
 
     /// The gauges of stored resources and sessions, for metrics.
     #[cfg(feature = "telemetry")]
-    pub fn stock(&self) -> crate::telemetry::Inventory {
+    pub fn inventory(&self) -> crate::telemetry::Inventory {
         crate::telemetry::Inventory::new(
             self.store.clone(),
             Arc::clone(&self.sessions),

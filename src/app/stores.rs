@@ -7,7 +7,7 @@ use super::{NEEDS_OPEN, OpenError};
 #[cfg(any(feature = "redis", feature = "object"))]
 use crate::random::Random;
 #[cfg(feature = "object")]
-use crate::store::{ObjectBackend, ObjectPlace, PlaceError};
+use crate::store::{LocationError, ObjectBackend, ObjectLocation};
 use crate::{
     clock::Clock,
     config::{Config, ConfigError},
@@ -16,7 +16,7 @@ use crate::{
 #[cfg(feature = "redis")]
 use crate::{
     redis::{Redis, layout::Layout},
-    store::{RedisBackend, RedisBlobs},
+    store::{ExternalBlobs, RedisBackend},
 };
 
 /// The schemes of `store.url` that this build supports.
@@ -83,12 +83,12 @@ pub(super) async fn redis_store(
     };
     let blobs = match &config.store.blobs {
         Some(url) => {
-            let location = ObjectPlace::open(url, random).await.map_err(OpenError::Blobs)?;
-            Some(RedisBlobs::new(&location, config.store.blob_bytes, Arc::clone(&clock)))
+            let location = ObjectLocation::open(url, random).await.map_err(OpenError::Blobs)?;
+            Some(ExternalBlobs::new(&location, config.store.blob_bytes, Arc::clone(&clock)))
         }
         None => None,
     };
-    let backend = RedisBackend::open_beside(redis, random.clone(), quota, blobs).await?;
+    let backend = RedisBackend::open_with_blobs(redis, random.clone(), quota, blobs).await?;
     Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
 }
 
@@ -97,8 +97,8 @@ pub(super) async fn object_store(
     config: &Config,
     clock: Arc<dyn Clock>,
     random: &Random,
-) -> Result<Store, PlaceError> {
-    let location = ObjectPlace::open(&config.store.url, random).await?;
+) -> Result<Store, LocationError> {
+    let location = ObjectLocation::open(&config.store.url, random).await?;
     let quota = OwnerQuota {
         bytes: config.objects.bytes_per_owner,
         resources: config.objects.resources_per_owner,

@@ -3,7 +3,7 @@
 use super::AuthError;
 
 /// The maximum length of a token in bytes. Longer ones are not parsed.
-pub const MOST_TOKEN_BYTES: usize = 16 << 10;
+pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// The bearer token in the values of a request's Authorization headers.
 ///
@@ -38,7 +38,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
     if token.is_empty() {
         return Err(AuthError::Malformed("the Authorization header has no token"));
     }
-    if token.len() > MOST_TOKEN_BYTES {
+    if token.len() > MAX_TOKEN_BYTES {
         return Err(AuthError::TooLong);
     }
     // RFC 6750, section 2.1: a b64token has padding only at its end.
@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn a_token_over_the_maximum_length_is_not_parsed() {
         let value = |n| [b"Bearer ", &*vec![b'a'; n]].concat();
-        let longest = value(MOST_TOKEN_BYTES);
+        let longest = value(MAX_TOKEN_BYTES);
         assert!(bearer_token([&*longest]).is_ok());
-        let longer = value(MOST_TOKEN_BYTES + 1);
+        let longer = value(MAX_TOKEN_BYTES + 1);
         let refused = bearer_token([&*longer]);
         assert_eq!(refused, Err(AuthError::TooLong));
     }

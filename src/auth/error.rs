@@ -13,7 +13,7 @@ pub enum AuthError {
     #[error("{0}")]
     Malformed(&'static str),
     /// The token is too long (431).
-    #[error("the token is longer than {} bytes", super::MOST_TOKEN_BYTES)]
+    #[error("the token is longer than {} bytes", super::MAX_TOKEN_BYTES)]
     TooLong,
     /// The token is not accepted (401 `invalid_token`).
     #[error("{0}")]

@@ -36,7 +36,7 @@ mod verified;
 pub use authenticator::{
     AuthOptions, AuthOptionsError, Authenticator, IntrospectionOptions, IssuerOptions,
 };
-pub use bearer::{MOST_TOKEN_BYTES, bearer_token};
+pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};
 pub use identity::Identity;
 #[cfg(feature = "oauth")]

@@ -11,7 +11,7 @@ use clap::{
     builder::{OsStringValueParser, TypedValueParser},
 };
 
-use crate::config::{Config, ConfigError, Places, ServerConfig};
+use crate::config::{Config, ConfigError, ServerConfig, WorkflowLocations};
 
 /// Parses a configuration file's name. Unlike clap's own parser, it accepts an
 /// empty one, as an empty `LARDER_CONFIG` counts as unset.
@@ -72,8 +72,8 @@ impl ServeArgs {
     }
 
     /// The positions of settings in the configuration file, for error messages.
-    pub(super) fn places(&self) -> Places {
-        self.file().map(Places::read).unwrap_or_default()
+    pub(super) fn places(&self) -> WorkflowLocations {
+        self.file().map(WorkflowLocations::read).unwrap_or_default()
     }
 
     /// The command line that starts this program over standard input and

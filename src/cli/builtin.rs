@@ -1,14 +1,17 @@
 //! The registry of the binary.
 
 use crate::{
-    config::{Config, Places},
+    config::{Config, WorkflowLocations},
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
     workflow,
 };
 
 /// The built-in tools, and the workflows of the configuration.
-pub(super) fn registry(config: &Config, places: &Places) -> Result<Registry, BuildError> {
+pub(super) fn registry(
+    config: &Config,
+    places: &WorkflowLocations,
+) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
             "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, and find resources by words with search_resources. Resources expire.",

@@ -8,13 +8,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::ServeArgs;
 use crate::{
     app::{Live, Reloaded},
-    watch::Watched,
+    watch::WatchedFiles,
 };
 
 pub(super) struct Reload {
     args: ServeArgs,
     live: Arc<Live>,
-    files: Watched,
+    files: WatchedFiles,
     hangup: Signal,
 }
 
@@ -22,7 +22,7 @@ impl Reload {
     /// Starts watching: changes from now on are noticed.
     pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
         let files = args.file().map(Path::to_owned).into_iter().chain(live.files());
-        let files = Watched::new(files).await;
+        let files = WatchedFiles::new(files).await;
         Ok(Self { args, live, files, hangup: signal(SignalKind::hangup())? })
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn serve(
         Ok(app) => app,
         Err(error) => return fail_to_open(&error),
     };
-    let stop = match shutdown::signalled() {
+    let stop = match shutdown::stop_signal() {
         Ok(stop) => stop,
         Err(error) => return fail(1, &error),
     };
@@ -62,7 +62,7 @@ pub(super) async fn serve(
     let _reload = AbortOnDropHandle::new(reload);
     open_files::raise_limit(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
-    let inventory = app.stock();
+    let inventory = app.inventory();
     let metrics = metrics.map(|(listener, address)| serve_metrics(listener, address, inventory));
     let _metrics_tasks = match metrics.transpose() {
         Ok(tasks) => tasks,

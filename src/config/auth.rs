@@ -10,7 +10,7 @@ use crate::{
     auth::{
         AuthOptions, Hierarchy, IntrospectionOptions, IssuerOptions, Scopes, Secret, StaticToken,
     },
-    registry::Access,
+    registry::ScopeRules,
 };
 
 /// `[auth]`
@@ -41,7 +41,7 @@ pub enum AuthMode {
     /// No authentication.
     #[default]
     None,
-    /// Access tokens of the configured authorization servers.
+    /// ScopeRules tokens of the configured authorization servers.
     OAuth,
     /// Tokens whose SHA-256 is in the configuration.
     Static,
@@ -200,8 +200,8 @@ impl AuthConfig {
     ///
     /// # Errors
     /// Names the setting.
-    pub fn access(&self) -> Result<Access, ConfigError> {
-        let everything = Access::new(self.required_scopes()?);
+    pub fn access(&self) -> Result<ScopeRules, ConfigError> {
+        let everything = ScopeRules::new(self.required_scopes()?);
         self.scopes.iter().try_fold(everything, |access, (name, scopes)| {
             let setting = format!("auth.scopes.{name:?}");
             let scopes = Scopes::required(scopes).map_err(|e| ConfigError::new(&setting, e))?;

@@ -30,7 +30,7 @@ pub use self::redis::RedisConfig;
 #[cfg(feature = "object")]
 pub use self::store::ObjectsConfig;
 #[cfg(feature = "cli")]
-pub use self::workflows::Places;
+pub use self::workflows::WorkflowLocations;
 pub use self::{
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     error::ConfigError,
@@ -46,7 +46,7 @@ pub use self::{
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
 #[cfg(feature = "object")]
-use crate::store::ObjectPlace;
+use crate::store::ObjectLocation;
 #[cfg(feature = "telemetry")]
 use crate::telemetry;
 use crate::{protocol::ProtocolVersion, workflow::SequentialWorkflow};
@@ -127,7 +127,7 @@ impl Config {
     /// Whether resources are stored in files or a bucket.
     #[cfg(feature = "object")]
     pub fn has_objects(&self) -> bool {
-        ObjectPlace::is_for(&self.store.url)
+        ObjectLocation::is_for(&self.store.url)
     }
 
     /// The Redis of sessions and tasks, if they use one.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 #[cfg(feature = "object")]
-use crate::store::{ObjectPlace, OwnerQuota};
+use crate::store::{ObjectLocation, OwnerQuota};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
 const MAX_BLOB_BYTES: usize = 16 << 20;
@@ -61,8 +61,8 @@ impl StoreConfig {
             ));
         }
         #[cfg(feature = "object")]
-        if ObjectPlace::is_for(&self.url) {
-            ObjectPlace::check(&self.url)
+        if ObjectLocation::is_for(&self.url) {
+            ObjectLocation::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
         }
         if let Some(_blobs) = &self.blobs {
@@ -72,7 +72,7 @@ impl StoreConfig {
                 return Err(ConfigError::new("store.blobs", problem));
             }
             #[cfg(feature = "object")]
-            ObjectPlace::check(_blobs)
+            ObjectLocation::check(_blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
         if self.blob_bytes > MAX_BLOB_BYTES {

@@ -9,7 +9,7 @@ use crate::workflow::Problem;
 
 /// The lines at which workflows and their steps begin.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct WorkflowLocations {
     file: String,
     lines: HashMap<(String, Option<String>), usize>,
 }
@@ -32,7 +32,7 @@ struct Step {
     name: Spanned<String>,
 }
 
-impl Places {
+impl WorkflowLocations {
     /// Scans the file. A file that cannot be read has no locations: loading it reports the
     /// error.
     pub fn read(path: &Path) -> Self {

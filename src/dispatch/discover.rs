@@ -13,7 +13,11 @@ impl Dispatcher {
     /// scopes decide who sees what: then every list is private (2026-07-28, utilities:
     /// Caching).
     pub(super) fn definition_hint(&self) -> CacheHint {
-        if self.registry.varies() { CacheHint::DEFINITION_PRIVATE } else { CacheHint::DEFINITION }
+        if self.registry.lists_depend_on_caller() {
+            CacheHint::DEFINITION_PRIVATE
+        } else {
+            CacheHint::DEFINITION
+        }
     }
 
     /// The era fills in the supported versions.

@@ -27,7 +27,7 @@ pub use running::{Running, Step};
 use crate::{
     admission::Limits,
     auth::Identity,
-    handler::{Asking, Control, Paused, Scope, Server},
+    handler::{AskMode, Control, Scope, Server, Suspended},
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
@@ -76,7 +76,7 @@ pub struct Call {
     /// The minimum level of log messages for the client. None are sent without it.
     pub log_level: Option<LogLevel>,
     /// How the call can ask its client for input.
-    pub asking: Asking,
+    pub asking: AskMode,
 }
 
 /// Runs calls against a registry and a store.
@@ -191,8 +191,8 @@ impl Dispatcher {
             };
             match result {
                 Ok(outcome) => outcome,
-                Err(Paused::InputRequired(required)) => Ok(Reply::InputRequired(required)),
-                Err(Paused::Task) => {
+                Err(Suspended::InputRequired(required)) => Ok(Reply::InputRequired(required)),
+                Err(Suspended::Task) => {
                     this.run_as_task(run, asking, control, owner, cancel_with_task).await
                 }
             }
@@ -235,14 +235,14 @@ impl Dispatcher {
         if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
-        let page = self.registry.tools_of(parse_cursor(params)?.as_deref(), scope).await?;
+        let page = self.registry.tools_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
         Ok(Reply::Tools(result, self.list_hint(self.registry.has_custom_tools())))
     }
 
     async fn list_templates(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
-        let page = self.registry.templates_of(parse_cursor(params)?.as_deref(), scope).await?;
+        let page = self.registry.templates_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
         Ok(Reply::Templates(result, self.list_hint(self.registry.has_custom_resources())))

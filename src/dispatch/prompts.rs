@@ -9,7 +9,7 @@ use super::{Dispatcher, Reply, parse_cursor};
 use crate::{
     handler::Scope,
     protocol::{Fault, Member, Method, Params},
-    registry::Completing,
+    registry::CompletionInput,
 };
 
 impl Dispatcher {
@@ -21,7 +21,7 @@ impl Dispatcher {
         if !self.registry.has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
-        let page = self.registry.prompts_of(parse_cursor(params)?.as_deref(), scope).await?;
+        let page = self.registry.prompts_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
         Ok(Reply::Prompts(result, self.list_hint(self.registry.has_custom_prompts())))
@@ -63,7 +63,7 @@ impl Dispatcher {
             return Err(Fault::MethodNotFound(Method::Complete.as_str().into()));
         }
         let CompleteParams { r#ref: reference, argument, context } = params.parse()?;
-        let completing = Completing { value: argument.value, arguments: context.arguments };
+        let completing = CompletionInput { value: argument.value, arguments: context.arguments };
         let info = self.registry.complete(&reference, &argument.name, completing, scope).await?;
         Ok(Reply::Complete(CompleteResult::new(info)))
     }

@@ -13,7 +13,7 @@ use crate::{
     protocol::{Fault, Member, Params},
     registry::Cursor,
     spill::tool_calls::{call, read_arguments},
-    store::{Entry, Found, Kind, ResourceUri, StoreError},
+    store::{Entry, Kind, ResourceUri, StoreError, StoredResource},
 };
 
 /// The name of the listing within its cursors.
@@ -33,19 +33,20 @@ impl Dispatcher {
         let catalog = self.registry.catalog();
         // Either the catalog or the custom list is empty.
         let custom = self.registry.custom_resources(scope).await?;
-        let defined = catalog.resources().chain(&custom).enumerate().skip(cursor.done);
-        let mut defined = defined
-            .filter(|(_, resource)| self.registry.shows_resource(identity.grant(), &resource.uri));
+        let defined = catalog.resources().chain(&custom).enumerate().skip(cursor.offset);
+        let mut defined = defined.filter(|(_, resource)| {
+            self.registry.can_list_resource(identity.grant(), &resource.uri)
+        });
         while resources.len() < size {
             let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();
             let Some((last, _)) = next.last() else { break };
-            cursor.done = last + 1;
+            cursor.offset = last + 1;
             // Concurrently, because the store may be remote.
             let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
             let shadowed = try_join_all(shadowed).await?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
             for ((_, resource), _) in shown {
-                resources.push(catalog.listed_now(resource).await);
+                resources.push(catalog.with_current_stat(resource).await);
             }
         }
         let mut more = defined.next().is_some();
@@ -98,7 +99,7 @@ impl Dispatcher {
         Err(missing.into())
     }
 
-    fn read_dynamic(&self, found: &Found) -> Result<Reply, Fault> {
+    fn read_dynamic(&self, found: &StoredResource) -> Result<Reply, Fault> {
         let entry = &found.entry;
         let max = self.limits.load().read_bytes;
         if entry.size > max {

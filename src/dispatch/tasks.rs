@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Dispatcher, Reply};
 use crate::{
     auth::Owner,
-    handler::{Asking, Control, Paused, Scope},
+    handler::{AskMode, Control, Scope, Suspended},
     protocol::{ClientFacts, Fault, Params},
     task::{EXTENSION, TaskEnd, TaskState, TaskView},
 };
@@ -60,7 +60,7 @@ impl Dispatcher {
     pub(super) async fn run_as_task(
         self: &Arc<Self>,
         run: Run,
-        asking: Asking,
+        asking: AskMode,
         control: Arc<Control>,
         owner: Owner,
         cancellation: CancellationToken,
@@ -85,10 +85,10 @@ impl Dispatcher {
     }
 }
 
-async fn outcome(mut run: Run, asking: &Asking, control: &Control) -> TaskEnd {
+async fn outcome(mut run: Run, asking: &AskMode, control: &Control) -> TaskEnd {
     let result = match control.run(asking, run.as_mut()).await {
         Ok(Ok(Ok(Reply::CallTool(result)))) => serde_json::to_value(result),
-        Ok(Ok(Ok(_)) | Err(Paused::InputRequired(_) | Paused::Task)) => {
+        Ok(Ok(Ok(_)) | Err(Suspended::InputRequired(_) | Suspended::Task)) => {
             return TaskEnd::Failed(Fault::Internal("The task ended without a result.".into()));
         }
         Ok(Ok(Err(fault))) | Err(fault) => return TaskEnd::Failed(fault),
@@ -129,7 +129,7 @@ impl TaskView {
             "createdAt": self.created.to_string(),
             "lastUpdatedAt": self.updated.to_string(),
             "ttlMs": self.ttl.as_millis(),
-            "pollIntervalMs": self.poll.as_millis(),
+            "pollIntervalMs": self.poll_interval.as_millis(),
         });
         if let Some(message) = &self.message {
             task["statusMessage"] = json!(message);

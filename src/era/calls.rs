@@ -10,7 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     dispatch::{Running, Step},
-    handler::Route,
+    handler::ResponseRouter,
     protocol::RequestId,
 };
 
@@ -55,7 +55,7 @@ impl ActiveCalls {
     }
 
     /// The route by which calls of the session ask their client.
-    pub(super) fn route(&self, session: &Arc<str>) -> Arc<dyn Route> {
+    pub(super) fn route(&self, session: &Arc<str>) -> Arc<dyn ResponseRouter> {
         Arc::new(SessionRoute { calls: self.clone(), session: Arc::clone(session) })
     }
 
@@ -91,7 +91,7 @@ struct SessionRoute {
     session: Arc<str>,
 }
 
-impl Route for SessionRoute {
+impl ResponseRouter for SessionRoute {
     fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
         let (sender, receiver) = oneshot::channel();
         let mut table = self.calls.0.lock();

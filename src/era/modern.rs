@@ -9,7 +9,7 @@ use super::{Era, ResponseEncoder, StateSealer};
 use crate::{
     auth::Identity,
     dispatch::{Call, Dispatcher},
-    handler::Asking,
+    handler::AskMode,
     protocol::{Fault, Member, Meta, Method, ProtocolVersion, Request},
 };
 
@@ -70,9 +70,9 @@ impl Modern {
         let asking = match method {
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
                 let rounds = self.sealer.rounds(request, identity.owner())?;
-                Asking::Rounds(Arc::new(rounds))
+                AskMode::RoundTrips(Arc::new(rounds))
             }
-            _ => Asking::Unavailable("This method cannot ask the client for input."),
+            _ => AskMode::Unavailable("This method cannot ask the client for input."),
         };
         Ok(Call {
             method,
@@ -94,7 +94,7 @@ impl Modern {
         request: &Request,
         MirroredHeaders(header): MirroredHeaders<'_>,
     ) -> Result<(), Fault> {
-        let Some(member) = method.named_by() else { return Ok(()) };
+        let Some(member) = method.mirrored_name() else { return Ok(()) };
         // The method itself reports a missing or malformed name.
         let Ok(Some(name)) = request.params.text(member) else { return Ok(()) };
         let mirrored = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;

@@ -15,7 +15,9 @@ use crate::{
     auth::{Identity, Owner},
     protocol::updated_resource,
     session::{Deliveries, Delivery},
-    store::{Change, ChangeKind, Changes, Missed, ResourceUri, Shared, Store, StoreError},
+    store::{
+        Change, ChangeKind, Changes, LinkTarget, MissedChanges, ResourceUri, Store, StoreError,
+    },
 };
 
 /// The number of links that are resolved concurrently.
@@ -37,7 +39,7 @@ pub(super) fn readable_updates(
         let lookup = uri.map(|uri| (identity.clone(), store.clone(), uri));
         async move {
             match lookup {
-                Some((identity, store, uri)) => store.may_hear(&identity, &uri).await,
+                Some((identity, store, uri)) => store.may_receive_changes(&identity, &uri).await,
                 None => true,
             }
         }
@@ -54,7 +56,7 @@ pub(super) struct Links {
 }
 
 /// A change from an owner's feed.
-pub(super) type OwnerChange = Result<Arc<Change>, Missed>;
+pub(super) type OwnerChange = Result<Arc<Change>, MissedChanges>;
 
 impl Links {
     /// Resolves the names that are links. Returns the links that the reader may read, and
@@ -70,14 +72,14 @@ impl Links {
         let names: Vec<_> = names.iter().filter_map(|name| ResourceUri::parse(name).ok()).collect();
         let lookups = stream::iter(names).map(|link| {
             let (reader, store) = (reader.clone(), store.clone());
-            async move { (store.leads_to(&reader, &link).await, link) }
+            async move { (store.link_target(&reader, &link).await, link) }
         });
         let mut lookups = lookups.buffer_unordered(MAX_CONCURRENT_LOOKUPS);
         let mut by_resource: HashMap<_, Vec<_>> = HashMap::new();
         let mut unreadable = HashSet::new();
         while let Some((shared, link)) = lookups.next().await {
             match shared {
-                Ok(Some(Shared { owner, uri, .. })) => {
+                Ok(Some(LinkTarget { owner, uri, .. })) => {
                     by_resource.entry((owner, uri)).or_default().push(link);
                 }
                 Ok(None) => {}
@@ -115,7 +117,7 @@ impl Links {
         };
         let mut readable = Vec::new();
         for link in links {
-            if self.store.may_hear(&self.reader, link).await {
+            if self.store.may_receive_changes(&self.reader, link).await {
                 readable.push(link.as_str().to_owned());
             }
         }

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
-    handler::Rounds,
+    handler::RoundTrips,
     protocol::{Fault, Member, Request},
 };
 
@@ -50,7 +50,7 @@ impl StateSealer {
     /// # Errors
     /// [`Fault::InvalidParams`] for a state of another server, caller or request, or an
     /// expired one.
-    pub(super) fn rounds(&self, request: &Request, owner: &Owner) -> Result<Rounds, Fault> {
+    pub(super) fn rounds(&self, request: &Request, owner: &Owner) -> Result<RoundTrips, Fault> {
         let params = &request.params;
         let responses: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
         let state: Option<String> = params.read(Member::RequestState)?;
@@ -66,7 +66,7 @@ impl StateSealer {
             let expires = this.clock.now().saturating_add(STATE_TTL);
             this.seal(&State { owner: owner.clone(), request, expires, answers: answers.clone() })
         };
-        Ok(Rounds::new(answers, Box::new(seal)))
+        Ok(RoundTrips::new(answers, Box::new(seal)))
     }
 
     fn mac(&self, payload: &[u8]) -> Hmac<Sha256> {

@@ -5,33 +5,33 @@ use std::{fmt, sync::Arc};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::Rounds;
+use super::RoundTrips;
 use crate::protocol::RequestId;
 
 /// How a call sends requests to its client.
 #[derive(Clone)]
-pub enum Asking {
+pub enum AskMode {
     /// It cannot; the reason, for the error message.
     Unavailable(&'static str),
     /// On the call's stream. The response is routed back to the call.
-    Routed(Arc<dyn Route>),
+    OnStream(Arc<dyn ResponseRouter>),
     /// By multi round-trip requests: the call ends with the requests, and the
     /// client retries it with the responses.
-    Rounds(Arc<Rounds>),
+    RoundTrips(Arc<RoundTrips>),
 }
 
-impl fmt::Debug for Asking {
+impl fmt::Debug for AskMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unavailable(_) => "Unavailable",
-            Self::Routed(_) => "Routed",
-            Self::Rounds(_) => "Rounds",
+            Self::OnStream(_) => "Routed",
+            Self::RoundTrips(_) => "Rounds",
         })
     }
 }
 
 /// Routes the client's responses to the calls that wait for them.
-pub trait Route: Send + Sync {
+pub trait ResponseRouter: Send + Sync {
     /// Registers a request; the receiver gets its result or error message.
     /// Dropping the receiver unregisters the request.
     fn expect(&self, request: &RequestId) -> oneshot::Receiver<Result<Value, String>>;

@@ -11,7 +11,7 @@ use std::{
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Asking, InputRequired};
+use super::{AskMode, InputRequired};
 use crate::{protocol::Fault, task::TaskRun};
 
 /// How many calls can be nested. Tools that call each other in a circle would
@@ -35,7 +35,7 @@ enum Interrupt {
 }
 
 /// Why [`Control::run`] stopped polling a call that has no result yet.
-pub enum Paused {
+pub enum Suspended {
     /// The call needs input from the client. It ends here.
     InputRequired(InputRequired),
     /// The handler wants the call to become a task. The caller can poll it
@@ -83,12 +83,12 @@ impl Control {
     /// The error with which the handler ended the call.
     pub async fn run<T>(
         &self,
-        asking: &Asking,
+        asking: &AskMode,
         mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
-    ) -> Result<Result<T, Paused>, Fault> {
+    ) -> Result<Result<T, Suspended>, Fault> {
         poll_fn(|cx| {
             self.waker.register(cx.waker());
-            if let Asking::Rounds(rounds) = asking {
+            if let AskMode::RoundTrips(rounds) = asking {
                 rounds.register(cx.waker());
             }
             if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
@@ -96,12 +96,12 @@ impl Control {
             }
             match self.lock().take() {
                 Some(Interrupt::Fail(fault)) => return Poll::Ready(Err(fault)),
-                Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Paused::Task))),
+                Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Suspended::Task))),
                 None => {}
             }
             match asking {
-                Asking::Rounds(rounds) if self.task().is_none() => match rounds.required() {
-                    Some(required) => Poll::Ready(Ok(Err(Paused::InputRequired(required)))),
+                AskMode::RoundTrips(rounds) if self.task().is_none() => match rounds.required() {
+                    Some(required) => Poll::Ready(Ok(Err(Suspended::InputRequired(required)))),
                     None => Poll::Pending,
                 },
                 _ => Poll::Pending,

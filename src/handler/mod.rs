@@ -19,15 +19,15 @@ mod structure;
 mod structured;
 
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
-pub use ask_mode::{Asking, Route};
+pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use context::{Context, CreateResource, UpdateResource};
-pub use control::{Control, Paused};
+pub use control::{Control, Suspended};
 pub use error::{ResourceError, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub use result::{IntoToolResult, Json};
-pub use round_trips::{InputRequired, Rounds, SealState};
+pub use round_trips::{InputRequired, RoundTrips, SealState};
 pub use scope::{Scope, Server, StaticContent};
 pub use structure::Structure;
 pub use structured::Structured;

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub type SealState = Box<dyn Fn(&BTreeMap<String, Value>) -> String + Send + Sync>;
 
 /// The requests and responses of one round.
-pub struct Rounds {
+pub struct RoundTrips {
     /// What the client sent, by key. Not validated yet.
     responses: BTreeMap<String, Value>,
     seal: SealState,
@@ -30,12 +30,12 @@ struct Round {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputRequired {
     /// The requests, by key (`inputRequests`).
-    pub questions: BTreeMap<String, Value>,
+    pub input_requests: BTreeMap<String, Value>,
     /// What the client sends back with its responses (`requestState`).
     pub state: String,
 }
 
-impl Rounds {
+impl RoundTrips {
     /// A round that starts with these responses, by key.
     pub fn new(responses: BTreeMap<String, Value>, seal: SealState) -> Self {
         Self { responses, seal, round: Mutex::default(), waker: AtomicWaker::new() }
@@ -55,8 +55,8 @@ impl Rounds {
         if round.pending.is_empty() {
             return None;
         }
-        let questions = std::mem::take(&mut round.pending);
-        Some(InputRequired { questions, state: (self.seal)(&round.accepted) })
+        let input_requests = std::mem::take(&mut round.pending);
+        Some(InputRequired { input_requests, state: (self.seal)(&round.accepted) })
     }
 
     /// The parsed response to the request of that key. Without a valid response

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asking, Control};
+use super::{AskMode, Control};
 use crate::{
     auth::Identity,
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
@@ -40,7 +40,7 @@ pub struct Scope {
     /// messages.
     pub log_level: Option<LogLevel>,
     /// How the call sends requests to its client.
-    pub asking: Asking,
+    pub asking: AskMode,
     /// How the handler ends the call early or turns it into a task.
     pub control: Arc<Control>,
     /// The most bytes that one `resources/read` returns.

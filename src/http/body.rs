@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::{Endpoint, HttpOptions, error::HttpError};
-use crate::{era::Encoded, protocol::has_values_within};
+use crate::{era::Encoded, protocol::has_at_most_values};
 
 /// The minimum average rate of a body, in bytes per second. Slower clients only hold
 /// resources.
@@ -85,7 +85,7 @@ pub(super) async fn read(
         }
     }
     let body = if rest.is_empty() { first } else { rest.freeze() };
-    if !has_values_within(&body, options.body_values) {
+    if !has_at_most_values(&body, options.body_values) {
         return Err(HttpError::TooManyValues(options.body_values));
     }
     Ok(body)

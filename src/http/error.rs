@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 
 use crate::{
-    auth::{Denied, MOST_TOKEN_BYTES},
+    auth::{Denied, MAX_TOKEN_BYTES},
     era::{Era, encode_error},
     protocol::{Fault, RequestId},
 };
@@ -57,7 +57,7 @@ pub(super) enum HttpError {
     Credentials(&'static str),
     #[error("The token is not accepted: {0}.")]
     Token(Denied),
-    #[error("The Authorization header is too long: a token has at most {MOST_TOKEN_BYTES} bytes.")]
+    #[error("The Authorization header is too long: a token has at most {MAX_TOKEN_BYTES} bytes.")]
     TokenTooLong,
     #[error("The token cannot be checked now. Try again shortly.")]
     AuthUnavailable,

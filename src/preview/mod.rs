@@ -98,11 +98,11 @@ impl Preview {
             text.push('\n');
             text.push_str(fact);
         }
-        self.write_ends_to(text);
+        self.write_excerpts_to(text);
     }
 
     /// Appends head and tail to a text.
-    pub fn write_ends_to(&self, text: &mut String) {
+    pub fn write_excerpts_to(&self, text: &mut String) {
         for Excerpt { label, text: lines, .. } in self.head.iter().chain(&self.tail) {
             text.push_str("\n\n");
             text.push_str(label);

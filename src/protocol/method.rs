@@ -91,7 +91,7 @@ impl Method {
 
     /// The parameter that the `Mcp-Name` header mirrors
     /// (2026-07-28, Streamable HTTP: Standard Request Headers).
-    pub fn named_by(self) -> Option<Member> {
+    pub fn mirrored_name(self) -> Option<Member> {
         match self {
             Self::CallTool | Self::GetPrompt => Some(Member::Name),
             Self::ReadResource => Some(Member::Uri),

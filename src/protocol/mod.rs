@@ -23,5 +23,5 @@ pub use method::Method;
 pub use outgoing::{Announcement, Outgoing, updated_resource};
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
-pub use size::{has_values_within, json_size};
+pub use size::{has_at_most_values, json_size};
 pub use version::ProtocolVersion;

@@ -28,7 +28,7 @@ pub fn json_size(value: &impl Serialize) -> usize {
 /// every depth. A parsed value takes far more memory than the few bytes of its
 /// JSON. The result for malformed JSON is arbitrary. Copies nothing, and does
 /// not scan texts that are too short for `max` values.
-pub fn has_values_within(json: &[u8], max: usize) -> bool {
+pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
     // Each value takes at least one byte and a separator.
     if json.len() / 2 < max {
         return true;
@@ -69,9 +69,9 @@ mod tests {
             ("[[[[1]]]]", 5),
         ] {
             let padded = format!("{json}{}", " ".repeat(100));
-            assert!(has_values_within(padded.as_bytes(), values), "{json}");
-            assert!(!has_values_within(padded.as_bytes(), values - 1), "{json}");
+            assert!(has_at_most_values(padded.as_bytes(), values), "{json}");
+            assert!(!has_at_most_values(padded.as_bytes(), values - 1), "{json}");
         }
-        assert!(has_values_within(b"\"unfinished \\", 1));
+        assert!(has_at_most_values(b"\"unfinished \\", 1));
     }
 }

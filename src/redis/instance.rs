@@ -34,7 +34,8 @@ struct Member {
 impl Instance {
     /// Joins the others under a new random name. Needs a Tokio runtime.
     pub fn join(redis: Redis, random: &Random) -> Self {
-        let (name, script) = (random.id().into(), Script::timed(&[include_str!("instances.lua")]));
+        let (name, script) =
+            (random.id().into(), Script::with_time_functions(&[include_str!("instances.lua")]));
         let member = Arc::new(Member { redis, name, script });
         let beating = Arc::clone(&member);
         let heartbeat = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));

@@ -31,7 +31,7 @@ pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
-pub(crate) use subscriptions::{Heard, Listener};
+pub(crate) use subscriptions::{ChannelEvent, Subscription};
 
 use self::{connection::CommandConnection, settings::Address, subscriptions::PubSub};
 
@@ -117,15 +117,15 @@ impl Redis {
 
     /// Subscribes to a channel; delivers what is published after this returns.
     /// All subscriptions share one connection.
-    pub(crate) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
-        self.0.pubsub.listen(channel).await
+    pub(crate) async fn subscribe(&self, channel: &str) -> Result<Subscription, RedisError> {
+        self.0.pubsub.subscribe(channel).await
     }
 
     /// Subscribes to a channel, and retries until that succeeds.
-    pub(crate) async fn listen_patiently(&self, channel: &str) -> Listener {
+    pub(crate) async fn subscribe_with_retry(&self, channel: &str) -> Subscription {
         loop {
-            match self.listen(channel).await {
-                Ok(listener) => return listener,
+            match self.subscribe(channel).await {
+                Ok(subscription) => return subscription,
                 Err(error) => tracing::warn!(%error, "cannot subscribe to other instances yet"),
             }
             tokio::time::sleep(RETRY).await;

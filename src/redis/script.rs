@@ -16,7 +16,7 @@ impl Script {
     }
 
     /// Joins the parts to one script, after the functions of `time.lua`.
-    pub(crate) fn timed(parts: &[&str]) -> Self {
+    pub(crate) fn with_time_functions(parts: &[&str]) -> Self {
         Self::new(&[&[include_str!("time.lua")], parts].concat().concat())
     }
 

@@ -29,7 +29,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
 /// What a subscription delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum ChannelEvent {
     /// A published message.
     Message(Bytes),
     /// Messages may be missing, because the connection was lost or this subscriber
@@ -39,19 +39,19 @@ pub(crate) enum Heard {
 
 /// Receives the messages of one channel. Unsubscribes on drop.
 #[derive(Debug)]
-pub(crate) struct Listener {
-    events: mpsc::Receiver<Heard>,
+pub(crate) struct Subscription {
+    events: mpsc::Receiver<ChannelEvent>,
     overflowed: Arc<AtomicBool>,
     channel: Arc<str>,
     id: u64,
     registry: Arc<Registry>,
 }
 
-impl Listener {
+impl Subscription {
     /// Waits for the next message or gap. Never ends.
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> ChannelEvent {
         if self.overflowed.swap(false, Ordering::Relaxed) {
-            return Heard::Gap;
+            return ChannelEvent::Gap;
         }
         match self.events.recv().await {
             Some(event) => event,
@@ -61,7 +61,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for Subscription {
     fn drop(&mut self) {
         let mut channels = self.registry.channels.lock();
         if let Some(subscribers) = channels.get_mut(&self.channel) {
@@ -83,11 +83,11 @@ struct Registry {
     ids: AtomicU64,
 }
 
-/// The sending end of a [`Listener`].
+/// The sending end of a [`Subscription`].
 #[derive(Debug)]
 struct Subscriber {
     id: u64,
-    events: mpsc::Sender<Heard>,
+    events: mpsc::Sender<ChannelEvent>,
     overflowed: Arc<AtomicBool>,
 }
 
@@ -129,7 +129,7 @@ impl PubSub {
         Ok(Self { registry, timeout, _task: task })
     }
 
-    pub(super) async fn listen(&self, channel: &str) -> Result<Listener, RedisError> {
+    pub(super) async fn subscribe(&self, channel: &str) -> Result<Subscription, RedisError> {
         let channel: Arc<str> = channel.into();
         let id = self.registry.ids.fetch_add(1, Ordering::Relaxed);
         let overflowed = Arc::new(AtomicBool::new(false));
@@ -138,12 +138,13 @@ impl PubSub {
         self.registry.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
         let registry = Arc::clone(&self.registry);
         // Created before the wait, so that dropping it also undoes an unfinished request.
-        let listener = Listener { events, overflowed, channel: Arc::clone(&channel), id, registry };
+        let subscription =
+            Subscription { events, overflowed, channel: Arc::clone(&channel), id, registry };
         let (confirm, confirmed) = oneshot::channel();
         // If the task has ended, the confirmation fails below.
         let _ = self.registry.requests.send(Request::Join(channel, confirm));
         match tokio::time::timeout(self.timeout, confirmed).await {
-            Ok(Ok(())) => Ok(listener),
+            Ok(Ok(())) => Ok(subscription),
             Ok(Err(_)) => {
                 let lost = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
                 Err(RedisError::classify(lost.into(), self.timeout))
@@ -154,13 +155,13 @@ impl PubSub {
 }
 
 impl Registry {
-    fn send(&self, channel: &str, event: &Heard) {
+    fn send(&self, channel: &str, event: &ChannelEvent) {
         for subscriber in self.channels.lock().get(channel).into_iter().flatten() {
             subscriber.send(event.clone());
         }
     }
 
-    fn send_to_all(&self, event: &Heard) {
+    fn send_to_all(&self, event: &ChannelEvent) {
         for subscriber in self.channels.lock().values().flatten() {
             subscriber.send(event.clone());
         }
@@ -169,7 +170,7 @@ impl Registry {
 
 impl Subscriber {
     /// Never waits: a full queue becomes a gap.
-    fn send(&self, event: Heard) {
+    fn send(&self, event: ChannelEvent) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(event) {
             self.overflowed.store(true, Ordering::Relaxed);
         }
@@ -196,7 +197,7 @@ impl PubSubConnection {
             match self.connect(sender).await {
                 Ok(mut connection) => {
                     if !first {
-                        self.registry.send_to_all(&Heard::Gap);
+                        self.registry.send_to_all(&ChannelEvent::Gap);
                     }
                     (first, backoff) = (false, MIN_BACKOFF);
                     let reason = self.serve(&mut connection, &mut pushes).await;
@@ -286,7 +287,7 @@ impl PubSubConnection {
         let channel = data.next().and_then(|channel| String::from_redis_value(channel).ok());
         let message = data.next().and_then(|message| Vec::<u8>::from_redis_value(message).ok());
         if let (Some(channel), Some(message)) = (channel, message) {
-            self.registry.send(&channel, &Heard::Message(message.into()));
+            self.registry.send(&channel, &ChannelEvent::Message(message.into()));
         }
     }
 }

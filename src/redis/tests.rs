@@ -3,7 +3,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
-use super::{Heard, Listener, Redis, RedisError, RedisSettings, Script, cmd, layout::Layout, pipe};
+use super::{
+    ChannelEvent, Redis, RedisError, RedisSettings, Script, Subscription, cmd, layout::Layout, pipe,
+};
 use crate::{random::Random, testing::RedisServer};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,8 +35,8 @@ async fn publish(redis: &Redis, channel: &str, message: &'static str) {
     redis.query::<()>(publish.arg(channel).arg(message)).await.expect("it can be published");
 }
 
-async fn next_event(listener: &mut Listener) -> Heard {
-    timeout(TEST_TIMEOUT, listener.next()).await.expect("an event arrives")
+async fn next_event(subscription: &mut Subscription) -> ChannelEvent {
+    timeout(TEST_TIMEOUT, subscription.next()).await.expect("an event arrives")
 }
 
 /// The output of `work`, which must not take much longer than the timeout.
@@ -132,14 +134,14 @@ async fn commands_to_a_paused_redis_time_out() {
 async fn subscriptions_share_a_connection_and_receive_their_channel() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut one = redis.listen("one").await.expect("the subscription succeeds");
-    let mut again = redis.listen("one").await.expect("the subscription succeeds");
-    let mut two = redis.listen("two").await.expect("the subscription succeeds");
+    let mut one = redis.subscribe("one").await.expect("the subscription succeeds");
+    let mut again = redis.subscribe("one").await.expect("the subscription succeeds");
+    let mut two = redis.subscribe("two").await.expect("the subscription succeeds");
     for channel in ["one", "none", "two"] {
         publish(&redis, channel, "a message").await;
     }
-    for listener in [&mut one, &mut again, &mut two] {
-        assert_eq!(next_event(listener).await, Heard::Message("a message".into()));
+    for subscription in [&mut one, &mut again, &mut two] {
+        assert_eq!(next_event(subscription).await, ChannelEvent::Message("a message".into()));
     }
     let clients: String = redis.query(cmd("CLIENT").arg("LIST")).await.expect("it lists them");
     assert_eq!(clients.lines().count(), 2, "{clients}");
@@ -153,39 +155,39 @@ async fn subscriptions_share_a_connection_and_receive_their_channel() {
     };
     eventually(listened).await;
     publish(&redis, "one", "another").await;
-    assert_eq!(next_event(&mut again).await, Heard::Message("another".into()));
+    assert_eq!(next_event(&mut again).await, ChannelEvent::Message("another".into()));
 }
 
 #[tokio::test]
 async fn a_lost_connection_is_reported_as_a_gap() {
     let mut server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut listener = redis.listen("channel").await.expect("the subscription succeeds");
+    let mut subscription = redis.subscribe("channel").await.expect("the subscription succeeds");
     server.kill();
-    let refused = promptly(redis.listen("other")).await;
+    let refused = promptly(redis.subscribe("other")).await;
     assert!(refused.is_err(), "no server is running");
     server.restart().await;
-    assert_eq!(next_event(&mut listener).await, Heard::Gap);
+    assert_eq!(next_event(&mut subscription).await, ChannelEvent::Gap);
     publish(&redis, "channel", "after it").await;
-    assert_eq!(next_event(&mut listener).await, Heard::Message("after it".into()));
+    assert_eq!(next_event(&mut subscription).await, ChannelEvent::Message("after it".into()));
 }
 
 #[tokio::test]
 async fn a_slow_subscriber_receives_a_gap() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
-    let mut slow = redis.listen("channel").await.expect("the subscription succeeds");
-    let mut quick = redis.listen("channel").await.expect("the subscription succeeds");
+    let mut slow = redis.subscribe("channel").await.expect("the subscription succeeds");
+    let mut quick = redis.subscribe("channel").await.expect("the subscription succeeds");
     for _ in 0..1000 {
         publish(&redis, "channel", "a message").await;
-        assert_eq!(next_event(&mut quick).await, Heard::Message("a message".into()));
+        assert_eq!(next_event(&mut quick).await, ChannelEvent::Message("a message".into()));
     }
-    assert_eq!(next_event(&mut slow).await, Heard::Gap);
+    assert_eq!(next_event(&mut slow).await, ChannelEvent::Gap);
     for _ in 0..super::subscriptions::BACKLOG {
-        assert_eq!(next_event(&mut slow).await, Heard::Message("a message".into()));
+        assert_eq!(next_event(&mut slow).await, ChannelEvent::Message("a message".into()));
     }
     publish(&redis, "channel", "the last").await;
-    assert_eq!(next_event(&mut slow).await, Heard::Message("the last".into()));
+    assert_eq!(next_event(&mut slow).await, ChannelEvent::Message("the last".into()));
 }
 
 #[tokio::test]

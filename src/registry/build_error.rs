@@ -6,22 +6,22 @@ use crate::handler::ToolError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// The problems. Each names its item.
-    pub faults: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 impl BuildError {
     /// `Ok` if there are no problems.
     pub(super) fn check(list: Vec<String>) -> Result<(), Self> {
-        if list.is_empty() { Ok(()) } else { Err(Self { faults: list }) }
+        if list.is_empty() { Ok(()) } else { Err(Self { problems: list }) }
     }
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = self.faults.len();
+        let count = self.problems.len();
         let s = if count == 1 { "" } else { "s" };
         write!(f, "the server's definition has {count} problem{s}")?;
-        for text in &self.faults {
+        for text in &self.problems {
             write!(f, "\n  - {text}")?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use rmcp::model;
 use serde_json::Value;
 
 use super::{
-    complete::{self, Completing},
+    complete::{self, CompletionInput},
     definition::Registry,
     headers::HeaderParameter,
     prompt,
@@ -71,7 +71,7 @@ impl Registry {
         &self,
         reference: &model::Reference,
         argument: &str,
-        input: Completing,
+        input: CompletionInput,
         scope: Arc<Scope>,
     ) -> Result<model::CompletionInfo, Fault> {
         let no_argument =

@@ -56,7 +56,7 @@ impl Catalog {
 
     /// The list entry of a static resource with its current size and time of
     /// change, as far as these are known without reading it.
-    pub async fn listed_now(&self, resource: &model::Resource) -> model::Resource {
+    pub async fn with_current_stat(&self, resource: &model::Resource) -> model::Resource {
         match self.resources.get(&resource.uri) {
             Some(registered) => registered.current_entry().await,
             None => resource.clone(),

@@ -23,7 +23,7 @@ const MAX_SCANNED: usize = 1_000;
 
 /// The argument that the user types, and the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completing {
+pub struct CompletionInput {
     /// The text typed so far.
     pub value: String,
     /// The other arguments that the client knows, by name.
@@ -31,7 +31,7 @@ pub struct Completing {
 }
 
 type Suggest<S> =
-    Box<dyn Fn(Context<S>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+    Box<dyn Fn(Context<S>, CompletionInput) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 /// Completers, by argument.
 pub(super) struct Completers<S> {
@@ -47,7 +47,7 @@ impl<S> Default for Completers<S> {
 impl<S: Send + Sync + 'static> Completers<S> {
     pub(super) fn add<F, Fut>(&mut self, argument: impl Into<String>, suggest: F)
     where
-        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, CompletionInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         let suggest: Suggest<S> = Box::new(move |context, input| suggest(context, input).boxed());
@@ -84,7 +84,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
 }
 
 type RegisteredSuggest =
-    Box<dyn Fn(Arc<Scope>, Completing) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+    Box<dyn Fn(Arc<Scope>, CompletionInput) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 /// Completers with the server's state.
 pub(super) struct Registered {
@@ -103,7 +103,7 @@ impl Registered {
     pub(super) async fn suggest(
         &self,
         argument: &str,
-        input: Completing,
+        input: CompletionInput,
         scope: Arc<Scope>,
     ) -> Result<Option<Vec<String>>, Fault> {
         let Some(suggest) = self.by_argument.get(argument) else { return Ok(None) };
@@ -125,7 +125,7 @@ pub(super) async fn from_resources(
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
     let owner = scope.identity.owner();
-    if template.whole_uri() == Some(variable) {
+    if template.base_uri_variable() == Some(variable) {
         let page = scope.store.list(owner, typed, None, MAX_VALUES + 1).await?;
         return Ok(page.entries.iter().map(|entry| entry.uri.to_string()).collect());
     }

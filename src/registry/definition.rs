@@ -8,7 +8,7 @@ use rmcp::model;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, OutputRules, catalog::Catalog, custom::CustomHandlers, scope_rules::Access,
+    BuildError, OutputRules, catalog::Catalog, custom::CustomHandlers, scope_rules::ScopeRules,
 };
 use crate::protocol::Announcement;
 
@@ -21,7 +21,7 @@ pub struct Registry {
     // Copied on write: a call keeps the catalog that it has read.
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Announcement>,
-    pub(super) scope_rules: Access,
+    pub(super) scope_rules: ScopeRules,
     pub(super) output: ArcSwap<OutputRules>,
 }
 
@@ -42,7 +42,7 @@ impl Registry {
             definition,
             catalog: RwLock::new(Arc::new(catalog)),
             changes,
-            scope_rules: Access::default(),
+            scope_rules: ScopeRules::default(),
             output: ArcSwap::default(),
         }
     }

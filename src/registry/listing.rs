@@ -108,7 +108,7 @@ impl Registry {
     /// # Errors
     /// [`Fault::InvalidParams`] for an invalid cursor; the error of a custom
     /// handler.
-    pub async fn tools_of(
+    pub async fn tools_page(
         &self,
         cursor: Option<&str>,
         scope: Arc<Scope>,
@@ -123,7 +123,7 @@ impl Registry {
     ///
     /// # Errors
     /// As for tools.
-    pub async fn prompts_of(
+    pub async fn prompts_page(
         &self,
         cursor: Option<&str>,
         scope: Arc<Scope>,
@@ -138,7 +138,7 @@ impl Registry {
     ///
     /// # Errors
     /// As for tools.
-    pub async fn templates_of(
+    pub async fn templates_page(
         &self,
         cursor: Option<&str>,
         scope: Arc<Scope>,

@@ -9,11 +9,11 @@ use super::{
 use crate::protocol::{Announcement, ClientFacts};
 
 impl Registry {
-    /// Checks rules before [`Registry::bound_output`] sets them.
+    /// Checks rules before [`Registry::set_output_rules`] sets them.
     ///
     /// # Errors
     /// The patterns that match no tool.
-    pub fn check_output(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
+    pub fn check_output_rules(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
         let catalog = self.catalog();
         let is_unmatched = |pattern: &&String| {
             !catalog.tools.iter().any(|tool| is_match(pattern, &tool.listed.name))
@@ -24,7 +24,7 @@ impl Registry {
 
     /// Sets the rules. Announces a change of the tools if their output schemas
     /// may have changed.
-    pub fn bound_output(&self, rules: OutputRules) {
+    pub fn set_output_rules(&self, rules: OutputRules) {
         let before = self.output.swap(Arc::new(rules));
         if before.tools != self.output.load().tools && !self.definition.fixed_lists {
             self.announce(Announcement::ToolListChanged);

@@ -14,7 +14,7 @@ pub struct Cursor {
     list: String,
     /// How many items of the server's definition come before the position.
     #[serde(rename = "n")]
-    pub done: usize,
+    pub offset: usize,
     /// Exclusive lower bound for the dynamic items; `None` before the first one.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
@@ -22,8 +22,8 @@ pub struct Cursor {
 
 impl Cursor {
     /// A position in that list.
-    pub fn new(list: &str, done: usize, after: Option<String>) -> Self {
-        Self { list: list.to_owned(), done, after }
+    pub fn new(list: &str, offset: usize, after: Option<String>) -> Self {
+        Self { list: list.to_owned(), offset, after }
     }
 
     /// The text that the client gets.
@@ -67,7 +67,7 @@ pub(super) fn page<T, U>(
 ) -> Result<ListPage<U>, Fault> {
     // Positions count hidden items, so that they stay valid if the caller's
     // scopes change between two pages.
-    let start = Cursor::decode(list, cursor)?.done;
+    let start = Cursor::decode(list, cursor)?.offset;
     let mut items = Vec::new();
     for (position, item) in all.iter().enumerate().skip(start) {
         let Some(shown) = show(item) else { continue };

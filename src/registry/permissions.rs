@@ -3,7 +3,7 @@
 use super::{
     definition::Registry,
     item::{Item, Listed},
-    scope_rules::Access,
+    scope_rules::ScopeRules,
 };
 use crate::{
     auth::{Grant, Identity, Scopes, audit},
@@ -16,7 +16,7 @@ impl Registry {
     /// # Errors
     /// The patterns that match no item: such a rule is a mistake, because it
     /// protects nothing.
-    pub fn protect(&mut self, rules: Access) -> Result<(), Vec<String>> {
+    pub fn set_scope_rules(&mut self, rules: ScopeRules) -> Result<(), Vec<String>> {
         let catalog = self.catalog();
         let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
         let unmatched = rules.unmatched(&keys);
@@ -72,7 +72,7 @@ impl Registry {
         let Some((template, variables)) = matched else { return Scopes::default() };
         let scopes = self.scope_rules.for_item(&template.listed.uri_template, &template.scopes);
         // A URI inside the URI needs its own scopes as well.
-        let inner = template.body.template.whole_uri().and_then(|name| variables.get(name));
+        let inner = template.body.template.base_uri_variable().and_then(|name| variables.get(name));
         inner.map_or(scopes.clone(), |uri| scopes.union(&self.uri_scopes(uri)))
     }
 
@@ -109,14 +109,14 @@ impl Registry {
     }
 
     /// Whether a caller with that grant may see the static resource in a list.
-    pub fn shows_resource(&self, grant: &Grant, uri: &str) -> bool {
+    pub fn can_list_resource(&self, grant: &Grant, uri: &str) -> bool {
         // A custom handler lists only what each caller may see.
         self.has_custom_resources()
             || self.catalog().resources.get(uri).is_some_and(|item| self.is_shown(grant, &**item))
     }
 
     /// Whether a caller with that grant may see the template in a list.
-    pub fn shows_template(&self, grant: &Grant, uri_template: &str) -> bool {
+    pub fn can_list_template(&self, grant: &Grant, uri_template: &str) -> bool {
         let catalog = self.catalog();
         let template = catalog.templates.get(uri_template);
         self.has_custom_resources() || template.is_some_and(|item| self.is_shown(grant, &**item))
@@ -128,7 +128,7 @@ impl Registry {
     }
 
     /// Whether lists depend on the caller.
-    pub fn varies(&self) -> bool {
+    pub fn lists_depend_on_caller(&self) -> bool {
         !self.scope_rules.for_everything().is_empty()
             || self.catalog().scopes().any(|(key, own)| self.scope_rules.restricts(key, own))
     }

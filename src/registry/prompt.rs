@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     annotations::check_icons,
-    complete::{self, Completers, Completing},
+    complete::{self, Completers, CompletionInput},
     item::{Item, catch_panic, check_name, common_setters},
     scope_rules,
 };
@@ -113,7 +113,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
     #[must_use]
     pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
     where
-        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, CompletionInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.add(argument, suggest);
@@ -178,7 +178,7 @@ impl Registered {
         let (name, body) = (&self.listed.name, &self.body);
         let mut arguments = Value::Object(arguments);
         if let Some(validator) = &body.validator {
-            validator.read_strings(&mut arguments);
+            validator.parse_strings(&mut arguments);
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
         let request_id = Arc::clone(&scope.request_id);

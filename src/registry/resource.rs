@@ -157,7 +157,7 @@ impl Registered {
     ) -> Result<(Content, Option<String>), Fault> {
         let content =
             run_handler(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
-        let given = content.given_mime_type().map(str::to_owned);
+        let given = content.explicit_mime_type().map(str::to_owned);
         Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
 

@@ -6,18 +6,18 @@ use crate::auth::Scopes;
 /// definition.
 ///
 /// ```
-/// use larder::{auth::Scopes, registry::Access};
+/// use larder::{auth::Scopes, registry::ScopeRules};
 ///
 /// let scopes = |name| Scopes::required([name]).unwrap();
 /// // Every request needs mcp:read. Rules match tools and prompts by name, and
 /// // resources and templates by URI; a * at the end matches any suffix.
-/// let rules = Access::new(scopes("mcp:read"))
+/// let rules = ScopeRules::new(scopes("mcp:read"))
 ///     .rule("delete_resource", scopes("mcp:write"))
 ///     .rule("admin_*", scopes("mcp:admin"))
 ///     .rule("docs://internal/*", scopes("mcp:staff"));
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct ScopeRules {
     everything: Scopes,
     rules: Vec<Rule>,
 }
@@ -39,7 +39,7 @@ impl Rule {
     }
 }
 
-impl Access {
+impl ScopeRules {
     /// Rules that require these scopes for every request.
     pub fn new(everything: Scopes) -> Self {
         Self { everything, rules: Vec::new() }

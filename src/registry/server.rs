@@ -57,7 +57,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// The handlers' errors.
-    pub async fn listed_by_hand(
+    pub async fn custom_listing(
         &self,
     ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
         let (registry, scope) = (self.registry(), self.scope());

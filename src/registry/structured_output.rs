@@ -42,7 +42,7 @@ impl OutputDefinition {
                 )?
             }
         };
-        let validator = Validator::of_output(schema)?;
+        let validator = Validator::for_output(schema)?;
         Ok(Some(RegisteredOutput { structure: self.structure, validator }))
     }
 }

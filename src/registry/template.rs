@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     annotations::{check_annotations, check_icons},
-    complete::{self, Completers, Completing},
+    complete::{self, Completers, CompletionInput},
     item::{Item, annotation_setters, common_setters},
     resource, scope_rules,
 };
@@ -99,7 +99,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             handler: Box::new(move |context, variables| {
                 let mut variables: Value = variables.into_iter().collect();
                 if let Some(validator) = &validator {
-                    validator.read_strings(&mut variables);
+                    validator.parse_strings(&mut variables);
                     if validator.check(&variables).is_err() {
                         return std::future::ready(Err(ResourceError::NotFound)).boxed();
                     }
@@ -134,7 +134,7 @@ impl<S: Send + Sync + 'static> Template<S> {
     #[must_use]
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, suggest: F) -> Self
     where
-        F: Fn(Context<S>, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, CompletionInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.add(variable, suggest);
@@ -189,7 +189,7 @@ impl Registered {
             (self.body.read)(scope, variables)
         })
         .await?;
-        let given = content.given_mime_type().map(str::to_owned);
+        let given = content.explicit_mime_type().map(str::to_owned);
         Ok((content, given.or_else(|| self.listed.mime_type.clone())))
     }
 }

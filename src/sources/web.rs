@@ -50,7 +50,7 @@ pub struct HttpResource {
     url: String,
     mime_type: Option<String>,
     allow_private: bool,
-    most_bytes: u64,
+    max_bytes: u64,
     timeout: Duration,
 }
 
@@ -61,7 +61,7 @@ impl HttpResource {
             url: url.into(),
             mime_type: None,
             allow_private: false,
-            most_bytes: 16 << 20,
+            max_bytes: 16 << 20,
             timeout: Duration::from_secs(30),
         }
     }
@@ -83,8 +83,8 @@ impl HttpResource {
 
     /// The most bytes to fetch. Reading a larger page fails. Default: 16 MiB.
     #[must_use]
-    pub fn most_bytes(mut self, bytes: u64) -> Self {
-        self.most_bytes = bytes;
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
         self
     }
 
@@ -117,8 +117,8 @@ impl HttpResource {
             StatusCode::NOT_FOUND | StatusCode::GONE => return Err(FetchError::NotFound),
             status => return Err(FetchError::Status(status.as_u16())),
         }
-        if response.content_length().is_some_and(|length| length > self.most_bytes) {
-            return Err(FetchError::TooLong(self.most_bytes));
+        if response.content_length().is_some_and(|length| length > self.max_bytes) {
+            return Err(FetchError::TooLong(self.max_bytes));
         }
         Ok(response)
     }
@@ -129,7 +129,7 @@ impl IntoContent for HttpResource {
         let response = self.fetch().await.map_err(ResourceError::from)?;
         let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok());
         let mime_type = self.mime_type.clone().or_else(|| content_type.map(str::to_owned));
-        let (limit, mut received) = (self.most_bytes, 0_u64);
+        let (limit, mut received) = (self.max_bytes, 0_u64);
         let pieces = response.bytes_stream().map_err(io::Error::other).and_then(move |piece| {
             received += piece.len() as u64;
             let piece = if received > limit {

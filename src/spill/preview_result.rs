@@ -90,7 +90,7 @@ impl PreviewResult<'_> {
                 let _ = write!(text, "\n{fact}");
             }
             let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
-            preview.write_ends_to(&mut text);
+            preview.write_excerpts_to(&mut text);
         }
         text
     }

@@ -111,7 +111,7 @@ async fn store_part(
     };
     let pieces = stream::iter(pieces.into_iter().map(Ok));
     let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
-    let uri = ResourceUri::of_result(tool, &scope.random.id())?;
+    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     let entry = scope.store.create(scope.identity.owner(), uri, content, details).await?;
     Ok(StoredPart { entry, preview })
 }

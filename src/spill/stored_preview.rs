@@ -2,7 +2,7 @@
 
 use crate::{
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES},
-    store::{Found, Kind, StoreError},
+    store::{Kind, StoreError, StoredResource},
 };
 
 impl Preview {
@@ -10,7 +10,7 @@ impl Preview {
     ///
     /// # Errors
     /// If the resource cannot be read.
-    pub async fn of_found(found: &Found, budget: usize) -> Result<Self, StoreError> {
+    pub async fn from_stored(found: &StoredResource, budget: usize) -> Result<Self, StoreError> {
         let entry = &found.entry;
         let (head, tail) = found.head_and_tail(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
         let sample = Sample {

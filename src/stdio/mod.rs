@@ -20,7 +20,7 @@ use self::{
 use crate::{
     dispatch::Dispatcher,
     era::{Era, Legacy, Modern},
-    protocol::{Fault, has_values_within},
+    protocol::{Fault, has_at_most_values},
 };
 
 /// The number of encoded messages that may wait for a slow reader of the output.
@@ -71,7 +71,7 @@ impl Stdio {
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
-                Line::Message(line) if !has_values_within(&line, max_values) => {
+                Line::Message(line) if !has_at_most_values(&line, max_values) => {
                     let message = format!(
                         "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
                     );

@@ -33,7 +33,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 
     /// The stored revisions of a live resource, oldest first and the current one
     /// last; empty where there is no such resource.
-    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError>;
+    async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError>;
 
     /// Removes the resource. Returns whether it existed.
     async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError>;
@@ -46,7 +50,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError>;
+    ) -> Result<Vec<StoredResource>, StoreError>;
 
     /// What all owners together have stored. Metrics call this every few seconds,
     /// so its cost must not grow with the number of resources. Resources that
@@ -104,7 +108,7 @@ pub trait Blob: Send + Sync {
 /// The result of looking up a resource.
 pub enum Lookup {
     /// The resource is live.
-    Live(Found),
+    Live(StoredResource),
     /// The resource expired at this time, as far as the backend remembers.
     Expired(Timestamp),
     /// There is no such resource.
@@ -113,7 +117,7 @@ pub enum Lookup {
 
 /// One revision of a live resource: its entry and a handle to its bytes.
 #[derive(Clone)]
-pub struct Found {
+pub struct StoredResource {
     /// The metadata.
     pub entry: Arc<Entry>,
     /// The content.
@@ -129,7 +133,7 @@ pub struct Committed {
     pub change: ChangeKind,
 }
 
-impl Found {
+impl StoredResource {
     /// Turns this into an earlier revision of `current`: all revisions of a
     /// resource expire together, and end with the same session.
     pub(super) fn earlier_than(self, current: &Entry) -> Self {

@@ -233,7 +233,7 @@ pub(super) mod tests {
     use crate::{
         auth::Owner,
         clock::Timestamp,
-        store::{Content, Details, Found, ResourceUri},
+        store::{Content, Details, ResourceUri, StoredResource},
     };
 
     /// Content that is written in `pieces` and stored in blocks of `block_bytes`.
@@ -241,7 +241,7 @@ pub(super) mod tests {
         kind: Kind,
         pieces: &[&[u8]],
         block_bytes: usize,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<StoredResource, StoreError> {
         let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         let content = match kind {
             Kind::Text => Content::text_stream(stream::iter(pieces)),
@@ -249,9 +249,16 @@ pub(super) mod tests {
         };
         let uri = ResourceUri::parse("test://blocks")?;
         let (owner, now) = (Owner::new("local"), Timestamp::from_millis(0));
-        Found::detached_with_block_size(uri, owner, content, Details::default(), now, block_bytes)
-            .now_or_never()
-            .expect("memory never waits")
+        StoredResource::detached_with_block_size(
+            uri,
+            owner,
+            content,
+            Details::default(),
+            now,
+            block_bytes,
+        )
+        .now_or_never()
+        .expect("memory never waits")
     }
 
     /// Text with characters of every width, and lines of many lengths.

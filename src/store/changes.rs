@@ -116,10 +116,10 @@ impl Changes {
     /// # Errors
     /// Some changes were missed: the subscriber must assume that any resource
     /// changed.
-    pub async fn next(&mut self) -> Result<Option<Arc<Change>>, Missed> {
+    pub async fn next(&mut self) -> Result<Option<Arc<Change>>, MissedChanges> {
         match self.0.recv().await {
             Ok(Some(change)) => Ok(Some(change)),
-            Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
+            Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(MissedChanges),
             Err(broadcast::error::RecvError::Closed) => Ok(None),
         }
     }
@@ -133,4 +133,4 @@ impl Changes {
 /// The subscriber missed some changes: it was too slow, or the backend was not
 /// reachable for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Missed;
+pub struct MissedChanges;

@@ -67,7 +67,7 @@ impl Content {
     }
 
     /// The media type, if it was set with [`with_mime_type`](Self::with_mime_type).
-    pub fn given_mime_type(&self) -> Option<&str> {
+    pub fn explicit_mime_type(&self) -> Option<&str> {
         self.mime_type_given.then_some(&*self.mime_type)
     }
 

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::{
-    Committed, Content, Details, Draft, Found, ResourceUri, StoreError, StoredBlock, Upload,
-    WriteMode,
+    Committed, Content, Details, Draft, ResourceUri, StoreError, StoredBlock, StoredResource,
+    Upload, WriteMode,
     blocks::{BLOCK_BYTES, BlockWriter},
     compression::Compression,
     memory::MemoryBlob,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
-impl Found {
+impl StoredResource {
     /// Makes a resource of `content` that only this value holds, in memory.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Backend, ChangeFeed, Entry, Found, Lookup, MemoryBackend, MemoryLimits, ResourceUri,
-    StoreError, StoredBytes, Usage,
+    Backend, ChangeFeed, Entry, Lookup, MemoryBackend, MemoryLimits, ResourceUri, StoreError,
+    StoredBytes, StoredResource, Usage,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -116,7 +116,11 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`], or [`StoreError::Expired`] as long as the backend
     /// remembers the expiry.
-    pub async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Found, StoreError> {
+    pub async fn get(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<StoredResource, StoreError> {
         match self.backend.get(owner, uri).await? {
             Lookup::Live(found) => Ok(found),
             Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
@@ -134,7 +138,7 @@ impl Store {
         owner: &Owner,
         uri: &ResourceUri,
         revision: Option<u64>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<StoredResource, StoreError> {
         let Some(revision) = revision else { return self.get(owner, uri).await };
         let mut revisions = self.revisions(owner, uri).await?;
         match revisions.iter().position(|found| found.entry.revision == revision) {
@@ -156,7 +160,7 @@ impl Store {
         &self,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let revisions = self.backend.revisions(owner, uri).await?;
         if revisions.is_empty() {
             // The error of `get` tells missing and expired apart.
@@ -174,19 +178,19 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        let (found, more) = self.list_found(owner, prefix, after, limit).await?;
+        let (found, more) = self.list_with_content(owner, prefix, after, limit).await?;
         Ok(Page { entries: found.into_iter().map(|found| found.entry).collect(), more })
     }
 
     /// The same with handles to the content, and whether there are more. Saves
     /// readers of many resources a lookup for each.
-    pub async fn list_found(
+    pub async fn list_with_content(
         &self,
         owner: &Owner,
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<Found>, bool), StoreError> {
+    ) -> Result<(Vec<StoredResource>, bool), StoreError> {
         let mut found = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
         let more = found.len() > limit;
         found.truncate(limit);

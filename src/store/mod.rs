@@ -30,10 +30,12 @@ mod uri;
 mod window;
 mod write;
 
-pub use backend::{Backend, Blob, Committed, Draft, Found, Lookup, Upload, Usage, WriteMode};
+pub use backend::{
+    Backend, Blob, Committed, Draft, Lookup, StoredResource, Upload, Usage, WriteMode,
+};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use blocks::BLOCK_BYTES;
-pub use changes::{Change, ChangeFeed, ChangeKind, Changes, Missed};
+pub use changes::{Change, ChangeFeed, ChangeKind, Changes, MissedChanges};
 pub use compression::StoredBlock;
 pub use content::{Content, ContentStream};
 pub use entry::{Block, Entry, Kind};
@@ -41,11 +43,11 @@ pub use error::StoreError;
 pub use facade::{Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
 #[cfg(feature = "object")]
-pub use object::{ObjectBackend, ObjectPlace, PlaceError};
+pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use quota::OwnerQuota;
 #[cfg(feature = "redis")]
-pub use redis::{RedisBackend, RedisBlobs};
-pub use sharing::{Audience, Shared};
+pub use redis::{ExternalBlobs, RedisBackend};
+pub use sharing::{Audience, LinkTarget};
 pub use stored_bytes::StoredBytes;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};

@@ -5,7 +5,7 @@ use std::{io, ops::Range, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
-use super::{Block, Found, StoreError, compression};
+use super::{Block, StoreError, StoredResource, compression};
 use crate::compute::Compute;
 
 /// How many blocks of a stream are decompressed at once.
@@ -15,7 +15,7 @@ const MAX_DECOMPRESSING: usize = 4;
 /// the backend.
 const MAX_FETCHES: usize = 4;
 
-impl Found {
+impl StoredResource {
     /// The content as a stream of blocks. Each block of text is valid UTF-8.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
         self.stream_by(|block| match block {
@@ -26,7 +26,7 @@ impl Found {
 
     /// The results of `work` on each block, in order. `work` may be CPU-bound: it
     /// runs on the thread that decompressed the block, for several blocks at once.
-    pub(crate) fn stream_through<T, W>(
+    pub(crate) fn map_blocks<T, W>(
         &self,
         work: W,
     ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
@@ -224,8 +224,8 @@ mod tests {
                 read_ahead,
                 requested: Mutex::default(),
             });
-            let remote = Found { blob: Arc::<RemoteBlob>::clone(&blob), ..local.clone() };
-            let all = |found: &Found| {
+            let remote = StoredResource { blob: Arc::<RemoteBlob>::clone(&blob), ..local.clone() };
+            let all = |found: &StoredResource| {
                 let blocks = found.stream().try_collect::<Vec<_>>();
                 blocks.now_or_never().expect("memory never waits").expect("it can be read")
             };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Details, Entry, Found, ResourceUri, Store, StoreError};
+use super::{Content, Details, Entry, ResourceUri, Store, StoreError, StoredResource};
 use crate::{
     auth::{Identity, Owner, Scopes},
     clock::Timestamp,
@@ -38,7 +38,7 @@ pub enum Audience {
 
 /// The resource that a link shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shared {
+pub struct LinkTarget {
     /// The resource's owner.
     pub owner: Owner,
     /// The resource's own URI.
@@ -128,7 +128,11 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Store::get`]. A link for others is not found.
-    pub async fn read(&self, reader: &Identity, uri: &ResourceUri) -> Result<Found, StoreError> {
+    pub async fn read(
+        &self,
+        reader: &Identity,
+        uri: &ResourceUri,
+    ) -> Result<StoredResource, StoreError> {
         self.read_revision(reader, uri, None).await
     }
 
@@ -141,7 +145,7 @@ impl Store {
         reader: &Identity,
         uri: &ResourceUri,
         revision: Option<u64>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<StoredResource, StoreError> {
         let Some(owner) = sharer(uri) else {
             return self.revision(reader.owner(), uri, revision).await;
         };
@@ -159,7 +163,7 @@ impl Store {
         &self,
         reader: &Identity,
         uri: &ResourceUri,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
         let shared = self.resolve(reader, &owner, uri).await?.uri;
         let found = self.revisions(&owner, &shared).await.map_err(|error| with_uri(error, uri))?;
@@ -171,11 +175,11 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Store::get`]. A link for others is not found.
-    pub async fn leads_to(
+    pub async fn link_target(
         &self,
         reader: &Identity,
         uri: &ResourceUri,
-    ) -> Result<Option<Shared>, StoreError> {
+    ) -> Result<Option<LinkTarget>, StoreError> {
         match sharer(uri) {
             Some(owner) => self.resolve(reader, &owner, uri).await.map(Some),
             None => Ok(None),
@@ -185,7 +189,7 @@ impl Store {
     /// Whether the reader may be notified of changes of a URI: of their own
     /// resources always, of shared ones while they may read them. `false` where
     /// the backend cannot tell.
-    pub async fn may_hear(&self, reader: &Identity, uri: &ResourceUri) -> bool {
+    pub async fn may_receive_changes(&self, reader: &Identity, uri: &ResourceUri) -> bool {
         match sharer(uri).filter(|owner| owner != reader.owner()) {
             Some(owner) => self.resolve(reader, &owner, uri).await.is_ok(),
             None => true,
@@ -197,7 +201,7 @@ impl Store {
         reader: &Identity,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<Shared, StoreError> {
+    ) -> Result<LinkTarget, StoreError> {
         let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
             // Only its owner learns that a link has expired.
@@ -218,11 +222,11 @@ impl Store {
         if shared.entry.created != target.created {
             return Err(not_found());
         }
-        Ok(Shared { owner: owner.clone(), uri: target.uri, until: link.entry.expires })
+        Ok(LinkTarget { owner: owner.clone(), uri: target.uri, until: link.entry.expires })
     }
 }
 
-impl Found {
+impl StoredResource {
     fn with_uri(self, uri: &ResourceUri) -> Self {
         let entry = Entry { uri: uri.clone(), ..Entry::clone(&self.entry) };
         Self { entry: Arc::new(entry), ..self }

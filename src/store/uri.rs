@@ -65,19 +65,19 @@ impl ResourceUri {
     /// ```
     /// use larder::store::ResourceUri;
     ///
-    /// let uri = ResourceUri::of_result("search_logs", "8d1f3c").unwrap();
+    /// let uri = ResourceUri::for_result("search_logs", "8d1f3c").unwrap();
     /// assert_eq!(uri.as_str(), "larder://r/search_logs/8d1f3c");
     /// assert_eq!(uri.result_tool(), Some("search_logs"));
     /// ```
     ///
     /// # Errors
     /// The tool's name has characters that a URI cannot contain.
-    pub fn of_result(tool: &str, id: &str) -> Result<Self, InvalidUri> {
+    pub fn for_result(tool: &str, id: &str) -> Result<Self, InvalidUri> {
         Self::parse(&format!("{RESULT_PREFIX}{tool}/{id}"))
     }
 
     /// The tool whose result this URI names, if it is one from
-    /// [`of_result`](Self::of_result).
+    /// [`for_result`](Self::for_result).
     pub fn result_tool(&self) -> Option<&str> {
         let (tool, id) = self.0.strip_prefix(RESULT_PREFIX)?.split_once('/')?;
         (!tool.is_empty() && !id.is_empty() && !id.contains('/')).then_some(tool)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Block, Found, Kind, StoreError};
+use super::{Block, Kind, StoreError, StoredResource};
 
 /// A part of a resource's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum WindowEnd {
 /// The most bytes of a character that can be on the other side of a cut.
 const MAX_CHAR_REST: usize = 3;
 
-impl Found {
+impl StoredResource {
     /// At most `limit` lines from line `first` (counted from 0), in at most
     /// `budget` bytes. If the first line alone exceeds the budget, it is cut
     /// between characters. The window is empty only at the end of the content: it
@@ -201,7 +201,7 @@ mod tests {
         blocks::tests::{any_text, stored},
     };
 
-    fn text(text: &str, block_bytes: usize) -> Found {
+    fn text(text: &str, block_bytes: usize) -> StoredResource {
         stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text")
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     /// The windows from the beginning to the end, each where the previous one
     /// continues.
-    fn pages(found: &Found, limit: u64, budget: usize) -> Vec<Window> {
+    fn pages(found: &StoredResource, limit: u64, budget: usize) -> Vec<Window> {
         let mut next = WindowEnd::Line(0);
         let mut pages = Vec::new();
         while next != WindowEnd::Content {
@@ -350,7 +350,7 @@ mod tests {
 
     /// Counts the reads, and checks that none spans two blocks.
     struct Counting {
-        found: Found,
+        found: StoredResource,
         reads: Arc<AtomicUsize>,
     }
 
@@ -370,7 +370,7 @@ mod tests {
         let found = text(&content, 100);
         let reads = Arc::new(AtomicUsize::new(0));
         let counting = Counting { found: found.clone(), reads: Arc::clone(&reads) };
-        let found = Found { blob: Arc::new(counting), ..found };
+        let found = StoredResource { blob: Arc::new(counting), ..found };
         let cost = |window: &Window| {
             let touched = |b: &&Block| b.offset < window.range.end && window.range.start < b.end();
             let blocks = found.entry.blocks.iter().filter(touched).count();

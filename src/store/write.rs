@@ -147,7 +147,11 @@ impl Store {
 
     /// Deletes the resources that end with a session. Lists all resources of the
     /// owner, so sessions do this only where the server is configured to.
-    pub async fn delete_of_session(&self, owner: &Owner, session: &str) -> Result<(), StoreError> {
+    pub async fn delete_session_resources(
+        &self,
+        owner: &Owner,
+        session: &str,
+    ) -> Result<(), StoreError> {
         const PAGE: usize = 256;
         let mut after: Option<ResourceUri> = None;
         loop {

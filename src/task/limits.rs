@@ -9,13 +9,17 @@ pub struct TaskLimits {
     /// cancelled.
     pub ttl: Duration,
     /// The polling interval suggested to clients.
-    pub poll: Duration,
+    pub poll_interval: Duration,
     /// Tasks per owner, including ended ones that are still kept.
     pub per_owner: usize,
 }
 
 impl Default for TaskLimits {
     fn default() -> Self {
-        Self { ttl: Duration::from_secs(60 * 60), poll: Duration::from_secs(1), per_owner: 1_000 }
+        Self {
+            ttl: Duration::from_secs(60 * 60),
+            poll_interval: Duration::from_secs(1),
+            per_owner: 1_000,
+        }
     }
 }

@@ -125,7 +125,7 @@ impl Tasks for MemoryTasks {
             created: now,
             updated: now,
             ttl: limits.ttl,
-            poll: limits.poll,
+            poll_interval: limits.poll_interval,
         };
         let (id, cancelled) = (Arc::clone(&view.id), CancellationToken::new());
         let mut table = inner.table.lock();
@@ -222,7 +222,7 @@ impl TaskRun for Run {
         Ok(answer)
     }
 
-    async fn note(&self, message: &str) {
+    async fn set_message(&self, message: &str) {
         self.inner.update(&self.id, |record| record.view.message = Some(message.to_owned()));
     }
 

@@ -39,7 +39,7 @@ pub struct TaskView {
     /// How long the task is kept after its creation.
     pub ttl: Duration,
     /// The polling interval suggested to the client.
-    pub poll: Duration,
+    pub poll_interval: Duration,
 }
 
 /// The state of a task.
@@ -108,7 +108,7 @@ pub trait TaskRun: fmt::Debug + Send + Sync + 'static {
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault>;
 
     /// Sets the status message.
-    async fn note(&self, message: &str);
+    async fn set_message(&self, message: &str);
 
     /// Ends the task unless it has ended. Retries until the task expires if the storage
     /// cannot be reached.

@@ -82,7 +82,7 @@ impl RedisServer {
     }
 
     /// Starts a replica of a primary.
-    pub async fn following(primary: &Self, options: &[String]) -> Self {
+    pub async fn replica_of(primary: &Self, options: &[String]) -> Self {
         let port = primary.peer_port();
         let follow = ["--save", "", "--replicaof", "127.0.0.1", &port];
         let immediate = ["--repl-diskless-sync-delay", "0"];

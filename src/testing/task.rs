@@ -143,10 +143,10 @@ pub async fn a_task_has_a_status_message_and_times(harness: &dyn Harness) {
     let limits = TaskLimits::default();
     let stage = Stage::limited(harness, limits.clone()).await;
     let begun = stage.view().await;
-    assert_eq!((begun.ttl, begun.poll), (limits.ttl, limits.poll));
+    assert_eq!((begun.ttl, begun.poll_interval), (limits.ttl, limits.poll_interval));
     assert_eq!((begun.message, begun.created), (None, begun.updated));
     harness.pass(harness.tick()).await;
-    stage.run.note("half done: 50 %, \"so far\"\r\n").await;
+    stage.run.set_message("half done: 50 %, \"so far\"\r\n").await;
     let noted = stage.view().await;
     assert_eq!(noted.message.as_deref(), Some("half done: 50 %, \"so far\"\r\n"));
     assert_eq!(noted.created, begun.created);
@@ -215,7 +215,7 @@ pub async fn an_ended_task_does_not_change(harness: &dyn Harness) {
     asked.await.expect_err("the task has ended");
     assert!(stage.cancel().await);
     assert!(stage.answer(&[("left", json!(1))]).await);
-    stage.run.note("late").await;
+    stage.run.set_message("late").await;
     stage.run.finish(TaskEnd::Failed(Fault::SessionNotFound)).await;
     assert!(!stage.run.cancelled().is_cancelled());
     assert_eq!(stage.end().await, end);
@@ -240,7 +240,7 @@ pub async fn an_expired_task_is_gone_and_stopped(harness: &dyn Harness) {
     let limits = TaskLimits { ttl: 4 * harness.tick(), ..TaskLimits::default() };
     let stage = Stage::limited(harness, limits).await;
     harness.pass(harness.tick()).await;
-    stage.run.note("still running").await;
+    stage.run.set_message("still running").await;
     assert!(stage.find().await.is_some());
     harness.pass(3 * harness.tick()).await;
     assert!(stage.find().await.is_none());

@@ -46,7 +46,7 @@ async fn describe<S>(
     budget: usize,
 ) -> Result<String, ToolError> {
     let (uri, revision) = (&args.uri, args.revision);
-    let found = ctx.read_any_at(uri, revision).await?;
+    let found = ctx.read_any_revision(uri, revision).await?;
     let entry = &found.entry;
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
     let mut line = |label: &str, value: &dyn std::fmt::Display| {
@@ -79,7 +79,7 @@ async fn describe<S>(
     line("updated", &entry.updated);
     line("expires", &entry.expires);
     line("next", &next);
-    Preview::of_found(&found, budget).await?.write_to(&mut text);
+    Preview::from_stored(&found, budget).await?.write_to(&mut text);
     Ok(text)
 }
 

@@ -58,7 +58,7 @@ async fn list<S>(
     if args.after.is_none() {
         // The server's own are few: they are all on the first page.
         let catalog = ctx.registry().catalog();
-        let custom = ctx.listed_by_hand().await;
+        let custom = ctx.custom_listing().await;
         let (more_resources, more_templates) =
             custom.map_err(|fault| ToolError::new(fault.to_string()))?;
         for resource in catalog.resources().chain(&more_resources) {
@@ -66,7 +66,7 @@ async fn list<S>(
                 Ok(uri) => ctx.store().get(owner, &uri).await.is_ok(),
                 Err(_) => false,
             };
-            let shows = ctx.registry().shows_resource(grant, &resource.uri);
+            let shows = ctx.registry().can_list_resource(grant, &resource.uri);
             if shows && resource.uri.starts_with(prefix) && !shadowed {
                 let item = json!({
                     "uri": resource.uri,
@@ -78,7 +78,7 @@ async fn list<S>(
             }
         }
         for template in catalog.templates().chain(&more_templates) {
-            let shows = ctx.registry().shows_template(grant, &template.uri_template);
+            let shows = ctx.registry().can_list_template(grant, &template.uri_template);
             if shows && template.uri_template.starts_with(prefix) {
                 let item = json!({
                     "uri_template": template.uri_template,

@@ -13,7 +13,7 @@ use crate::{
     handler::{Context, ToolError},
     preview::words::{count, number},
     registry::Tool,
-    store::{Entry, Found, Kind, Window, WindowEnd},
+    store::{Entry, Kind, StoredResource, Window, WindowEnd},
 };
 
 /// The default number of lines.
@@ -66,7 +66,7 @@ async fn read<S>(
     args: &ReadResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let found = ctx.read_any_at(&args.uri, args.revision).await?;
+    let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     match args.unit {
         Unit::Lines => read_lines(&found, args, budget).await,
         Unit::Bytes => read_bytes(&found, args, budget).await,
@@ -74,7 +74,7 @@ async fn read<S>(
 }
 
 async fn read_lines(
-    found: &Found,
+    found: &StoredResource,
     args: &ReadResource,
     budget: usize,
 ) -> Result<String, ToolError> {
@@ -124,7 +124,7 @@ async fn read_lines(
 }
 
 async fn read_bytes(
-    found: &Found,
+    found: &StoredResource,
     args: &ReadResource,
     budget: usize,
 ) -> Result<String, ToolError> {

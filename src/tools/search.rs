@@ -18,7 +18,7 @@ use crate::{
     handler::{Context, ToolError},
     preview::words::{count, number},
     registry::Tool,
-    store::{Found, Kind},
+    store::{Kind, StoredResource},
 };
 
 const DEFAULT_LIMIT: usize = 50;
@@ -69,7 +69,7 @@ async fn search<S>(
 ) -> Result<String, ToolError> {
     let matcher =
         matcher(&args.query, false).map_err(|error| invalid_query(&args.query, &error))?;
-    let found = ctx.read_any_at(&args.uri, args.revision).await?;
+    let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
@@ -163,7 +163,12 @@ impl LineSink for Matches {
     }
 }
 
-fn result_text(found: &Found, args: &SearchResource, limit: usize, matches: &Matches) -> String {
+fn result_text(
+    found: &StoredResource,
+    args: &SearchResource,
+    limit: usize,
+    matches: &Matches,
+) -> String {
     let entry = &found.entry;
     let searched =
         format!("{}{} ({})", entry.uri, revision_suffix(args.revision), count(entry.lines, "line"));

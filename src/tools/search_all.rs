@@ -22,7 +22,7 @@ use crate::{
     handler::{Context, ToolError},
     preview::words::{count, number},
     registry::Tool,
-    store::{Entry, Found, Kind, StoreError},
+    store::{Entry, Kind, StoreError, StoredResource},
 };
 
 const DEFAULT_LIMIT: usize = 20;
@@ -116,12 +116,12 @@ async fn candidates<S>(
     ctx: &Context<S>,
     args: &SearchResources,
     coverage: &mut Coverage,
-) -> Result<Vec<Found>, ToolError> {
+) -> Result<Vec<StoredResource>, ToolError> {
     let (owner, prefix) = (ctx.identity().owner(), args.prefix.as_deref().unwrap_or_default());
-    let mut listed: Vec<Found> = Vec::new();
+    let mut listed: Vec<StoredResource> = Vec::new();
     loop {
         let after = listed.last().map(|found| found.entry.uri.as_str());
-        let (page, more) = ctx.store().list_found(owner, prefix, after, PAGE_SIZE).await?;
+        let (page, more) = ctx.store().list_with_content(owner, prefix, after, PAGE_SIZE).await?;
         listed.extend(page);
         if !more {
             break;
@@ -131,7 +131,7 @@ async fn candidates<S>(
             break;
         }
     }
-    listed.sort_by(|Found { entry: a, .. }, Found { entry: b, .. }| {
+    listed.sort_by(|StoredResource { entry: a, .. }, StoredResource { entry: b, .. }| {
         b.updated.cmp(&a.updated).then_with(|| a.uri.cmp(&b.uri))
     });
     Ok(listed)
@@ -139,10 +139,10 @@ async fn candidates<S>(
 
 impl Coverage {
     /// The resources to search within [`MAX_BYTES`].
-    fn plan(&mut self, mut listed: Vec<Found>) -> Vec<Found> {
+    fn plan(&mut self, mut listed: Vec<StoredResource>) -> Vec<StoredResource> {
         let mut bytes = 0u64;
         let total = listed.len();
-        listed.retain(|Found { entry, .. }| {
+        listed.retain(|StoredResource { entry, .. }| {
             let size = if entry.kind == Kind::Text { entry.size } else { 0 };
             // At least one text, however large.
             let fits = bytes == 0 || bytes + size <= MAX_BYTES;
@@ -168,7 +168,7 @@ enum Outcome {
 async fn search_one<S>(
     ctx: &Context<S>,
     query: Arc<Query>,
-    listed: Found,
+    listed: StoredResource,
     deadline: Instant,
 ) -> Result<(Arc<Entry>, Outcome), ToolError> {
     let entry = Arc::clone(&listed.entry);
@@ -182,8 +182,9 @@ async fn search_one<S>(
     if entry.kind == Kind::Binary {
         return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
-    let scan =
-        async |found: &Found| scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await;
+    let scan = async |found: &StoredResource| {
+        scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await
+    };
     let search = async {
         if !entry.is_expired(ctx.store().now())
             && let Ok(hits) = scan(&listed).await

@@ -9,7 +9,7 @@ use crate::{
     preview::words::{count, number},
     protocol::Fault,
     registry::Template,
-    store::{Content, Found, Kind, Window, WindowEnd},
+    store::{Content, Kind, StoredResource, Window, WindowEnd},
 };
 
 /// The URI template of windows.
@@ -26,7 +26,7 @@ struct WindowParams {
 
 /// A resource, and the limit for one of its windows.
 struct WindowRequest {
-    found: Found,
+    found: StoredResource,
     /// The revision that the URI names.
     revision: Option<u64>,
     /// The most bytes in one window.
@@ -82,7 +82,7 @@ async fn read<S>(ctx: &Context<S>, params: WindowParams) -> Result<Content, Reso
         _ => return Err(invalid("Give either lines or bytes, not both.".into())),
     };
     let revision = params.revision.as_deref().map(parse_revision).transpose()?;
-    let found = ctx.find_at(&params.uri, revision).await?;
+    let found = ctx.find_revision(&params.uri, revision).await?;
     let max_bytes = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
     let request = WindowRequest { found, revision, max_bytes };
     let window = match range {

@@ -64,7 +64,7 @@ impl UriTemplate {
 
     /// The variable whose value is the complete URI before the query
     /// parameters, if the template has one.
-    pub(crate) fn whole_uri(&self) -> Option<&str> {
+    pub(crate) fn base_uri_variable(&self) -> Option<&str> {
         match self.parts.first() {
             Some(Part::BaseUri(name)) => Some(name),
             _ => None,

@@ -84,7 +84,7 @@ impl Check<'_> {
                 self.report(Some(step), "it neither calls a tool nor reads a resource");
             }
             (true, true) => {
-                self.report(Some(step), "a handoff can neither call a tool nor read a resource")
+                self.report(Some(step), "a handoff can neither call a tool nor read a resource");
             }
             _ => {}
         }

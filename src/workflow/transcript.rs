@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     handler::Context,
     preview::Preview,
-    store::{Found, Kind, StoreError},
+    store::{Kind, StoreError, StoredResource},
 };
 
 /// The most bytes of the preview of a large resource.
@@ -64,7 +64,7 @@ impl Transcript {
     /// Returns its value for later steps.
     pub(super) async fn resource(
         &mut self,
-        found: &Found,
+        found: &StoredResource,
         budget: usize,
     ) -> Result<Value, StoreError> {
         let entry = &found.entry;
@@ -77,7 +77,7 @@ impl Transcript {
                 "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find lines in it with search_resource.",
                 entry.uri, entry.size
             );
-            let preview = Preview::of_found(found, PREVIEW_BYTES.min(budget / 2)).await?;
+            let preview = Preview::from_stored(found, PREVIEW_BYTES.min(budget / 2)).await?;
             preview.write_to(&mut text);
             self.user(text);
             self.block(entry.to_link());

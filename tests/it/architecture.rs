@@ -1,7 +1,7 @@
 //! The layers hold: a module uses only modules of lower layers.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -103,21 +103,25 @@ fn module_path(file: &Path) -> Vec<String> {
 /// root.
 fn used(code: &str, depth: usize) -> BTreeSet<String> {
     let root = "super::".repeat(depth);
-    let mut used = BTreeSet::new();
-    for prefix in ["crate::", root.as_str()] {
-        if prefix.is_empty() {
-            continue;
-        }
-        for (at, _) in code.match_indices(prefix) {
-            let before = code[..at].chars().next_back();
-            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
-                continue;
-            }
-            used.extend(first_segments(&code[at + prefix.len()..]));
-        }
-    }
+    let mut used = named_after(code, "crate::");
+    used.extend(named_after(code, &root));
     used.remove("super");
     used
+}
+
+/// The names that follow a prefix of paths.
+fn named_after(code: &str, prefix: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    if prefix.is_empty() {
+        return named;
+    }
+    for (at, _) in code.match_indices(prefix) {
+        let before = code[..at].chars().next_back();
+        if before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':') {
+            named.extend(first_segments(&code[at + prefix.len()..]));
+        }
+    }
+    named
 }
 
 /// `a` of `a::b`, or `a` and `c` of `{a::b, c::{d, e}}`.
@@ -153,17 +157,17 @@ fn is_test(file: &Path) -> bool {
 
 #[test]
 fn modules_use_only_modules_of_lower_layers() {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (file, text) in sources() {
         let path = module_path(&file);
         let Some(module) = path.first().filter(|_| !is_test(&file)) else { continue };
         for other in used(&code(&text), path.len()) {
             if other != *module && layer(&other) >= layer(module) {
-                faults.push(format!("{}: {module} uses {other}", file.display()));
+                problems.push(format!("{}: {module} uses {other}", file.display()));
             }
         }
     }
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]
@@ -201,6 +205,45 @@ fn http_time_and_randomness_have_their_own_modules() {
             let names_it = code(&text).contains(word);
             assert!(!names_it || modules.contains(&module), "{} uses {word}", file.display());
         }
+    }
+}
+
+#[test]
+fn no_circle_is_inside_a_module() {
+    let files: Vec<_> = sources()
+        .into_iter()
+        .filter(|(file, _)| !is_test(file))
+        .map(|(file, text)| (module_path(&file), code(&text)))
+        .collect();
+    let folders: BTreeSet<Vec<String>> =
+        files.iter().flat_map(|(path, _)| (1..path.len()).map(|n| path[..n].to_vec())).collect();
+    for folder in folders {
+        let children: BTreeSet<&String> = files
+            .iter()
+            .filter(|(path, _)| path.len() > folder.len() && path.starts_with(&folder))
+            .map(|(path, _)| &path[folder.len()])
+            .collect();
+        // Which of its siblings each child names.
+        let mut names = BTreeMap::<&String, BTreeSet<&String>>::new();
+        for (path, code) in &files {
+            if path.len() <= folder.len() || !path.starts_with(&folder) {
+                continue;
+            }
+            let child = &path[folder.len()];
+            let up = "super::".repeat(path.len() - folder.len());
+            let down = format!("crate::{}::", folder.join("::"));
+            let named = named_after(code, &up).into_iter().chain(named_after(code, &down));
+            let siblings = named.filter_map(|name| children.get(&name).copied());
+            names.entry(child).or_default().extend(siblings.filter(|sibling| *sibling != child));
+        }
+        // Children that name none of those left are taken away, until none is left.
+        while let Some(leaf) = names.iter().find(|(_, named)| named.is_empty()).map(|(n, _)| *n) {
+            names.remove(leaf);
+            names.values_mut().for_each(|named| {
+                named.remove(leaf);
+            });
+        }
+        assert!(names.is_empty(), "{}: {names:#?}", folder.join("::"));
     }
 }
 

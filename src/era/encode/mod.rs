@@ -82,7 +82,7 @@ pub async fn encode_reply(
             encoder.add_server_info(&mut meta);
             let result = json!({
                 "resultType": "input_required",
-                "inputRequests": required.questions,
+                "inputRequests": required.input_requests,
                 "requestState": required.state,
                 "_meta": meta,
             });

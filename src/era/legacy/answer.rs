@@ -10,7 +10,7 @@ use crate::{
         Accepts, DetachableCall, Encoded, ResponseMode,
         encode::{encode_outcome, encode_reply},
     },
-    handler::Asking,
+    handler::AskMode,
     protocol::{ClientFacts, Fault, Meta, Method, Outgoing, ProtocolVersion, Request, RequestId},
     session::{Deliveries, EventId, Session, SessionError, StreamWriter},
 };
@@ -70,7 +70,7 @@ impl Legacy {
             client,
             session: None,
             log_level: None,
-            asking: Asking::Unavailable("The client cannot be asked without a session."),
+            asking: AskMode::Unavailable("The client cannot be asked without a session."),
         };
         let reply = self.dispatcher.start(call)?.outcome().await?;
         encode_reply(&request.id, reply, &self.encoder).await
@@ -165,9 +165,9 @@ impl Legacy {
         streams: bool,
     ) -> Result<DetachableCall, Fault> {
         let asking = if streams {
-            Asking::Routed(self.active_calls.route(&session.id))
+            AskMode::OnStream(self.active_calls.route(&session.id))
         } else {
-            Asking::Unavailable(
+            AskMode::Unavailable(
                 "The client cannot be asked: the response to this call is not a stream.",
             )
         };

@@ -110,7 +110,7 @@ impl Legacy {
         metrics::counter!("larder_sessions_ended_total").increment(1);
         self.active_calls.cancel_all(id);
         if self.delete_resources {
-            self.dispatcher.store().delete_of_session(&principal.owner(), id).await?;
+            self.dispatcher.store().delete_session_resources(&principal.owner(), id).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::{
     dispatch::Reply,
     protocol::{Fault, LogLevel, Method, Params},
     session::{Session, Watch},
-    store::{ResourceUri, Shared},
+    store::{LinkTarget, ResourceUri},
 };
 
 impl Legacy {
@@ -36,9 +36,9 @@ impl Legacy {
                 let name = ResourceUri::parse(&uri);
                 let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
                 // Fails for a link that does not exist; it will never exist.
-                let shared = self.dispatcher.store().leads_to(identity, &name).await?;
+                let shared = self.dispatcher.store().link_target(identity, &name).await?;
                 self.sessions.subscribe(session, &uri).await?;
-                if let Some(Shared { owner, uri: resource, until }) = shared {
+                if let Some(LinkTarget { owner, uri: resource, until }) = shared {
                     let watch = Watch { reader: identity.owner().clone(), link: uri };
                     let ttl = until.since(self.dispatcher.store().now());
                     self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;

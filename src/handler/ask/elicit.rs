@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{capability::Capability, request::AskError};
 use crate::{
-    handler::{Asking, Context},
+    handler::{AskMode, Context},
     schema::{self, Validator},
 };
 
@@ -81,7 +81,7 @@ impl<S> Context<S> {
         url: &str,
     ) -> Result<Elicited<()>, AskError> {
         let mut params = json!({ "mode": "url", "message": message, "url": url });
-        if matches!(self.scope().asking, Asking::Routed(_)) {
+        if matches!(self.scope().asking, AskMode::OnStream(_)) {
             params["elicitationId"] = json!(self.scope().random.id());
         }
         let parse = |result| parse_elicited(result, |_| Ok(()));

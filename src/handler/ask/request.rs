@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::capability::Capability;
 use crate::{
-    handler::{Asking, Context, Route, ToolError},
+    handler::{AskMode, Context, ResponseRouter, ToolError},
     protocol::{Fault, Outgoing, RequestId},
 };
 
@@ -56,27 +56,27 @@ impl<S> Context<S> {
     ) -> Result<T, AskError> {
         let is_declared = capability.is_declared_in(&self.client().capabilities);
         match &self.scope().asking {
-            Asking::Unavailable(reason) => Err(AskError::Unsupported((*reason).to_owned())),
-            Asking::Rounds(_) if !is_declared => {
+            AskMode::Unavailable(reason) => Err(AskError::Unsupported((*reason).to_owned())),
+            AskMode::RoundTrips(_) if !is_declared => {
                 self.fail(Fault::MissingCapability { required: capability.declaration() }).await
             }
-            Asking::Rounds(_) if self.scope().control.task().is_some() => {
+            AskMode::RoundTrips(_) if self.scope().control.task().is_some() => {
                 self.ask_in_task(key, json!({ "method": method, "params": params }), parse).await
             }
-            Asking::Rounds(rounds) => {
+            AskMode::RoundTrips(rounds) => {
                 Ok(rounds.ask(key, json!({ "method": method, "params": params }), parse).await)
             }
-            Asking::Routed(_) if !is_declared => Err(AskError::Unsupported(format!(
+            AskMode::OnStream(_) if !is_declared => Err(AskError::Unsupported(format!(
                 "The client cannot be asked: it does not declare the capability {}.",
                 capability.declaration()
             ))),
-            Asking::Routed(route) => self.ask_on_stream(&**route, method, params, parse).await,
+            AskMode::OnStream(route) => self.ask_on_stream(&**route, method, params, parse).await,
         }
     }
 
     async fn ask_on_stream<T>(
         &self,
-        route: &dyn Route,
+        route: &dyn ResponseRouter,
         method: &'static str,
         params: Value,
         parse: impl Fn(Value) -> Result<T, String>,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Context;
 use crate::{
-    handler::{Asking, Scope},
+    handler::{AskMode, Scope},
     protocol::Fault,
 };
 
@@ -20,7 +20,7 @@ impl<S> Context<S> {
     /// nested more than 4 deep.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
         let control = Arc::new(self.scope().control.nested()?);
-        let asking = Asking::Unavailable("A tool that another tool calls cannot ask the client.");
+        let asking = AskMode::Unavailable("A tool that another tool calls cannot ask the client.");
         let scope = Arc::new(Scope {
             progress_token: None,
             asking: asking.clone(),

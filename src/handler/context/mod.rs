@@ -99,7 +99,7 @@ impl<S> Context<S> {
         let scope = &self.call.scope;
         if let (Some(task), Some(message)) = (scope.control.task(), message) {
             // A task has no stream: clients poll its status message.
-            task.note(message).await;
+            task.set_message(message).await;
         }
         let Some(token) = scope.progress_token.clone() else { return };
         {

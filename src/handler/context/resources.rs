@@ -8,7 +8,7 @@ use super::Context;
 use crate::{
     handler::{Scope, ToolError},
     protocol::Fault,
-    store::{Audience, Content, Details, Entry, Found, ResourceUri, StoreError},
+    store::{Audience, Content, Details, Entry, ResourceUri, StoreError, StoredResource},
 };
 
 impl<S> Context<S> {
@@ -98,7 +98,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
-    pub async fn read_resource(&self, uri: &str) -> Result<Found, StoreError> {
+    pub async fn read_resource(&self, uri: &str) -> Result<StoredResource, StoreError> {
         let scope = self.scope();
         scope.store.read(&scope.identity, &ResourceUri::parse(uri)?).await
     }
@@ -108,7 +108,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
-    pub async fn revisions(&self, uri: &str) -> Result<Vec<Found>, StoreError> {
+    pub async fn revisions(&self, uri: &str) -> Result<Vec<StoredResource>, StoreError> {
         let scope = self.scope();
         scope.store.read_revisions(&scope.identity, &ResourceUri::parse(uri)?).await
     }
@@ -117,7 +117,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// The error that reading the resource would return to the caller.
-    pub async fn find(&self, uri: &str) -> Result<Found, Fault> {
+    pub async fn find(&self, uri: &str) -> Result<StoredResource, Fault> {
         let scope = self.scope();
         let missing = match self.read_resource(uri).await {
             Ok(found) => return Ok(found),
@@ -130,7 +130,7 @@ impl<S> Context<S> {
         let details = Details { mime_type, ..Details::default() };
         let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
         let owner = scope.identity.owner().clone();
-        Ok(Found::detached(uri, owner, content, details, scope.store.now()).await?)
+        Ok(StoredResource::detached(uri, owner, content, details, scope.store.now()).await?)
     }
 
     /// As [`Context::find`]; with a revision number, that revision of one of
@@ -138,7 +138,11 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// As [`Context::find`].
-    pub async fn find_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, Fault> {
+    pub async fn find_revision(
+        &self,
+        uri: &str,
+        revision: Option<u64>,
+    ) -> Result<StoredResource, Fault> {
         let Some(_) = revision else { return self.find(uri).await };
         let scope = self.scope();
         let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
@@ -149,16 +153,20 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// As [`Context::find`].
-    pub async fn read_any(&self, uri: &str) -> Result<Found, ToolError> {
+    pub async fn read_any(&self, uri: &str) -> Result<StoredResource, ToolError> {
         self.find(uri).await.map_err(|fault| ToolError::new(fault.to_string()))
     }
 
-    /// As [`Context::find_at`], with an error for the model.
+    /// As [`Context::find_revision`], with an error for the model.
     ///
     /// # Errors
     /// As [`Context::find`].
-    pub async fn read_any_at(&self, uri: &str, revision: Option<u64>) -> Result<Found, ToolError> {
-        self.find_at(uri, revision).await.map_err(|fault| ToolError::new(fault.to_string()))
+    pub async fn read_any_revision(
+        &self,
+        uri: &str,
+        revision: Option<u64>,
+    ) -> Result<StoredResource, ToolError> {
+        self.find_revision(uri, revision).await.map_err(|fault| ToolError::new(fault.to_string()))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::{handler::Asking, protocol::Fault, task::EXTENSION};
+use crate::{handler::AskMode, protocol::Fault, task::EXTENSION};
 
 impl<S> Context<S> {
     /// Ends the call with a protocol error, and never returns. For an error that a model can act on,
@@ -26,7 +26,7 @@ impl<S> Context<S> {
         if scope.control.task().is_some() {
             return true;
         }
-        if !matches!(scope.asking, Asking::Rounds(_)) || !self.can_follow_tasks() {
+        if !matches!(scope.asking, AskMode::RoundTrips(_)) || !self.can_follow_tasks() {
             return false;
         }
         scope.control.request_task().await;

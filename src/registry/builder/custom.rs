@@ -6,7 +6,7 @@ use super::Builder;
 use crate::{
     handler::{Context, IntoContent, IntoPromptResult, IntoToolResult, ResourceError},
     protocol::Fault,
-    registry::{complete::Completing, custom::CustomCompleter},
+    registry::{complete::CompletionInput, custom::CustomCompleter},
 };
 
 impl<S: Send + Sync + 'static> Builder<S> {
@@ -156,7 +156,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     #[must_use]
     pub fn complete<F, Fut>(mut self, suggest: F) -> Self
     where
-        F: Fn(Context<S>, Reference, String, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, Reference, String, CompletionInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<String>, Fault>> + Send + 'static,
     {
         self.custom.complete = Some(CustomCompleter::new(&self.state, suggest));

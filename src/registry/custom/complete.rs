@@ -9,21 +9,21 @@ use super::handlers;
 use crate::{
     handler::{Context, Scope},
     protocol::Fault,
-    registry::complete::Completing,
+    registry::complete::CompletionInput,
 };
 
 type SuggestFuture = BoxFuture<'static, Result<Vec<String>, Fault>>;
 
 /// A handler that suggests values.
 pub(in crate::registry) struct CustomCompleter(
-    Box<dyn Fn(Arc<Scope>, Reference, String, Completing) -> SuggestFuture + Send + Sync>,
+    Box<dyn Fn(Arc<Scope>, Reference, String, CompletionInput) -> SuggestFuture + Send + Sync>,
 );
 
 impl CustomCompleter {
     pub(in crate::registry) fn new<S, F, Fut>(state: &Arc<S>, suggest: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: Fn(Context<S>, Reference, String, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Context<S>, Reference, String, CompletionInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<String>, Fault>> + Send + 'static,
     {
         let state = Arc::clone(state);
@@ -36,7 +36,7 @@ impl CustomCompleter {
         &self,
         reference: &Reference,
         argument: &str,
-        input: Completing,
+        input: CompletionInput,
         scope: Arc<Scope>,
     ) -> Result<Vec<String>, Fault> {
         let request_id = Arc::clone(&scope.request_id);

@@ -101,7 +101,7 @@ impl CustomResources {
         match content {
             Err(Fault::ResourceNotFound { .. }) => None,
             content => Some(content.map(|content| {
-                let mime_type = content.given_mime_type().map(str::to_owned);
+                let mime_type = content.explicit_mime_type().map(str::to_owned);
                 (content, mime_type)
             })),
         }

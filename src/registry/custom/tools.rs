@@ -110,7 +110,7 @@ impl CustomTools {
         // Not cached: the list may differ from call to call.
         let input = Validator::new(JsonObject::clone(&tool.input_schema))
             .map_err(|problem| invalid_schema(&problem))?;
-        let output = tool.output_schema.as_deref().cloned().map(Validator::of_output);
+        let output = tool.output_schema.as_deref().cloned().map(Validator::for_output);
         let output = output.transpose().map_err(|problem| invalid_schema(&problem))?;
         let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
         if let Err(problem) = input.check(&arguments) {

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, broadcast, mpsc, watch};
 
 use super::cache::Cache;
 use crate::{
-    redis::{Heard, Keys, Redis, cmd},
+    redis::{ChannelEvent, Keys, Redis, cmd},
     session::{SessionError, SessionSignal, Signal, Signals},
 };
 
@@ -179,18 +179,18 @@ impl Hub {
 
     /// Receives from both channels, until dropped.
     pub(super) async fn run(&self, redis: &Redis, cache: &Cache) {
-        let mut own = redis.listen_patiently(&self.channel()).await;
-        let mut common = redis.listen_patiently(&self.common_channel()).await;
+        let mut own = redis.subscribe_with_retry(&self.channel()).await;
+        let mut common = redis.subscribe_with_retry(&self.common_channel()).await;
         self.subscribed.send_replace(true);
         loop {
             tokio::select! {
                 event = own.next() => match event {
-                    Heard::Message(message) => self.on_own_message(&message),
-                    Heard::Gap => self.wake_all(),
+                    ChannelEvent::Message(message) => self.on_own_message(&message),
+                    ChannelEvent::Gap => self.wake_all(),
                 },
                 event = common.next() => match event {
-                    Heard::Message(message) => self.on_notice(&message, redis, cache),
-                    Heard::Gap => {
+                    ChannelEvent::Message(message) => self.on_notice(&message, redis, cache),
+                    ChannelEvent::Gap => {
                         cache.clear();
                         self.wake_all();
                     }

@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 
 use self::resources::Resources;
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Found, Lookup, OwnerQuota, ResourceUri, StoreError,
-    Upload, Usage,
+    Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerQuota, ResourceUri, StoreError,
+    StoredResource, Upload, Usage,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -130,7 +130,11 @@ impl Backend for MemoryBackend {
         Ok(resources.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
     }
 
-    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+    async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError> {
         Ok(self.inner.live_resources().revisions(owner, uri))
     }
 
@@ -149,7 +153,7 @@ impl Backend for MemoryBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         Ok(self.inner.live_resources().page(owner, prefix, after, limit))
     }
 

@@ -12,7 +12,7 @@ use super::{MemoryLimits, StoreError};
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{Entry, Found, OwnerQuota, ResourceUri, Usage, expired::Expired},
+    store::{Entry, OwnerQuota, ResourceUri, StoredResource, Usage, expired::Expired},
 };
 
 #[derive(Default)]
@@ -35,9 +35,9 @@ struct OwnerResources {
 
 /// The stored revisions of one resource.
 struct Revisions {
-    current: Found,
+    current: StoredResource,
     /// Earlier revisions, oldest first.
-    past: VecDeque<Found>,
+    past: VecDeque<StoredResource>,
 }
 
 impl Revisions {
@@ -112,12 +112,12 @@ impl Resources {
         self.owners.get(owner).map_or(0, |owned| owned.bytes)
     }
 
-    pub(super) fn get(&self, owner: &Owner, uri: &ResourceUri) -> Option<&Found> {
+    pub(super) fn get(&self, owner: &Owner, uri: &ResourceUri) -> Option<&StoredResource> {
         Some(&self.owners.get(owner)?.resources.get(uri)?.current)
     }
 
     /// The revisions, oldest first and the current one last.
-    pub(super) fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Vec<Found> {
+    pub(super) fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Vec<StoredResource> {
         let revisions = self.owners.get(owner).and_then(|owned| owned.resources.get(uri));
         let Some(Revisions { current, past }) = revisions else { return Vec::new() };
         let past = past.iter().cloned().map(|found| found.earlier_than(&current.entry));
@@ -135,7 +135,7 @@ impl Resources {
 
     /// Inserts a resource whose bytes are reserved. The previous one becomes an
     /// earlier revision; `revisions` of them remain, this one included.
-    pub(super) fn insert(&mut self, found: Found, revisions: usize) {
+    pub(super) fn insert(&mut self, found: StoredResource, revisions: usize) {
         let entry = Arc::clone(&found.entry);
         let mut past = VecDeque::new();
         if let Some(previous) = self.take(&entry.owner, &entry.uri) {
@@ -200,7 +200,7 @@ impl Resources {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Vec<Found> {
+    ) -> Vec<StoredResource> {
         let Some(owned) = self.owners.get(owner) else { return Vec::new() };
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),

@@ -9,7 +9,8 @@ use super::Inner;
 use crate::{
     auth::Owner,
     store::{
-        Blob, ChangeKind, Committed, Draft, Found, ResourceUri, StoreError, StoredBlock, Upload,
+        Blob, ChangeKind, Committed, Draft, ResourceUri, StoreError, StoredBlock, StoredResource,
+        Upload,
     },
 };
 
@@ -65,7 +66,7 @@ impl MemoryUpload {
             ChangeKind::Created
         };
         let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
-        resources.insert(Found { entry: Arc::clone(&entry), blob }, revisions);
+        resources.insert(StoredResource { entry: Arc::clone(&entry), blob }, revisions);
         // From here on the entry accounts for the bytes.
         self.reserved = 0;
         self.inner.publish(&owner, &uri, change);

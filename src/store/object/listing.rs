@@ -9,7 +9,7 @@ use object_store::path::Path;
 use super::{Inner, layout};
 use crate::{
     auth::Owner,
-    store::{Found, ResourceUri, StoreError},
+    store::{ResourceUri, StoreError, StoredResource},
 };
 
 /// How many entries are read concurrently.
@@ -25,7 +25,7 @@ impl Inner {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let now = self.clock.now();
         let matches = move |uri: &ResourceUri| {
             uri.as_str().starts_with(prefix) && after.is_none_or(|after| uri.as_str() > after)

@@ -17,7 +17,7 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 /// feature `gcs` also `gs://bucket/prefix`, and with `azure` also
 /// `az://container/prefix`.
 #[derive(Debug, Clone)]
-pub struct ObjectPlace {
+pub struct ObjectLocation {
     pub(super) objects: Objects,
     pub(super) url: String,
 }
@@ -25,7 +25,7 @@ pub struct ObjectPlace {
 /// Why a location cannot be used. Has no secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlaceError {
+pub enum LocationError {
     /// The URL or an environment variable is wrong.
     #[error("{0}")]
     Setting(String),
@@ -39,7 +39,7 @@ pub enum PlaceError {
     },
 }
 
-impl ObjectPlace {
+impl ObjectLocation {
     pub(in crate::store) fn objects(&self) -> Objects {
         self.objects.clone()
     }
@@ -53,9 +53,9 @@ impl ObjectPlace {
     /// Checks a URL without connecting.
     ///
     /// # Errors
-    /// [`PlaceError::Setting`].
-    pub fn check(url: &str) -> Result<(), PlaceError> {
-        let setting = |problem: &str| Err(PlaceError::Setting(problem.to_owned()));
+    /// [`LocationError::Setting`].
+    pub fn check(url: &str) -> Result<(), LocationError> {
+        let setting = |problem: &str| Err(LocationError::Setting(problem.to_owned()));
         if let Some(directory) = url.strip_prefix(FILE) {
             if !directory.starts_with('/') {
                 return setting("a directory must be absolute: file:///directory");
@@ -92,8 +92,8 @@ impl ObjectPlace {
     /// conditional creation.
     ///
     /// # Errors
-    /// [`PlaceError`], with the reason.
-    pub async fn open(url: &str, random: &Random) -> Result<Self, PlaceError> {
+    /// [`LocationError`], with the reason.
+    pub async fn open(url: &str, random: &Random) -> Result<Self, LocationError> {
         // Providers' variables are UTF-8; others are of no interest.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -107,9 +107,10 @@ impl ObjectPlace {
         url: &str,
         environment: impl Iterator<Item = (String, String)>,
         random: &Random,
-    ) -> Result<Self, PlaceError> {
+    ) -> Result<Self, LocationError> {
         Self::check(url)?;
-        let unusable = |problem: String| PlaceError::Unusable { location: url.to_owned(), problem };
+        let unusable =
+            |problem: String| LocationError::Unusable { location: url.to_owned(), problem };
         let location = match Provider::from_url(url) {
             None => {
                 let directory = url.strip_prefix(FILE).unwrap_or(url);
@@ -137,8 +138,8 @@ impl ObjectPlace {
         provider: Provider,
         rest: &str,
         environment: impl Iterator<Item = (String, String)>,
-    ) -> Result<Self, PlaceError> {
-        let setting = |error: &dyn Error| PlaceError::Setting(error.to_string());
+    ) -> Result<Self, LocationError> {
+        let setting = |error: &dyn Error| LocationError::Setting(error.to_string());
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let bucket = provider.open(bucket, environment).map_err(|error| setting(&error))?;
         let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;

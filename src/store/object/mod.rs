@@ -28,15 +28,15 @@ use async_trait::async_trait;
 
 #[cfg(feature = "redis")]
 pub(super) use self::content_writer::ContentWriter;
-pub use self::location::{ObjectPlace, PlaceError};
+pub use self::location::{LocationError, ObjectLocation};
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
     ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
     usage::TotalUsage,
 };
 use super::{
-    Backend, ChangeFeed, Found, Lookup, OwnerQuota, ResourceUri, StoreError, Upload, Usage,
-    expired::Expired,
+    Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
+    Usage, expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -65,7 +65,7 @@ struct Inner {
 impl ObjectBackend {
     /// A backend over an opened location.
     pub fn new(
-        location: ObjectPlace,
+        location: ObjectLocation,
         clock: Arc<dyn Clock>,
         random: Random,
         quota: OwnerQuota,
@@ -118,7 +118,11 @@ impl Backend for ObjectBackend {
         Ok(Lookup::Live(inner.found(stored)))
     }
 
-    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+    async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError> {
         self.inner.revisions(owner, uri).await
     }
 
@@ -132,7 +136,7 @@ impl Backend for ObjectBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         self.inner.page(owner, prefix, after, limit).await
     }
 
@@ -150,7 +154,7 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let Some(current) = self.current(owner, uri).await? else { return Ok(Vec::new()) };
         let current = current.stored?;
         if current.entry.is_expired(self.clock.now()) {
@@ -175,14 +179,14 @@ impl Inner {
         Ok(revisions)
     }
 
-    fn found(self: &Arc<Self>, stored: StoredEntry) -> Found {
+    fn found(self: &Arc<Self>, stored: StoredEntry) -> StoredResource {
         let resource = layout::resource(&stored.entry.owner, &stored.entry.uri);
         let blob = ObjectBlob {
             objects: self.objects.clone(),
             path: layout::content(&resource, &stored.content),
             uri: stored.entry.uri.clone(),
         };
-        Found { entry: Arc::new(stored.entry), blob: Arc::new(blob) }
+        StoredResource { entry: Arc::new(stored.entry), blob: Arc::new(blob) }
     }
 }
 

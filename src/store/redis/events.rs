@@ -6,7 +6,7 @@ use super::Inner;
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    redis::{Heard, Listener, unescape},
+    redis::{ChannelEvent, Subscription, unescape},
     store::{Change, ChangeKind, ResourceUri},
 };
 
@@ -14,10 +14,10 @@ use crate::{
 pub(super) const CHANNEL: &str = "changes";
 
 /// Forwards changes to the feed until dropped.
-pub(super) async fn forward(mut changes: Listener, inner: Arc<Inner>) {
+pub(super) async fn forward(mut changes: Subscription, inner: Arc<Inner>) {
     loop {
         match changes.next().await {
-            Heard::Message(message) => match parse(&message) {
+            ChannelEvent::Message(message) => match parse(&message) {
                 Some((change, state)) => {
                     match state {
                         State::Lives(ttl) => {
@@ -34,7 +34,7 @@ pub(super) async fn forward(mut changes: Listener, inner: Arc<Inner>) {
                 }
                 None => tracing::warn!(?message, "ignored a message in Redis that is no change"),
             },
-            Heard::Gap => {
+            ChannelEvent::Gap => {
                 inner.schedule.wake_all();
                 inner.feed.publish_missed();
             }

@@ -26,7 +26,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectPlace, StoreError, StoredBlock, Upload,
+        Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload,
         object::{ContentWriter, Objects},
     },
 };
@@ -53,7 +53,7 @@ const HOUR: u64 = 60 * 60 * 1000;
 
 /// The location of large content outside Redis. It must belong to one installation.
 #[derive(Debug, Clone)]
-pub struct RedisBlobs {
+pub struct ExternalBlobs {
     objects: Objects,
     threshold: usize,
     clock: Arc<dyn Clock>,
@@ -65,10 +65,10 @@ struct Due {
     owner: Owner,
 }
 
-impl RedisBlobs {
+impl ExternalBlobs {
     /// Stores content there that has more than `threshold` bytes as stored. An
     /// upload buffers as many bytes in memory.
-    pub fn new(location: &ObjectPlace, threshold: usize, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(location: &ObjectLocation, threshold: usize, clock: Arc<dyn Clock>) -> Self {
         Self { objects: location.objects(), threshold, clock }
     }
 
@@ -123,7 +123,7 @@ impl Inner {
         }
     }
 
-    async fn process_due(&self, blobs: &RedisBlobs) -> Result<(), StoreError> {
+    async fn process_due(&self, blobs: &ExternalBlobs) -> Result<(), StoreError> {
         let now = blobs.clock.now();
         let hours = path(&format!("=due-blobs/{}", self.redis.keys().prefix()));
         let mut due = Vec::new();
@@ -147,7 +147,7 @@ impl Inner {
     }
 
     /// Removes the object if its mark is gone; otherwise schedules the next check.
-    async fn check(&self, blobs: &RedisBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
+    async fn check(&self, blobs: &ExternalBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
         // Another instance may have processed the file already.
         let Some(due) = blobs.objects.get(file).await? else { return Ok(()) };
         let installation = self.redis.keys().prefix();
@@ -171,7 +171,7 @@ impl Inner {
 /// An upload that goes to an object once it exceeds the threshold.
 pub(super) struct ExternalUpload {
     inner: Arc<Inner>,
-    blobs: RedisBlobs,
+    blobs: ExternalBlobs,
     owner: Owner,
     size: u64,
     /// Content up to the threshold, which may still go to Redis.
@@ -182,7 +182,7 @@ pub(super) struct ExternalUpload {
 }
 
 impl ExternalUpload {
-    pub(super) fn new(inner: Arc<Inner>, blobs: RedisBlobs, owner: Owner) -> Self {
+    pub(super) fn new(inner: Arc<Inner>, blobs: ExternalBlobs, owner: Owner) -> Self {
         Self { inner, blobs, owner, size: 0, buffer: Vec::new(), buffered_bytes: 0, external: None }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     auth::Owner,
     clock::Timestamp,
     redis::{cmd, pipe},
-    store::{Blob, Entry, Found, Lookup, ResourceUri, StoreError, object::ObjectBlob},
+    store::{Blob, Entry, Lookup, ResourceUri, StoreError, StoredResource, object::ObjectBlob},
 };
 
 /// How many entries a listing reads in one round trip.
@@ -65,7 +65,7 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let shard = self.shard_of(owner);
         let key = entry::key(&shard, owner, uri.as_str());
         let mut gets = pipe();
@@ -95,7 +95,7 @@ impl Inner {
         Ok(revisions)
     }
 
-    fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> Found {
+    fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> StoredResource {
         let uri = entry.uri.clone();
         let external = external_blobs::object_path(self.redis.keys().prefix(), blob);
         let blob: Arc<dyn Blob> = match (external, &self.blobs) {
@@ -108,7 +108,7 @@ impl Inner {
                 Arc::new(RedisBlob { inner: Arc::clone(self), key, uri })
             }
         };
-        Found { entry: Arc::new(entry), blob }
+        StoredResource { entry: Arc::new(entry), blob }
     }
 
     pub(super) async fn page(
@@ -117,7 +117,7 @@ impl Inner {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let mut min = match after {
             Some(after) if after >= prefix => [b"(", after.as_bytes()].concat(),
             _ => [b"[", prefix.as_bytes()].concat(),
@@ -157,7 +157,7 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uris: &[ResourceUri],
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         let shard = self.shard_of(owner);
         let mut gets = pipe();
         for uri in uris {

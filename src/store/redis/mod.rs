@@ -21,13 +21,13 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::external_blobs::RedisBlobs;
+pub use self::external_blobs::ExternalBlobs;
 use self::{
     external_blobs::ExternalUpload, schedule::SweepSchedule, scripts::Scripts, upload::RedisUpload,
 };
 use super::{
-    Backend, ChangeFeed, Found, Lookup, OwnerQuota, ResourceUri, StoreError, Upload, Usage,
-    expired::Expired,
+    Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
+    Usage, expired::Expired,
 };
 use crate::{
     auth::Owner,
@@ -51,7 +51,7 @@ struct Inner {
     quota: OwnerQuota,
     layout: Layout,
     scripts: Scripts,
-    blobs: Option<RedisBlobs>,
+    blobs: Option<ExternalBlobs>,
     feed: ChangeFeed,
     schedule: SweepSchedule,
     /// Expired resources, by the events received. Redis keeps no trace of them.
@@ -66,22 +66,22 @@ impl RedisBackend {
     /// [`RedisError::Layout`] if the layout is another; any other error if Redis
     /// is not available.
     pub async fn open(redis: Redis, random: Random, quota: OwnerQuota) -> Result<Self, RedisError> {
-        Self::open_beside(redis, random, quota, None).await
+        Self::open_with_blobs(redis, random, quota, None).await
     }
 
     /// A backend that stores large content in `blobs` instead of Redis.
     ///
     /// # Errors
     /// As [`RedisBackend::open`].
-    pub async fn open_beside(
+    pub async fn open_with_blobs(
         redis: Redis,
         random: Random,
         quota: OwnerQuota,
-        blobs: Option<RedisBlobs>,
+        blobs: Option<ExternalBlobs>,
     ) -> Result<Self, RedisError> {
         let layout = Layout::current();
         layout.check(&redis).await?;
-        let changes = redis.listen(&redis.keys().channel(events::CHANNEL)).await?;
+        let changes = redis.subscribe(&redis.keys().channel(events::CHANNEL)).await?;
         let inner = Arc::new(Inner {
             scripts: Scripts::new(redis.keys(), &layout),
             blobs,
@@ -145,7 +145,11 @@ impl Backend for RedisBackend {
         self.inner.get(owner, uri).await
     }
 
-    async fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Result<Vec<Found>, StoreError> {
+    async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError> {
         self.inner.revisions(owner, uri).await
     }
 
@@ -159,7 +163,7 @@ impl Backend for RedisBackend {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<StoredResource>, StoreError> {
         self.inner.page(owner, prefix, after, limit).await
     }
 

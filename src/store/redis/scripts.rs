@@ -40,7 +40,7 @@ pub(super) struct Scripts {
 
 impl Scripts {
     pub(super) fn new(keys: &Keys, layout: &Layout) -> Self {
-        let script = |code| Script::timed(&[include_str!("index.lua"), code]);
+        let script = |code| Script::with_time_functions(&[include_str!("index.lua"), code]);
         Self {
             commit: script(include_str!("commit.lua")),
             delete: script(include_str!("delete.lua")),

@@ -40,7 +40,7 @@ use crate::{
     clock::Timestamp,
     protocol::Fault,
     random::Random,
-    redis::{Call, Heard, Instance, Redis, RedisError, cmd, millis},
+    redis::{Call, ChannelEvent, Instance, Redis, RedisError, cmd, millis},
 };
 
 /// How long an instance must be missing before its tasks fail. Longer than the
@@ -89,13 +89,13 @@ impl Inner {
     /// Receives the ids of changed tasks of this instance, until dropped.
     async fn receive(&self) {
         let channel = format!("{}{}", self.channel_prefix(), self.instance.name());
-        let mut listener = self.redis().listen_patiently(&channel).await;
+        let mut subscription = self.redis().subscribe_with_retry(&channel).await;
         // Tasks may have started before the subscription.
         self.runs.wake_all();
         loop {
-            match listener.next().await {
-                Heard::Message(id) => self.runs.wake(&String::from_utf8_lossy(&id)),
-                Heard::Gap => self.runs.wake_all(),
+            match subscription.next().await {
+                ChannelEvent::Message(id) => self.runs.wake(&String::from_utf8_lossy(&id)),
+                ChannelEvent::Gap => self.runs.wake_all(),
             }
         }
     }
@@ -162,7 +162,7 @@ impl Tasks for RedisTasks {
             created,
             updated: created,
             ttl: limits.ttl,
-            poll: limits.poll,
+            poll_interval: limits.poll_interval,
         };
         Ok((view, Arc::new(run)))
     }
@@ -176,7 +176,7 @@ impl Tasks for RedisTasks {
             }
             record => record,
         };
-        Ok(record.map(|record| record.view(id, self.limits.poll)))
+        Ok(record.map(|record| record.view(id, self.limits.poll_interval)))
     }
 
     async fn answer(

@@ -60,14 +60,14 @@ impl Record {
         self.end.is_none()
     }
 
-    pub(super) fn view(self, id: &str, poll: Duration) -> TaskView {
+    pub(super) fn view(self, id: &str, poll_interval: Duration) -> TaskView {
         let Self { created, updated, ttl, message, questions, end, .. } = self;
         let state = match end {
             Some(end) => TaskState::Ended(end),
             None if questions.is_empty() => TaskState::Working,
             None => TaskState::InputRequired(questions),
         };
-        TaskView { id: id.into(), state, message, created, updated, ttl, poll }
+        TaskView { id: id.into(), state, message, created, updated, ttl, poll_interval }
     }
 }
 

@@ -126,7 +126,7 @@ impl TaskRun for RedisRun {
         Ok(answer)
     }
 
-    async fn note(&self, message: &str) {
+    async fn set_message(&self, message: &str) {
         let State { inner, keys, .. } = &*self.state;
         // A failure has been logged; the message is only informative.
         let _ = inner.call(keys.task(&inner.scripts.set_message).arg(message)).await;

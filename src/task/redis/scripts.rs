@@ -14,7 +14,7 @@ pub(super) struct Scripts {
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let script = |code| Script::timed(&[include_str!("common.lua"), code]);
+        let script = |code| Script::with_time_functions(&[include_str!("common.lua"), code]);
         Self {
             answer: script(include_str!("answer.lua")),
             ask: script(include_str!("ask.lua")),

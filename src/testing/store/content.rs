@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{Caller, Harness, in_pieces, long_text, noise, with_ttl};
-use crate::store::{BLOCK_BYTES, Block, Content, Details, Found, Kind, WindowEnd};
+use crate::store::{BLOCK_BYTES, Block, Content, Details, Kind, StoredResource, WindowEnd};
 
 /// Text of any characters is read back byte for byte, as `text/plain`.
 pub async fn text_comes_back_as_it_went_in(harness: &dyn Harness) {
@@ -198,7 +198,7 @@ pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
     assert_eq!((entry.name.as_str(), &entry.title, &entry.description), ("8", &None, &None));
 }
 
-async fn whole_stream(found: &Found) -> Vec<u8> {
+async fn whole_stream(found: &StoredResource) -> Vec<u8> {
     let blocks: Vec<Bytes> = found.stream().try_collect().await.expect("it can be read");
     blocks.concat()
 }

@@ -79,8 +79,11 @@ pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
     for (uri, text) in [("temp://a", "text"), ("temp://b", long.as_str()), ("temp://c", "")] {
         alice.put(uri, text).await;
     }
-    let (listed, more) =
-        alice.store.list_found(&alice.owner, "temp://", None, 2).await.expect("it can be listed");
+    let (listed, more) = alice
+        .store
+        .list_with_content(&alice.owner, "temp://", None, 2)
+        .await
+        .expect("it can be listed");
     assert!(more);
     alice.update("temp://a", "another").await;
     for (found, text) in listed.iter().zip(["text", long.as_str()]) {
@@ -89,7 +92,7 @@ pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
     }
     let (listed, more) = alice
         .store
-        .list_found(&alice.owner, "", Some("temp://b"), 2)
+        .list_with_content(&alice.owner, "", Some("temp://b"), 2)
         .await
         .expect("it can be listed");
     assert!(!more && listed.len() == 1);

@@ -52,8 +52,8 @@ use futures_util::{Stream, stream};
 use crate::{
     auth::Owner,
     store::{
-        BLOCK_BYTES, Content, Details, Entry, Found, OwnerQuota, ResourceUri, Store, StoreError,
-        StoreLimits,
+        BLOCK_BYTES, Content, Details, Entry, OwnerQuota, ResourceUri, Store, StoreError,
+        StoreLimits, StoredResource,
     },
 };
 
@@ -250,11 +250,11 @@ impl Caller {
         self.store.delete(&self.owner, &resource_uri(uri)).await.expect("it can be deleted")
     }
 
-    async fn try_get(&self, uri: &str) -> Result<Found, StoreError> {
+    async fn try_get(&self, uri: &str) -> Result<StoredResource, StoreError> {
         self.store.get(&self.owner, &resource_uri(uri)).await
     }
 
-    async fn get(&self, uri: &str) -> Found {
+    async fn get(&self, uri: &str) -> StoredResource {
         self.try_get(uri).await.expect("it exists")
     }
 

@@ -1,7 +1,7 @@
 //! Earlier revisions.
 
 use super::{Caller, Harness, Setup, refused, with_ttl};
-use crate::store::{Details, Found, StoreError, StoreLimits};
+use crate::store::{Details, StoreError, StoreLimits, StoredResource};
 
 async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
     let limits = StoreLimits { revisions, ..StoreLimits::default() };
@@ -9,7 +9,7 @@ async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
 }
 
 impl Caller {
-    async fn revisions(&self, uri: &str) -> Vec<Found> {
+    async fn revisions(&self, uri: &str) -> Vec<StoredResource> {
         let revisions = self.store.revisions(&self.owner, &super::resource_uri(uri)).await;
         revisions.expect("it exists")
     }
@@ -18,7 +18,7 @@ impl Caller {
         self.revisions(uri).await.iter().map(|found| found.entry.revision).collect()
     }
 
-    async fn try_revision(&self, uri: &str, revision: u64) -> Result<Found, StoreError> {
+    async fn try_revision(&self, uri: &str, revision: u64) -> Result<StoredResource, StoreError> {
         self.store.revision(&self.owner, &super::resource_uri(uri), Some(revision)).await
     }
 

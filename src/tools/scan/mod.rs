@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use grep_regex::RegexMatcher;
 
 use self::gather::Gatherer;
-use crate::{compute::Compute, handler::ToolError, preview::words::number, store::Found};
+use crate::{compute::Compute, handler::ToolError, preview::words::number, store::StoredResource};
 
 /// The longest line that can be searched, in bytes: it must fit into memory.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -35,13 +35,13 @@ pub(super) trait LineSink: Send + 'static {
 /// # Errors
 /// When the content cannot be read, or has a line that is too long.
 pub(super) async fn scan<K: LineSink>(
-    found: &Found,
+    found: &StoredResource,
     matcher: RegexMatcher,
     context: usize,
     sink: K,
 ) -> Result<K, ToolError> {
     let block_matcher = matcher.clone();
-    let searched = found.stream_through(move |block| block::search(&block_matcher, block));
+    let searched = found.map_blocks(move |block| block::search(&block_matcher, block));
     let mut searched = std::pin::pin!(searched.enumerate());
     let mut gatherer = Gatherer::new(matcher, context, sink);
     while let Some((index, block)) = searched.next().await {

@@ -224,7 +224,7 @@ async fn a_client_that_accepts_no_stream_cannot_be_asked() {
     let client = Legacy::able(&server, all()).await;
     let body = request("tools/call", json!({ "name": "ask_name", "arguments": {} }));
     let answer = Answer::of(accepting("application/json", client.post(&body))).await;
-    assert!(answer.failure().contains("without a stream"), "{answer:?}");
+    assert!(answer.failure().contains("not a stream"), "{answer:?}");
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn a_client_without_a_session_cannot_be_asked() {
     let body = request("tools/call", json!({ "name": "ask_name", "arguments": {} }));
     let accept = "application/json, text/event-stream";
     let answer = Answer::of(post(&server.url, &body).header("accept", accept)).await;
-    assert!(answer.failure().contains("no session"), "{answer:?}");
+    assert!(answer.failure().contains("without a session"), "{answer:?}");
 }
 
 #[tokio::test]

@@ -267,7 +267,10 @@ fn an_invalid_scope_is_an_error_of_the_definition() {
         .tool(Tool::new(|_: Context, _: Plain| async { "" }).scope("offline_access"))
         .resource(Resource::text("a://b", "").scope("two words"))
         .build();
-    let faults = built.unwrap_err().faults;
-    assert!(faults[0].contains("plain") && faults[0].contains("offline_access"), "{faults:?}");
-    assert!(faults[1].contains("a://b") && faults[1].contains("two words"), "{faults:?}");
+    let problems = built.unwrap_err().problems;
+    assert!(
+        problems[0].contains("plain") && problems[0].contains("offline_access"),
+        "{problems:?}"
+    );
+    assert!(problems[1].contains("a://b") && problems[1].contains("two words"), "{problems:?}");
 }

@@ -30,7 +30,7 @@ async fn one_message_with_and_without_arguments() {
     assert_eq!(input["description"], "Greets the user by name.");
     assert_eq!(
         input["arguments"],
-        json!([{ "name": "username", "description": "Whom to greet.", "required": true }])
+        json!([{ "name": "username", "description": "The user's name.", "required": true }])
     );
 }
 

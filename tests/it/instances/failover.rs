@@ -135,7 +135,7 @@ async fn pair_with(options: impl Fn() -> Vec<String>) -> (RedisServer, RedisServ
     // A primary waits five seconds for more followers by default.
     let at_once = ["--save", "", "--repl-diskless-sync-delay", "0"];
     let primary = RedisServer::start_also_with(&at_once, &options()).await;
-    let follower = RedisServer::following(&primary, &options()).await;
+    let follower = RedisServer::replica_of(&primary, &options()).await;
     responds(&follower, &["INFO", "replication"], "master_link_status:up").await;
     (primary, follower)
 }

@@ -131,8 +131,8 @@ async fn the_schema_accepts_the_example_and_refuses_what_the_server_refuses() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     let json = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap());
     let example = json(&all_set()).unwrap();
-    let faults: Vec<_> = validator.iter_errors(&example).map(|e| e.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:?}");
+    let problems: Vec<_> = validator.iter_errors(&example).map(|e| e.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
     for bad in ["[server]\nlissten = \"a\"", "[sever]", "[limits]\nwindow = \"a\""] {
         assert!(!validator.is_valid(&json(bad).unwrap()), "{bad}");
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use larder::{
-    Builder, Completing, Context, Prompt, Registry, ResourceError, Tool, UriTemplate,
+    Builder, CompletionInput, Context, Prompt, Registry, ResourceError, Tool, UriTemplate,
     protocol::Fault,
     tools::{self, ToolOptions},
 };
@@ -41,7 +41,7 @@ async fn suggest(
     _: Ctx,
     reference: Reference,
     argument: String,
-    completing: Completing,
+    completing: CompletionInput,
 ) -> Result<Vec<String>, Fault> {
     let item = reference.as_prompt_name().or(reference.as_resource_uri()).unwrap_or_default();
     Ok(vec![format!("{item} {argument} {}", completing.value)])
@@ -235,8 +235,8 @@ fn incomplete_pairs_and_mixtures_with_definitions_do_not_build() {
         (Registry::builder("x").read_resource(reads), "resources/list has none"),
         (Registry::builder("x").list_prompts(list).get_prompt(gets).prompt(greet()), "both"),
     ] {
-        let faults = builder.build().unwrap_err().faults;
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].contains(words), "{faults:?}");
+        let problems = builder.build().unwrap_err().problems;
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains(words), "{problems:?}");
     }
 }

@@ -153,7 +153,7 @@ fn invalid_definitions_are_reported_when_the_server_is_built() {
     let typed = |template: &str| {
         Template::typed(template, "t", |_: Context, at: Page| async move { at.book })
     };
-    let faults = Registry::builder("faulty")
+    let problems = Registry::builder("faulty")
         .resource(text("x:high").priority(1.5))
         .resource(text("x:nan").priority(f32::NAN))
         .resource(text("x:time").last_modified("yesterday"))
@@ -162,9 +162,9 @@ fn invalid_definitions_are_reported_when_the_server_is_built() {
         .template(typed("books://{book}/{page}/{line}"))
         .build()
         .unwrap_err()
-        .faults;
+        .problems;
     for named in ["x:high", "x:nan", "x:time", "not a uri", "field page", "variable line"] {
-        assert!(faults.iter().any(|fault| fault.contains(named)), "{named}: {faults:#?}");
+        assert!(problems.iter().any(|fault| fault.contains(named)), "{named}: {problems:#?}");
     }
-    assert_eq!(faults.len(), 6, "{faults:#?}");
+    assert_eq!(problems.len(), 6, "{problems:#?}");
 }

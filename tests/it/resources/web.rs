@@ -41,7 +41,7 @@ async fn pages_are_text_or_binary_within_limits_of_size_and_time() {
         .resource(page("json").at("x:json"))
         .resource(page("bytes").at("x:bytes"))
         .resource(page("moved").mime_type("text/markdown").at("x:moved"))
-        .resource(page("long").most_bytes(99_999).at("x:long"))
+        .resource(page("long").max_bytes(99_999).at("x:long"))
         .resource(page("round").at("x:round"))
         .resource(page("away").at("x:away"))
         .resource(page("broken").at("x:broken"))

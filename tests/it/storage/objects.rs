@@ -9,7 +9,8 @@ use larder::{
     clock::SystemClock,
     random::Random,
     store::{
-        Content, Details, ObjectBackend, ObjectPlace, OwnerQuota, ResourceUri, Store, StoreLimits,
+        Content, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
+        StoreLimits,
     },
 };
 use serde_json::{Value, json};
@@ -120,7 +121,7 @@ async fn pass_through(url: &str) {
     const PIECE: usize = 1 << 20;
     const PIECES: usize = 200;
     let random = Random::system();
-    let place = ObjectPlace::open(url, &random).await.unwrap();
+    let place = ObjectLocation::open(url, &random).await.unwrap();
     let clock = Arc::new(SystemClock);
     let backend = ObjectBackend::new(place, clock.clone(), random, OwnerQuota::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());

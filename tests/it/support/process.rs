@@ -1,7 +1,7 @@
 //! Programs that tests start: servers, which are killed when they are dropped,
 //! and commands that run to their end.
 
-use std::{path::PathBuf, process::Stdio};
+use std::{path::PathBuf, process::Stdio, time::Duration};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
@@ -10,6 +10,9 @@ use tokio::{
 };
 
 use super::patiently;
+
+/// How long a program may run to its end.
+const RUN_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How a server says where it listens.
 const LISTENING: &str = "larder listening on ";
@@ -159,7 +162,9 @@ pub(crate) struct Finished {
 
 /// Runs a command to its end.
 pub(crate) async fn run(mut command: Command) -> Finished {
-    let output = patiently("the process to end", command.output()).await.unwrap();
+    // A debug build on a busy machine takes its time.
+    let output = tokio::time::timeout(RUN_TIMEOUT, command.output()).await;
+    let output = output.expect("the process ends in time").unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Finished {
         code: output.status.code(),

@@ -1,4 +1,4 @@
-//! Results of handlers: structured content, media, metadata, and faults of definitions.
+//! Results of handlers: structured content, media, metadata, and problems of definitions.
 
 use std::collections::BTreeMap;
 
@@ -213,12 +213,12 @@ fn invalid_definitions_are_reported_when_the_server_is_built() {
             tool("size", || "")
                 .icon(Icon::new("https://a.example/").with_sizes(vec!["big".into()])),
         );
-    let faults = faulty.build().unwrap_err().faults;
+    let problems = faulty.build().unwrap_err().problems;
     for named in ["\"bad name\"", "\"always\"", "\"both\"", "\"list\"", "\"icon\"", "\"size\""] {
-        let found: Vec<_> = faults.iter().filter(|fault| fault.contains(named)).collect();
-        assert_eq!(found.len(), 1, "{named}: {faults:#?}");
+        let found: Vec<_> = problems.iter().filter(|fault| fault.contains(named)).collect();
+        assert_eq!(found.len(), 1, "{named}: {problems:#?}");
     }
-    assert_eq!(faults.len(), 6, "{faults:#?}");
+    assert_eq!(problems.len(), 6, "{problems:#?}");
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn custom_list_and_call_handlers_need_each_other_and_exclude_tools() {
         (call(start()), "tools/list has none"),
         (call(list(start().tool(tool("a", || "")))), "both"),
     ] {
-        let faults = builder.build().unwrap_err().to_string();
-        assert!(faults.contains(fault), "{faults}");
+        let problems = builder.build().unwrap_err().to_string();
+        assert!(problems.contains(fault), "{problems}");
     }
     assert!(call(list(start())).build().is_ok());
 }

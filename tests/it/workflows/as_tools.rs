@@ -204,13 +204,13 @@ async fn workflows_that_call_each_other_in_a_circle_fail() {
         .unwrap();
     let server = Server::of(registry).await;
     let answer = Modern::of(&server).call("one", json!({})).await;
-    assert!(answer.failure().contains("round in a circle"), "{answer:?}");
+    assert!(answer.failure().contains("in a circle"), "{answer:?}");
 }
 
 #[test]
 fn a_workflow_that_calls_itself_does_not_build() {
     let built = Registry::builder("w").with(prompt(calling("own", "own"))).build();
-    let faults = built.unwrap_err().faults;
-    assert_eq!(faults.len(), 1, "{faults:#?}");
-    assert!(faults[0].contains("\"call\"") && faults[0].contains("never end"), "{faults:#?}");
+    let problems = built.unwrap_err().problems;
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(problems[0].contains("\"call\"") && problems[0].contains("never end"), "{problems:#?}");
 }

@@ -24,15 +24,15 @@ fn find(name: &str) -> WorkflowStep {
     WorkflowStep::new(name, ToolHandle::new("find")).arg("query", constant("x"))
 }
 
-fn faults(workflow: SequentialWorkflow) -> Vec<String> {
+fn problems(workflow: SequentialWorkflow) -> Vec<String> {
     let built = Registry::builder("w").with(workflow::prompt(workflow)).with(offers).build();
-    built.err().map(|e| e.faults).unwrap_or_default()
+    built.err().map(|e| e.problems).unwrap_or_default()
 }
 
 /// The only fault of a workflow with these steps.
 fn fault(steps: impl IntoIterator<Item = WorkflowStep>) -> String {
     let workflow = SequentialWorkflow::new("w", "A workflow").argument("known", "Known", false);
-    let mut found = faults(steps.into_iter().fold(workflow, SequentialWorkflow::step));
+    let mut found = problems(steps.into_iter().fold(workflow, SequentialWorkflow::step));
     assert_eq!(found.len(), 1, "{found:#?}");
     found.remove(0)
 }
@@ -53,7 +53,7 @@ fn a_sound_workflow_builds_whatever_comes_first() {
             .step(read_resource("docs://{page}").with_template_binding("page", prompt_arg("page")))
             .finish()
     };
-    assert!(faults(sound()).is_empty());
+    assert!(problems(sound()).is_empty());
     let last = Registry::builder("w").with(offers).with(workflow::prompt(sound())).build();
     assert!(last.is_ok());
 }
@@ -130,7 +130,7 @@ fn the_binding_of_a_step_that_may_be_skipped_needs_a_default() {
         .step(maybe)
         .step(with_default)
         .step(same);
-    assert!(faults(sound).is_empty());
+    assert!(problems(sound).is_empty());
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn steps_must_make_sense() {
     let argument = read_resource("docs://static-page").arg("a", constant(1));
     says(&fault_of(argument), &["arguments, but no tool"]);
     let text = find("s").arg("query", template("{a}", [("b", constant(1))]));
-    let both = faults(SequentialWorkflow::new("w", "A workflow").step(text));
+    let both = problems(SequentialWorkflow::new("w", "A workflow").step(text));
     assert_eq!(both.len(), 2, "{both:#?}");
 }
 
@@ -163,7 +163,7 @@ fn all_faults_are_reported_at_once() {
         .step(WorkflowStep::new("one", ToolHandle::new("lose")))
         .step(read_resource("docs://{page}"))
         .step(find("three").arg("query", from_step("nothing")));
-    let found = faults(workflow);
+    let found = problems(workflow);
     assert_eq!(found.len(), 4, "{found:#?}");
 }
 

@@ -16,7 +16,7 @@ use crate::{
     clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Details, ObjectBackend, ObjectPlace, OwnerQuota, ResourceUri, Store,
+        ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
         StoreError, StoreLimits,
         object::{change::GRACE, objects::Objects},
     },
@@ -215,7 +215,7 @@ async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct()
     let memory = Arc::new(InMemory::new());
     let objects =
         Objects { store: memory.clone(), name: "az", lists_in_order: false, drops_dots: true };
-    let location = ObjectPlace { objects, url: "az://container".into() };
+    let location = ObjectLocation { objects, url: "az://container".into() };
     let clock = Arc::new(ManualClock::new());
     let backend =
         ObjectBackend::new(location, clock.clone(), Random::system(), OwnerQuota::default());
@@ -467,13 +467,14 @@ async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
 #[tokio::test]
 async fn a_location_that_cannot_be_used_is_refused_with_the_reason() {
     let file = tempfile::NamedTempFile::new().expect("there is room");
-    let refused = ObjectPlace::open(&url(&file.path().join("below")), &Random::system()).await;
+    let refused = ObjectLocation::open(&url(&file.path().join("below")), &Random::system()).await;
     let refused = refused.expect_err("a file is no directory").to_string();
     assert!(refused.contains("Not a directory"), "{refused}");
     let s3 = S3Server::shared().await;
     let environment = s3.environment().map(|(name, value)| (name.to_owned(), value));
     let nowhere = "s3://no-such-bucket/x";
-    let refused = ObjectPlace::open_in(nowhere, environment.into_iter(), &Random::system()).await;
+    let refused =
+        ObjectLocation::open_in(nowhere, environment.into_iter(), &Random::system()).await;
     let refused = refused.expect_err("there is no such bucket").to_string();
     assert!(refused.contains(nowhere) && !refused.contains("secret-of-tests"), "{refused}");
 }

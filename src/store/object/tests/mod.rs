@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{ObjectBackend, ObjectPlace};
+use super::{ObjectBackend, ObjectLocation};
 use crate::{
     clock::ManualClock,
     random::Random,
@@ -90,9 +90,9 @@ async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup
 }
 
 /// The location of that URL.
-pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectPlace {
+pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectLocation {
     let environment = s3.into_iter().flat_map(S3Server::environment);
     let environment = environment.map(|(name, value)| (name.to_owned(), value));
-    let location = ObjectPlace::open_in(url, environment, &Random::system()).await;
+    let location = ObjectLocation::open_in(url, environment, &Random::system()).await;
     location.expect("it can be used")
 }

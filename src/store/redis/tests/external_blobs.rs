@@ -9,7 +9,7 @@ use crate::{
     store::{
         StoreError,
         object::tests::open,
-        redis::{RedisBlobs, external_blobs::CHECK_INTERVAL},
+        redis::{ExternalBlobs, external_blobs::CHECK_INTERVAL},
     },
     testing::{S3Server, store::noise},
 };
@@ -63,8 +63,9 @@ impl WithExternalBlobs {
         };
         let location = open(&self.url, server).await;
         let clock = Arc::new(self.clock.clone());
-        let blobs = threshold.map(|threshold| RedisBlobs::new(&location, threshold, clock));
-        let backend = RedisBackend::open_beside(redis, Random::system(), setup.quota, blobs).await;
+        let blobs = threshold.map(|threshold| ExternalBlobs::new(&location, threshold, clock));
+        let backend =
+            RedisBackend::open_with_blobs(redis, Random::system(), setup.quota, blobs).await;
         let backend = backend.expect("it opens");
         Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
     }
