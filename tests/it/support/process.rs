@@ -59,7 +59,7 @@ impl Process {
     /// All of standard error so far.
     pub(crate) fn stderr(&self) -> String {
         let lines = self.stderr.borrow();
-        lines.iter().flat_map(|line| [line, "\n"]).collect()
+        lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
     }
 
     /// The next line on standard error that contains `text`, after the line
