@@ -49,8 +49,8 @@ clippy: ## Check lints alone
 
 features: ## Check that the crate builds with few features
 	@for features in "" http http,tls redis object oauth web search,validation telemetry testing; do \
-		echo "cargo check --lib --no-default-features --features '$$features'"; \
-		RUSTFLAGS="-D warnings" cargo check --quiet --locked --lib --no-default-features --features "$$features" \
+		echo "cargo clippy --lib --no-default-features --features '$$features'"; \
+		cargo clippy --quiet --locked --lib --no-default-features --features "$$features" -- -D warnings \
 			|| exit 1; \
 	done
 
