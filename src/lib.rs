@@ -47,8 +47,17 @@
 //! 14. [`app`]
 //! 15. [`cli`]
 
-// A build with few features leaves parts without a user.
-#![cfg_attr(not(feature = "cli"), allow(dead_code))]
+// A build with few features leaves parts without a user, and functions with less to do.
+#![cfg_attr(
+    not(feature = "cli"),
+    allow(
+        dead_code,
+        clippy::needless_pass_by_value,
+        clippy::unnecessary_wraps,
+        clippy::unused_async,
+        clippy::unused_self
+    )
+)]
 
 pub mod admission;
 pub mod app;
