@@ -71,8 +71,8 @@ impl ServeArgs {
         Ok(config)
     }
 
-    /// The positions of settings in the configuration file, for error messages.
-    pub(super) fn places(&self) -> WorkflowLocations {
+    /// The positions of workflows in the configuration file, for error messages.
+    pub(super) fn workflow_locations(&self) -> WorkflowLocations {
         self.file().map(WorkflowLocations::read).unwrap_or_default()
     }
 

@@ -10,7 +10,7 @@ use crate::{
 /// The built-in tools, and the workflows of the configuration.
 pub(super) fn registry(
     config: &Config,
-    places: &WorkflowLocations,
+    locations: &WorkflowLocations,
 ) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
@@ -21,8 +21,8 @@ pub(super) fn registry(
         builder = builder.with(tools::writing());
     }
     for workflow in config.workflows.clone() {
-        let places = places.clone();
-        builder = builder.with(workflow::prompt_showing(workflow, move |p| places.show(p)));
+        let locations = locations.clone();
+        builder = builder.with(workflow::prompt_showing(workflow, move |p| locations.show(p)));
     }
     builder.build()
 }

@@ -88,8 +88,8 @@ struct ServerCli {
 pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { args, migrate } => {
-            let places = args.places();
-            run_with(args, migrate, move |config| builtin::registry(config, &places))
+            let workflow_locations = args.workflow_locations();
+            run_with(args, migrate, move |config| builtin::registry(config, &workflow_locations))
         }
         Command::Host(command) => command.run(&["serve"]),
         Command::Migrate(args) => in_runtime(|| async move {
