@@ -70,7 +70,7 @@ impl HttpSetup {
 }
 
 impl LiveHttp {
-    /// The options of the endpoint, shared with whoever reloads them.
+    /// The options of the endpoint, shared with the code that reloads them.
     fn set(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
         self.options.store(Arc::new(options.clone()));
         Arc::clone(&self.options)

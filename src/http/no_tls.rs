@@ -1,4 +1,4 @@
-//! What stands for TLS in a build without it.
+//! The types of TLS in a build without it.
 
 use std::{
     io,

@@ -4,7 +4,7 @@
 //! the shared resource and who may read it. So it is counted, listed and deleted
 //! like any other resource, and expires with what it shares. Its URI names its
 //! owner, so no index is needed. A link can only lead to resources of its own
-//! owner, whoever wrote its content.
+//! owner, independent of who wrote its content.
 
 use std::sync::Arc;
 
