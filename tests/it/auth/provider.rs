@@ -78,7 +78,7 @@ impl Provider {
         };
         let response = patiently("a token", request.send()).await.unwrap();
         let status = response.status();
-        let text = response.text().await.unwrap();
+        let text = patiently("a token", response.text()).await.unwrap();
         assert_eq!(status, 200, "{text}");
         serde_json::from_str(&text).unwrap()
     }
@@ -141,7 +141,8 @@ impl Provider {
 
     pub(super) async fn revoke(&self, machine: &str, token: &str) {
         let request = self.post("/token/revocation", &[("token", token)]);
-        let response = request.header("authorization", basic(machine)).send().await.unwrap();
+        let request = request.header("authorization", basic(machine)).send();
+        let response = patiently("a revocation", request).await.unwrap();
         assert_eq!(response.status(), 200);
     }
 
@@ -162,8 +163,9 @@ impl Provider {
     }
 
     async fn control(&self, what: &str) -> String {
-        let response = http().post(format!("{}/test/{what}", self.issuer)).send().await.unwrap();
-        response.text().await.unwrap()
+        let request = http().post(format!("{}/test/{what}", self.issuer)).send();
+        let response = patiently("the provider", request).await.unwrap();
+        patiently("the provider", response.text()).await.unwrap()
     }
 
     /// Stops the process: connections are accepted, and no request is answered.
