@@ -138,11 +138,19 @@ impl App {
             Some(settings) => Some(Redis::open(&settings).await?),
             None => None,
         };
+        let store = stores::open(
+            &config,
+            #[cfg(feature = "redis")]
+            redis.as_ref(),
+            clock.clone(),
+            &random,
+        )
+        .await?;
         #[cfg(feature = "redis")]
         let calls = match config.sessions_redis() {
             Some(settings) => {
-                let redis = match &redis {
-                    Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
+                let redis = match redis {
+                    Some(redis) if config.redis().as_ref() == Some(&settings) => redis,
                     _ => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
                 };
                 CallStores::in_redis(redis, &config, &random)
@@ -151,17 +159,6 @@ impl App {
         };
         #[cfg(not(feature = "redis"))]
         let calls = CallStores::in_memory(&config, clock.clone(), &random);
-        #[cfg(feature = "redis")]
-        if let Some(redis) = redis {
-            let store = stores::redis_store(redis, &config, clock.clone(), &random).await?;
-            return Ok(Self::assemble(store, calls, registry, config, clock, random)?);
-        }
-        #[cfg(feature = "object")]
-        if config.has_objects() {
-            let store = stores::object_store(&config, clock.clone(), &random).await?;
-            return Ok(Self::assemble(store, calls, registry, config, clock, random)?);
-        }
-        let store = memory_store(&config, clock.clone())?;
         Ok(Self::assemble(store, calls, registry, config, clock, random)?)
     }
 

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "redis")]
-use super::{NEEDS_OPEN, OpenError};
-#[cfg(any(feature = "redis", feature = "object"))]
-use crate::random::Random;
+use super::NEEDS_OPEN;
+use super::OpenError;
 #[cfg(feature = "object")]
 use crate::store::{LocationError, ObjectBackend, ObjectLocation};
 use crate::{
     clock::Clock,
     config::{Config, ConfigError},
+    random::Random,
     store::{MemoryLimits, OwnerQuota, Store, StoreLimits},
 };
 #[cfg(feature = "redis")]
@@ -29,6 +29,26 @@ const SCHEMES: &str = if cfg!(all(feature = "redis", feature = "object")) {
 } else {
     "\"memory:\" only"
 };
+
+/// Opens the store of `store.url`, after connecting to it.
+pub(super) async fn open(
+    config: &Config,
+    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    clock: Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Store, OpenError> {
+    #[cfg(feature = "redis")]
+    if let Some(redis) = redis {
+        return redis_store(redis.clone(), config, clock, random).await;
+    }
+    #[cfg(feature = "object")]
+    if config.has_objects() {
+        return Ok(object_store(config, clock, random).await?);
+    }
+    #[cfg(not(any(feature = "redis", feature = "object")))]
+    let _ = random;
+    Ok(memory_store(config, clock)?)
+}
 
 fn store_limits(config: &Config) -> StoreLimits {
     StoreLimits {
@@ -66,7 +86,7 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
 }
 
 #[cfg(feature = "redis")]
-pub(super) async fn redis_store(
+async fn redis_store(
     redis: Redis,
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -93,7 +113,7 @@ pub(super) async fn redis_store(
 }
 
 #[cfg(feature = "object")]
-pub(super) async fn object_store(
+async fn object_store(
     config: &Config,
     clock: Arc<dyn Clock>,
     random: &Random,
