@@ -47,8 +47,9 @@ impl Modern {
         headers: Option<MirroredHeaders<'_>>,
         identity: Identity,
     ) -> Result<Call, Fault> {
-        let version =
-            meta.protocol_version.as_deref().ok_or_else(|| missing_meta("protocolVersion"))?;
+        let Some(version) = meta.protocol_version.as_deref() else {
+            return Err(self.undeclared(headers));
+        };
         if !meta.declares_capabilities {
             return Err(missing_meta("clientCapabilities"));
         }
@@ -85,6 +86,18 @@ impl Modern {
             session: None,
             asking,
         })
+    }
+
+    /// The error for a request whose metadata names no version. A client whose header names an
+    /// unknown one can continue only if it learns the supported versions.
+    fn undeclared(&self, headers: Option<MirroredHeaders<'_>>) -> Fault {
+        let header = headers.and_then(|MirroredHeaders(header)| header("mcp-protocol-version"));
+        match header {
+            Some(version) if ProtocolVersion::parse(version).is_none() => {
+                Fault::unsupported_version(version, self.max)
+            }
+            _ => missing_meta("protocolVersion"),
+        }
     }
 
     /// Checks `Mcp-Name`, and `Mcp-Param-*` for the tool arguments that declare it.

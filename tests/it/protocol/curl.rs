@@ -100,7 +100,10 @@ async fn the_version_header_may_name_any_legacy_version_but_no_unknown_one() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         assert_eq!(ping(version).await.status, 200, "{version}");
     }
-    assert_eq!(ping("1900-01-01").await.status, 400);
+    let refused = ping("1900-01-01").await;
+    assert_eq!(refused.status, 400);
+    let refused: Value = serde_json::from_slice(&refused.body).unwrap();
+    assert_eq!(refused["error"]["code"], -32022, "{refused}");
     let session = Legacy::of(&server).await;
     assert_eq!(session.send("ping", json!({})).await.result(), json!({}));
 }
