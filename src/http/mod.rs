@@ -4,6 +4,7 @@
 mod accept;
 mod bearer;
 mod body;
+mod certificate_error;
 mod cors;
 mod endpoint;
 mod error;
@@ -34,11 +35,12 @@ use axum::{Router, middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use certificate_error::CertificateError;
 pub(crate) use health::{PROBE_PATHS, Readiness};
 pub use host_check::AllowedHosts;
 pub use metrics::metrics_router;
 pub use serve::{ServeLimits, serve};
-pub use tls::{Certificate, CertificateError};
+pub use tls::Certificate;
 pub use well_known::ProtectedResource;
 
 use fast_path::FastPath;

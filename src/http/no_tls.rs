@@ -1,26 +1,12 @@
 //! The types of TLS in a build without it.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
+
+use super::CertificateError;
 
 /// The server's certificate. A build without the feature `tls` has none.
 #[derive(Debug)]
 pub enum Certificate {}
-
-/// A certificate that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("server.tls.{setting}: {}: {problem}", file.display())]
-pub struct CertificateError {
-    /// `cert` or `key`.
-    pub setting: &'static str,
-    /// The file.
-    pub file: PathBuf,
-    /// What is wrong with the file.
-    pub problem: String,
-}
 
 /// Accepts TLS connections. A build without the feature `tls` has none.
 #[derive(Clone)]

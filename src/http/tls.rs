@@ -16,23 +16,13 @@ use rustls::{
 };
 pub(super) use tokio_rustls::TlsAcceptor;
 
+use super::CertificateError;
+
 /// The server's certificate and its private key.
 pub struct Certificate {
     cert: PathBuf,
     key: PathBuf,
     current: ArcSwap<CertifiedKey>,
-}
-
-/// A certificate that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("server.tls.{setting}: {}: {problem}", file.display())]
-pub struct CertificateError {
-    /// `cert` or `key`.
-    pub setting: &'static str,
-    /// The file.
-    pub file: PathBuf,
-    /// What is wrong with the file.
-    pub problem: String,
 }
 
 impl Certificate {

@@ -1,0 +1,15 @@
+//! What is wrong with the server's TLS certificate, in a build with or without TLS.
+
+use std::path::PathBuf;
+
+/// A certificate that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("server.tls.{setting}: {}: {problem}", file.display())]
+pub struct CertificateError {
+    /// `cert` or `key`.
+    pub setting: &'static str,
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with the file.
+    pub problem: String,
+}
