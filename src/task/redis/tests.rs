@@ -161,7 +161,9 @@ async fn tasks_continue_while_redis_is_unreachable_and_end_when_it_is_back() {
     assert_eq!(answer.expect("it comes"), json!("answer"));
     harness.0.servers[0].kill();
     let finishing = tokio::spawn(async move { run.finish(TaskEnd::Completed(json!(2))).await });
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    for _ in 0..5 {
+        other.get(&owner(), &view.id).await.expect_err("Redis is away");
+    }
     assert!(!finishing.is_finished(), "it keeps retrying");
     harness.0.servers[0].restart().await;
     assert_eq!(until_ended(&other, &view.id).await, TaskEnd::Completed(json!(2)));

@@ -154,7 +154,7 @@ async fn large_content_is_stored_outside_and_removed_when_redis_removes_its_mark
         assert!(deleted.bytes().await.expect("it is still there") == noise);
 
         let _maintained = maintained(&store);
-        tokio::time::sleep(Duration::from_millis(1000)).await;
+        expired(&store, &alice, "x:short").await;
         let gone = store.get(&alice, &uri("x:short")).await.map(|found| found.entry);
         assert!(gone.as_ref().is_err_and(StoreError::is_not_found), "{gone:?}");
         setting.clock.advance(CHECK_INTERVAL);

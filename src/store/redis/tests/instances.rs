@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt, future::join_all};
 
-use super::{heard, instance, lasting, maintained, on, patiently, read, settings, uri};
+use super::{expired, heard, instance, lasting, maintained, on, patiently, read, settings, uri};
 use crate::{
     auth::Owner,
     store::{
@@ -78,7 +78,7 @@ async fn an_expired_resource_is_distinguished_from_one_that_never_existed() {
     let (a, b) = (on(&server).await, on(&server).await);
     let owner = Owner::new("alice");
     let entry = a.create(&owner, uri("x:1"), "1".into(), lasting(200)).await.expect("it fits");
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    expired(&b, &owner, "x:1").await;
     let has_expired = |error: StoreError| match error {
         StoreError::Expired { at, .. } => assert_eq!(at, entry.expires),
         other => panic!("{other:?}"),
@@ -107,8 +107,8 @@ async fn an_expiry_while_no_instance_ran_is_published_by_the_next() {
     let owner = Owner::new("alice");
     let before = on(&server).await;
     before.create(&owner, uri("x:1"), "1".into(), lasting(200)).await.expect("it fits");
+    expired(&before, &owner, "x:1").await;
     drop(before);
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let store = on(&server).await;
     let mut changes = store.feed().subscribe(&owner);
     let _maintained = maintained(&store);
@@ -128,7 +128,9 @@ async fn more_than_a_batch_expires_at_once() {
         .await
         .into_iter()
         .for_each(|created| _ = created.expect("it fits"));
-    tokio::time::sleep(std::time::Duration::from_millis(3100)).await;
+    for name in &names {
+        expired(&roomy, &owner, name).await;
+    }
     // No instance sweeps, but the writer needs the quota.
     let full = Setup::default().max_resources(1);
     let narrow = instance(&settings(&server), &full).await;

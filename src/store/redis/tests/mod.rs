@@ -86,6 +86,16 @@ async fn patiently<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), work).await.expect("it comes to an end")
 }
 
+/// Waits until a resource has expired, by the clock of Redis.
+async fn expired(store: &Store, owner: &Owner, name: &str) {
+    patiently(async {
+        while store.get(owner, &uri(name)).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
 async fn heard(changes: &mut Changes) -> (ChangeKind, String) {
     let change = patiently(changes.next()).await.expect("none is missed").expect("it goes on");
     (change.kind, change.uri.to_string())

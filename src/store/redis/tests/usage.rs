@@ -47,7 +47,6 @@ async fn an_index_that_expired_natively_is_subtracted() {
             redis.query(del.arg(shard.key(kind, alice.as_str()))).await.expect("it answers");
         assert!(deleted, "{kind}");
     }
-    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
     let _maintained = super::maintained(&store);
     super::patiently(async {
         while used(&store).await != (1, 10) {
