@@ -31,7 +31,7 @@
 //!
 //! The layers, lowest first; a module uses only modules of lower layers:
 //!
-//! 1. [`protocol`], [`preview`], [`uri_template`], [`clock`], [`random`]
+//! 1. [`protocol`], [`preview`], [`records`], [`uri_template`], [`clock`], [`random`]
 //! 2. [`auth`], [`redis`]
 //! 3. [`admission`]
 //! 4. [`store`], [`session`], [`task`]
@@ -76,6 +76,7 @@ mod in_flight;
 pub mod preview;
 pub mod protocol;
 pub mod random;
+pub mod records;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;

@@ -8,7 +8,17 @@ use std::{
 
 /// Lowest first. A module uses only modules of lower layers.
 const LAYERS: [&[&str]; 15] = [
-    &["protocol", "preview", "uri_template", "schema", "clock", "random", "compute", "in_flight"],
+    &[
+        "protocol",
+        "preview",
+        "records",
+        "uri_template",
+        "schema",
+        "clock",
+        "random",
+        "compute",
+        "in_flight",
+    ],
     &["auth", "redis"],
     &["admission"],
     &["store", "session", "task"],

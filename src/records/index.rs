@@ -1,0 +1,187 @@
+//! [`RecordIndex`]: where records begin, every few kilobytes.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Container, Layout, Pointer, Record, Scanner};
+
+/// The distance of two marks, in bytes, at the beginning.
+const SPACING: u64 = 4 << 10;
+/// More marks are never kept: every second one is dropped then, and the distance
+/// doubles.
+const MAX_MARKS: usize = 1 << 16;
+
+/// The start of a record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The number of the record.
+    pub number: u64,
+    /// The offset of its first byte.
+    pub offset: u64,
+}
+
+/// Where the records of a content are: one offset every few kilobytes. To read
+/// record N, scan from [`RecordIndex::nearest`] with [`RecordIndex::scanner`].
+///
+/// Serialises to about four bytes for each mark, and to 512 KiB at most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Packed", try_from = "Packed")]
+pub struct RecordIndex {
+    layout: Layout,
+    at: String,
+    container: Container,
+    total: u64,
+    header: Option<(u64, u64)>,
+    spacing: u64,
+    marks: Vec<Mark>,
+}
+
+impl RecordIndex {
+    /// An index of content in this layout; `at` points at the records, in JSON.
+    pub fn new(layout: Layout, at: &Pointer) -> Self {
+        Self {
+            layout,
+            at: at.to_string(),
+            container: Container::List,
+            total: 0,
+            header: None,
+            spacing: SPACING,
+            marks: Vec::new(),
+        }
+    }
+
+    /// Adds the next record. Records come in their order.
+    pub fn add(&mut self, record: Record) {
+        self.total += 1;
+        let due = self.marks.last().is_none_or(|m| record.start - m.offset >= self.spacing);
+        if !due {
+            return;
+        }
+        if self.marks.len() == MAX_MARKS {
+            let mut index = 0;
+            self.marks.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.spacing *= 2;
+        }
+        self.marks.push(Mark { number: record.number, offset: record.start });
+    }
+
+    /// Takes over what the scanner knows when it has finished.
+    pub fn finish(&mut self, scanner: &Scanner) {
+        self.container = scanner.container().unwrap_or(self.container);
+        self.header = scanner.header().map(|header| (header.start, header.end));
+    }
+
+    /// The number of records.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The JSON Pointer to the records.
+    pub fn at(&self) -> &str {
+        &self.at
+    }
+
+    /// The kind of the JSON value that has the records.
+    pub fn container(&self) -> Container {
+        self.container
+    }
+
+    /// The boundaries of the header row.
+    pub fn header(&self) -> Option<std::ops::Range<u64>> {
+        self.header.map(|(start, end)| start..end)
+    }
+
+    /// The last mark that is not after the record; `None` if there is no such
+    /// record.
+    pub fn nearest(&self, number: u64) -> Option<Mark> {
+        let after = self.marks.partition_point(|mark| mark.number <= number);
+        let mark = self.marks[..after].last();
+        mark.copied().filter(|_| number < self.total)
+    }
+
+    /// A scanner that continues at a mark. It gets the content from there.
+    pub fn scanner(&self, mark: Mark) -> Scanner {
+        Scanner::resume(self.layout, self.container, mark)
+    }
+}
+
+/// The serialised form: the marks are differences, in variable-length bytes.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    layout: Layout,
+    at: String,
+    container: Container,
+    total: u64,
+    header: Option<(u64, u64)>,
+    spacing: u64,
+    marks: String,
+}
+
+impl From<RecordIndex> for Packed {
+    fn from(index: RecordIndex) -> Self {
+        use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+        let mut bytes = Vec::with_capacity(index.marks.len() * 4);
+        let mut last = Mark::default();
+        for mark in &index.marks {
+            push_number(&mut bytes, mark.number - last.number);
+            push_number(&mut bytes, mark.offset - last.offset);
+            last = *mark;
+        }
+        let RecordIndex { layout, at, container, total, header, spacing, .. } = index;
+        let marks = BASE64_STANDARD_NO_PAD.encode(bytes);
+        Self { layout, at, container, total, header, spacing, marks }
+    }
+}
+
+impl TryFrom<Packed> for RecordIndex {
+    type Error = &'static str;
+
+    fn try_from(packed: Packed) -> Result<Self, Self::Error> {
+        use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+        const DAMAGED: &str = "the marks of a record index are damaged";
+        let bytes = BASE64_STANDARD_NO_PAD.decode(&packed.marks).map_err(|_| DAMAGED)?;
+        let mut rest = &bytes[..];
+        let (mut marks, mut last) = (Vec::new(), Mark::default());
+        while !rest.is_empty() {
+            let mut next = |from: u64| {
+                let difference = take_number(&mut rest)?;
+                from.checked_add(difference)
+            };
+            let number = next(last.number).ok_or(DAMAGED)?;
+            let offset = next(last.offset).ok_or(DAMAGED)?;
+            last = Mark { number, offset };
+            marks.push(last);
+        }
+        let Packed { layout, at, container, total, header, spacing, .. } = packed;
+        Ok(Self { layout, at, container, total, header, spacing, marks })
+    }
+}
+
+/// Seven bits a byte, the lowest first (LEB128).
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7F) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push((number & 0x7F) as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(first & 0x7F) << shift;
+        if first & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}

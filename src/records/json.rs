@@ -1,0 +1,180 @@
+//! The records of a JSON value: the items of a list or the members of an object.
+
+use super::{
+    Container, Fault, Pointer, Record,
+    lexer::{Kind, Lexer, Token},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Within `level` containers on the way to the pointed-at value.
+    Seeking { level: usize },
+    /// Within the value: its children are at this depth.
+    Inside { depth: usize },
+    /// Within the value, which is a scalar.
+    Scalar,
+    /// After the value, or past the place where it would be.
+    Done,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct JsonRecords {
+    lexer: Lexer,
+    path: Pointer,
+    state: State,
+    /// The index of the next item, in a list on the way.
+    item: usize,
+    container: Option<Container>,
+    /// The start of the record and of its value.
+    open: Option<(u64, u64)>,
+    key: Option<u64>,
+    number: u64,
+}
+
+impl JsonRecords {
+    pub(super) fn new(path: Pointer) -> Self {
+        let state = State::Seeking { level: 0 };
+        Self {
+            lexer: Lexer::new(),
+            path,
+            state,
+            item: 0,
+            container: None,
+            open: None,
+            key: None,
+            number: 0,
+        }
+    }
+
+    pub(super) fn resume(container: Container, number: u64, offset: u64) -> Self {
+        let object = container == Container::Object;
+        let scalar = container == Container::Scalar;
+        Self {
+            lexer: if scalar { Lexer::new() } else { Lexer::within(object, offset) },
+            state: if scalar { State::Scalar } else { State::Inside { depth: 1 } },
+            container: Some(container),
+            number,
+            ..Self::new(Pointer::default())
+        }
+    }
+
+    /// The kind of the pointed-at value; `None` until it is found.
+    pub(super) fn container(&self) -> Option<Container> {
+        self.container
+    }
+
+    pub(super) fn open(&self) -> Option<u64> {
+        self.open.map(|(start, _)| start).or(self.key)
+    }
+
+    pub(super) fn feed(
+        &mut self,
+        block: &[u8],
+        sink: &mut impl FnMut(Record),
+    ) -> Result<(), Fault> {
+        let mut at = 0;
+        while self.state != State::Done {
+            let Some(token) = self.lexer.next(block, &mut at)? else { break };
+            self.token(token, sink);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self, sink: &mut impl FnMut(Record)) -> Result<(), Fault> {
+        if self.state == State::Done {
+            return Ok(());
+        }
+        if let Some(token) = self.lexer.finish()? {
+            self.token(token, sink);
+        }
+        Ok(())
+    }
+
+    fn token(&mut self, token: Token, sink: &mut impl FnMut(Record)) {
+        match self.state {
+            State::Seeking { level } => self.seek(level, token),
+            State::Inside { depth } => self.inside(depth, token, sink),
+            State::Scalar if token.kind == Kind::End => {
+                self.emit(token.offset, sink);
+                self.state = State::Done;
+            }
+            State::Scalar => self.open = Some((token.offset, token.offset)),
+            State::Done => {}
+        }
+    }
+
+    fn seek(&mut self, level: usize, token: Token) {
+        let depth = self.lexer.depth();
+        let container = match token.kind {
+            Kind::Key => {
+                if depth == level {
+                    self.lexer.capture_key();
+                }
+                return;
+            }
+            Kind::End => {
+                if depth < level {
+                    self.state = State::Done;
+                }
+                return;
+            }
+            Kind::List => Container::List,
+            Kind::Object => Container::Object,
+            Kind::Scalar => Container::Scalar,
+        };
+        let parent = depth - usize::from(container != Container::Scalar);
+        if parent != level || !self.is_on_path(level, container) {
+            return;
+        }
+        let is_target = level == self.path.len();
+        self.state = match container {
+            Container::Scalar if is_target => {
+                self.open = Some((token.offset, token.offset));
+                State::Scalar
+            }
+            Container::Scalar => State::Done,
+            _ if is_target => State::Inside { depth },
+            _ => State::Seeking { level: level + 1 },
+        };
+        self.item = 0;
+        if is_target {
+            self.container = Some(container);
+        }
+    }
+
+    /// Whether the value that begins at this level is the one to follow.
+    fn is_on_path(&mut self, level: usize, container: Container) -> bool {
+        let Some(level) = level.checked_sub(1) else { return true };
+        let Some(name) = self.path.segment(level) else { return false };
+        // A value that is a container itself is already on the stack.
+        if self.lexer.parent_is_object(container != Container::Scalar) {
+            return self.lexer.key().as_deref() == Some(name);
+        }
+        let found = name.parse() == Ok(self.item);
+        self.item += 1;
+        found
+    }
+
+    fn inside(&mut self, depth: usize, token: Token, sink: &mut impl FnMut(Record)) {
+        let now = self.lexer.depth();
+        match token.kind {
+            Kind::Key if now == depth => self.key = Some(token.offset),
+            Kind::Scalar if now == depth => self.begin(token.offset),
+            Kind::List | Kind::Object if now == depth + 1 => self.begin(token.offset),
+            Kind::End if now == depth => self.emit(token.offset, sink),
+            Kind::End if now < depth => self.state = State::Done,
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, value: u64) {
+        self.open = Some((self.key.take().unwrap_or(value), value));
+    }
+
+    fn emit(&mut self, end: u64, sink: &mut impl FnMut(Record)) {
+        if let Some((start, value)) = self.open.take() {
+            sink(Record { number: self.number, start, value, end });
+            self.number += 1;
+        }
+    }
+}
