@@ -73,6 +73,7 @@ pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
 mod in_flight;
+mod key_ring;
 pub mod preview;
 pub mod protocol;
 pub mod random;

@@ -4,6 +4,7 @@ mod access;
 #[cfg(feature = "http")]
 mod http;
 mod live;
+mod state_key;
 mod stores;
 
 use std::{io, sync::Arc, time::Duration};
@@ -29,7 +30,7 @@ use crate::{
 };
 #[cfg(feature = "redis")]
 use crate::{
-    redis::{Instance, Redis, RedisError},
+    redis::{Instance, Redis, RedisError, StateKeys},
     session::RedisSessions,
     task::RedisTasks,
 };
@@ -38,7 +39,7 @@ pub(crate) use self::access::AccessSetup;
 #[cfg(feature = "http")]
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
-use self::stores::memory_store;
+use self::{state_key::StateKey, stores::memory_store};
 
 #[cfg(feature = "redis")]
 const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
@@ -73,6 +74,8 @@ pub struct App {
     authenticator: Arc<Authenticator>,
     closing: CancellationToken,
     sessions: Arc<dyn Sessions>,
+    /// Keeps the keys of `requestState` up to date.
+    _state_key: StateKey,
     #[cfg(feature = "http")]
     http: HttpSetup,
     live: Arc<Live>,
@@ -147,19 +150,31 @@ impl App {
         )
         .await?;
         #[cfg(feature = "redis")]
-        let calls = match config.sessions_redis() {
-            Some(settings) => {
-                let redis = match redis {
-                    Some(redis) if config.redis().as_ref() == Some(&settings) => redis,
-                    _ => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
-                };
-                CallStores::in_redis(redis, &config, &random)
+        let calls_redis = match config.sessions_redis() {
+            Some(settings) => Some(match &redis {
+                Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
+                _ => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
+            }),
+            None => None,
+        };
+        #[cfg(feature = "redis")]
+        let state_key = match calls_redis.as_ref().or(redis.as_ref()) {
+            Some(redis) if config.server.state_key_file.is_none() => {
+                let keys = StateKeys::open(redis.clone(), random.clone()).await;
+                StateKey::Shared(keys.map_err(OpenError::Sessions)?)
             }
+            _ => StateKey::of_process(&config, &random)?,
+        };
+        #[cfg(not(feature = "redis"))]
+        let state_key = StateKey::of_process(&config, &random)?;
+        #[cfg(feature = "redis")]
+        let calls = match calls_redis {
+            Some(redis) => CallStores::in_redis(redis, &config, &random),
             None => CallStores::in_memory(&config, clock.clone(), &random),
         };
         #[cfg(not(feature = "redis"))]
         let calls = CallStores::in_memory(&config, clock.clone(), &random);
-        Ok(Self::assemble(store, calls, registry, config, clock, random)?)
+        Ok(Self::assemble(store, calls, state_key, registry, config, clock, random)?)
     }
 
     /// Creates a server with a store that needs no connection.
@@ -187,18 +202,19 @@ impl App {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
         }
         let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
-        Self::assemble(store, calls, registry, config, clock, random)
+        let state_key = StateKey::of_process(&config, &random)?;
+        Self::assemble(store, calls, state_key, registry, config, clock, random)
     }
 
     fn assemble(
         store: Store,
         CallStores { sessions, tasks }: CallStores,
+        state_key: StateKey,
         registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
-        let state_key = state_key(&config, &random)?;
         let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         #[cfg(feature = "http")]
@@ -214,7 +230,7 @@ impl App {
             caller_limits,
         ));
         let max = config.max_version();
-        let sealer = StateSealer::new(state_key, Arc::clone(&clock));
+        let sealer = StateSealer::new(state_key.ring(), Arc::clone(&clock));
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
         let legacy = Arc::new(Legacy::new(
             Arc::clone(&dispatcher),
@@ -253,6 +269,7 @@ impl App {
             authenticator,
             closing,
             sessions,
+            _state_key: state_key,
             #[cfg(feature = "http")]
             http,
             live: Arc::new(live),
@@ -373,18 +390,4 @@ fn session_limits(config: &Config) -> SessionLimits {
         sessions_per_principal: config.sessions.per_principal,
         ..SessionLimits::default()
     }
-}
-
-fn state_key(config: &Config, random: &Random) -> Result<Vec<u8>, ConfigError> {
-    let Some(file) = &config.server.state_key_file else {
-        return Ok(format!("{}{}", random.id(), random.id()).into_bytes());
-    };
-    let problem = |problem: &dyn std::fmt::Display| {
-        ConfigError::new("server.state_key_file", format!("{}: {problem}", file.display()))
-    };
-    let key = std::fs::read(file).map_err(|error| problem(&error))?;
-    if key.trim_ascii().len() < 32 {
-        return Err(problem(&"it must contain at least 32 bytes"));
-    }
-    Ok(key.trim_ascii().to_vec())
 }

@@ -32,7 +32,8 @@ pub struct ServerConfig {
     pub insecure_no_auth: bool,
     /// A file with a secret of at least 32 bytes, the same on all instances. It signs
     /// `requestState`, so that any instance can continue a call that asked the client for
-    /// input. A random key by default.
+    /// input. By default the instances share keys in their Redis, which rotate every day;
+    /// without Redis each process has a random key.
     pub state_key_file: Option<PathBuf>,
     /// Seconds that running requests have to finish when the server stops.
     pub grace: u64,

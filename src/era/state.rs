@@ -17,6 +17,7 @@ use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
     handler::RoundTrips,
+    key_ring::KeyRing,
     protocol::{Fault, Member, Request},
 };
 
@@ -27,7 +28,7 @@ const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 /// caller and this request. States expire.
 #[derive(Clone)]
 pub struct StateSealer {
-    key: Arc<[u8]>,
+    keys: KeyRing,
     clock: Arc<dyn Clock>,
 }
 
@@ -40,9 +41,9 @@ struct State {
 }
 
 impl StateSealer {
-    /// Creates a sealer. All instances that serve the same clients need the same key.
-    pub fn new(key: impl Into<Arc<[u8]>>, clock: Arc<dyn Clock>) -> Self {
-        Self { key: key.into(), clock }
+    /// Creates a sealer. All instances that serve the same clients need the same keys.
+    pub fn new(keys: KeyRing, clock: Arc<dyn Clock>) -> Self {
+        Self { keys, clock }
     }
 
     /// The earlier answers of a request, and the function that seals them with new ones.
@@ -69,17 +70,10 @@ impl StateSealer {
         Ok(RoundTrips::new(answers, Box::new(seal)))
     }
 
-    fn mac(&self, payload: &[u8]) -> Hmac<Sha256> {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
-        mac.update(payload);
-        mac
-    }
-
     fn seal(&self, state: &State) -> String {
         // Never fails for strings, numbers and JSON.
         let payload = serde_json::to_vec(state).unwrap_or_default();
-        let seal = self.mac(&payload).finalize().into_bytes();
+        let seal = mac(&self.keys.current(), &payload).finalize().into_bytes();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         format!("{}.{}", encode(&payload), encode(&seal))
     }
@@ -96,7 +90,7 @@ impl StateSealer {
         let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let parts = text.split_once('.').and_then(|(p, s)| Some((decode(p)?, decode(s)?)));
         let (payload, seal) = parts.ok_or_else(|| rejected("was not issued by this server"))?;
-        if self.mac(&payload).verify_slice(&seal).is_err() {
+        if !self.keys.any(|key| mac(key, &payload).verify_slice(&seal).is_ok()) {
             return Err(rejected("was not issued by this server or was changed"));
         }
         let state: State =
@@ -115,6 +109,12 @@ impl std::fmt::Debug for StateSealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StateSealer")
     }
+}
+
+fn mac(key: &[u8], payload: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(payload);
+    mac
 }
 
 /// The digest of a request's method and parameters. It ignores the order of members and
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_state_opens_only_for_the_same_caller_and_request_in_time() {
         let clock = ManualClock::new();
-        let sealer = StateSealer::new(*b"key", Arc::new(clock.clone()));
+        let sealer = StateSealer::new(KeyRing::new(*b"key"), Arc::new(clock.clone()));
         let owner = Principal::Local.owner();
         let expected =
             request_digest(&request(r#"{"name":"t","arguments":{"a":1,"b":2}}"#)).unwrap();
@@ -180,7 +180,7 @@ mod tests {
         for tampered in [format!("{text}-TAMPERED"), text.replacen('e', "f", 1), String::new()] {
             assert!(sealer.open(&tampered, &owner, &expected).is_err(), "{tampered}");
         }
-        let stranger = StateSealer::new(*b"another key", Arc::new(clock.clone()));
+        let stranger = StateSealer::new(KeyRing::new(*b"another key"), Arc::new(clock.clone()));
         assert!(stranger.open(&text, &owner, &expected).is_err(), "another server");
         clock.advance(STATE_TTL);
         assert!(sealer.open(&text, &owner, &expected).is_err(), "too late");

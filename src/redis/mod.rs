@@ -14,6 +14,7 @@ mod keys;
 pub mod layout;
 mod script;
 mod settings;
+mod state_keys;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
+pub use state_keys::StateKeys;
 pub(crate) use subscriptions::{ChannelEvent, Subscription};
 
 use self::{connection::CommandConnection, settings::Address, subscriptions::PubSub};

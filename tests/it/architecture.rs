@@ -18,6 +18,7 @@ const LAYERS: [&[&str]; 15] = [
         "random",
         "compute",
         "in_flight",
+        "key_ring",
     ],
     &["auth", "redis"],
     &["admission"],

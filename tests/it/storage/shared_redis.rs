@@ -116,3 +116,36 @@ async fn a_redis_that_comes_back_empty_is_used_again() {
     assert_eq!(gone["code"], -32602, "{gone}");
     assert_eq!(client.read("x:recovered").await["text"], "1");
 }
+
+#[tokio::test]
+async fn a_call_that_asked_its_client_is_continued_by_another_server() {
+    let redis = RedisServer::start().await;
+    let url = redis.url();
+    let server = async || {
+        let url = url.clone();
+        Server::configured(move |setup| {
+            setup.config.store.url = url;
+            setup.config.redis.migrate = true;
+            setup.offer(crate::asking::offers);
+        })
+        .await
+    };
+    let servers = [server().await, server().await];
+    let [a, b] = servers.each_ref().map(|s| Modern::able(s, json!({ "elicitation": {} })));
+    let call = json!({ "name": "ask_twice", "arguments": {} });
+    let asked = a.send("tools/call", call.clone()).await.result();
+    let answer = |asked: &serde_json::Value, key: &str| {
+        let mut call = call.clone();
+        call["requestState"] = asked["requestState"].clone();
+        let given = json!({ "action": "accept", "content": { "name": key } });
+        call["inputResponses"] = json!({ key: given });
+        call
+    };
+    let asked = b.send("tools/call", answer(&asked, "first")).await.result();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    // A server that starts later has the key as well.
+    let late = server().await;
+    let late = Modern::able(&late, json!({ "elicitation": {} }));
+    let done = late.send("tools/call", answer(&asked, "second")).await;
+    assert_eq!(done.text(), "first and second");
+}
