@@ -17,7 +17,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo conformance interop container bench bench-store ripgrep help
+.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -39,10 +39,14 @@ $(S3_VENV)/requirements.txt: tests/s3/requirements.txt
 	$(S3_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
 
+fuzz: ## Build the fuzz targets and run each for FUZZ_SECONDS (60)
+	fuzz/run $(ARGS)
+
 lint: fmt-check clippy doc ## Check formatting, lints and documentation
 
 fmt-check: ## Check formatting alone
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
 clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings

@@ -1,7 +1,5 @@
-//! Arbitrary bytes in an Authorization header: the server reads or rejects
-//! them without a panic and never accepts them.
-//!
-//!     cargo +nightly fuzz run authorization
+//! Arbitrary bytes in an Authorization header: the server reads or rejects them without a
+//! panic and never accepts them.
 
 #![no_main]
 

@@ -1,8 +1,5 @@
-//! Arbitrary URI patterns and values: no panic, the same result each time, no
-//! value leaves the literal prefix, and a template extracts the same value
-//! that the pattern expanded.
-//!
-//!     cargo +nightly fuzz run interpolation
+//! Arbitrary URI patterns and values: no panic, the same result each time, no value leaves the
+//! literal prefix, and a template extracts the same value that the pattern expanded.
 
 #![no_main]
 
@@ -31,7 +28,7 @@ fuzz_target!(|input: (String, String, String)| {
         let Ok(uri) = pattern.fill(&BTreeMap::from([("v".to_owned(), first.clone())])) else {
             continue;
         };
-        assert!(!uri["d://x/".len()..].contains(['?', '#', ':', '{', ' ']), "{uri:?}");
+        assert!(!uri["d://x/".len()..].contains(['?', '#', '{', ' ']), "{uri:?}");
         assert!(uri.split('/').all(|segment| segment != ".." && segment != "."), "{uri:?}");
         let template = UriTemplate::parse(written).unwrap();
         let found = template.matches(&uri).unwrap_or_else(|| panic!("{uri:?} matches {written}"));
