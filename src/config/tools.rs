@@ -19,6 +19,9 @@ pub struct ToolsConfig {
     pub output_bytes: usize,
     /// The same limit for images and audio, in bytes of base64.
     pub media_bytes: usize,
+    /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does
+    /// not fit is replaced by a preview or a link.
+    pub prompt_bytes: usize,
     /// `output_bytes` for certain clients, by the name that the client reports. A trailing
     /// `*` matches any ending.
     pub clients: BTreeMap<String, usize>,
@@ -31,7 +34,10 @@ impl ToolsConfig {
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        let mut budgets = vec![("tools.output_bytes".to_owned(), self.output_bytes)];
+        let mut budgets = vec![
+            ("tools.output_bytes".to_owned(), self.output_bytes),
+            ("tools.prompt_bytes".to_owned(), self.prompt_bytes),
+        ];
         let clients = self.clients.iter();
         budgets.extend(clients.map(|(client, bytes)| (format!("tools.clients.{client}"), *bytes)));
         // A preview needs that much.
@@ -46,6 +52,7 @@ impl ToolsConfig {
         OutputRules {
             output_bytes: self.output_bytes,
             media_bytes: self.media_bytes,
+            prompt_bytes: self.prompt_bytes,
             clients: self.clients.clone(),
             tools: self.spill.clone(),
         }
@@ -54,8 +61,14 @@ impl ToolsConfig {
 
 impl Default for ToolsConfig {
     fn default() -> Self {
-        let OutputRules { output_bytes, media_bytes, clients, tools: spill } =
-            OutputRules::default();
-        Self { write: true, output_bytes, media_bytes, clients, spill }
+        let rules = OutputRules::default();
+        Self {
+            write: true,
+            output_bytes: rules.output_bytes,
+            media_bytes: rules.media_bytes,
+            prompt_bytes: rules.prompt_bytes,
+            clients: rules.clients,
+            spill: rules.tools,
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     admission::{LimitReached, Limits, Permit},
     auth::{Grant, Identity, Principal, audit},
     protocol::{Fault, Member, Method, Params},
+    registry::Registry,
 };
 
 impl Dispatcher {
@@ -28,12 +29,10 @@ impl Dispatcher {
         params: &Params,
         identity: &Identity,
     ) -> Result<(), Fault> {
-        if *identity.principal() == Principal::Local && *identity.grant() == Grant::All {
+        if is_unlimited(identity) {
             return Ok(());
         }
-        let target = target(method, params);
-        let required = self.registry.required_scopes(method, target.as_deref());
-        check_scopes(identity, &required, &AuditedAction(method.as_str(), target.as_deref()))
+        authorize(&self.registry, method, target(method, params).as_deref(), identity)
     }
 
     /// The same for notifications, responses, streams and the end of a session.
@@ -41,7 +40,7 @@ impl Dispatcher {
     /// # Errors
     /// [`Fault::InsufficientScope`].
     pub fn authorize_other(&self, action: &str, identity: &Identity) -> Result<(), Fault> {
-        if *identity.principal() == Principal::Local && *identity.grant() == Grant::All {
+        if is_unlimited(identity) {
             return Ok(());
         }
         check_scopes(
@@ -66,6 +65,30 @@ impl Dispatcher {
             limited.into()
         })
     }
+}
+
+/// Without authentication all is allowed, and nothing is audited.
+fn is_unlimited(identity: &Identity) -> bool {
+    *identity.principal() == Principal::Local && *identity.grant() == Grant::All
+}
+
+/// Checks that the caller has the scopes that a method needs for its target.
+pub(super) fn authorize(
+    registry: &Registry,
+    method: Method,
+    target: Option<&str>,
+    identity: &Identity,
+) -> Result<(), Fault> {
+    if is_unlimited(identity) {
+        return Ok(());
+    }
+    let required = registry.required_scopes(method, target);
+    check_scopes(identity, &required, &AuditedAction(method.as_str(), target))
+}
+
+/// A method and its target, for the audit log.
+pub(super) fn audited(method: Method, target: &str) -> impl fmt::Display + '_ {
+    AuditedAction(method.as_str(), Some(target))
 }
 
 fn check_scopes(

@@ -8,6 +8,7 @@ mod prompts;
 mod reply;
 mod resources;
 mod running;
+mod steps;
 mod tasks;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub use running::{Running, Step};
 use crate::{
     admission::Limits,
     auth::Identity,
-    handler::{AskMode, Control, Scope, Server, Suspended},
+    handler::{AskMode, Control, Scope, Server, StepAccounts, Suspended},
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
@@ -91,6 +92,7 @@ pub struct Dispatcher {
     random: Random,
     limits: ArcSwap<DispatchLimits>,
     caller_limits: Arc<Limits>,
+    steps: Arc<dyn StepAccounts>,
 }
 
 impl Dispatcher {
@@ -106,7 +108,10 @@ impl Dispatcher {
         let (task_calls, stopping) = (TaskTracker::new(), CancellationToken::new());
         let registry = Arc::new(registry);
         let limits = ArcSwap::from_pointee(limits);
-        Self { registry, store, tasks, task_calls, stopping, random, limits, caller_limits }
+        let accounts =
+            steps::Accounts { registry: Arc::clone(&registry), limits: Arc::clone(&caller_limits) };
+        let steps = Arc::new(accounts);
+        Self { registry, store, tasks, task_calls, stopping, random, limits, caller_limits, steps }
     }
 
     /// Waits until all calls that run as tasks have ended.
@@ -167,6 +172,7 @@ impl Dispatcher {
             log_level: call.log_level,
             asking: call.asking.clone(),
             control: Arc::clone(&control),
+            steps: Arc::clone(&self.steps),
             read_bytes: self.limits.load().read_bytes,
             outbox,
             cancellation: cancellation.clone(),

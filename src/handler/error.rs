@@ -17,24 +17,38 @@ use crate::{protocol::Fault, store::StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError {
     message: String,
+    is_permanent: bool,
 }
 
 impl ToolError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), is_permanent: false }
+    }
+
+    /// An error that the same call would meet again, such as invalid arguments. Steps
+    /// of workflows do not retry it, and the result says so in its `_meta`
+    /// (`larder/retryable`).
+    pub fn permanent(message: impl Into<String>) -> Self {
+        Self { message: message.into(), is_permanent: true }
     }
 
     /// The message for the model.
     pub fn message(&self) -> &str {
         &self.message
     }
+
+    /// Whether the same call would meet the error again.
+    pub fn is_permanent(&self) -> bool {
+        self.is_permanent
+    }
 }
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
-        Self::new(error.to_string())
+        let is_permanent = !matches!(error, StoreError::Unavailable { .. } | StoreError::Full(_));
+        Self { message: error.to_string(), is_permanent }
     }
 }
 

@@ -15,6 +15,7 @@ mod messages;
 mod result;
 mod round_trips;
 mod scope;
+mod steps;
 mod structure;
 mod structured;
 
@@ -26,8 +27,10 @@ pub use control::{Control, Suspended};
 pub use error::{ResourceError, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
+pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
 pub use round_trips::{InputRequired, RoundTrips, SealState};
 pub use scope::{Scope, Server, StaticContent};
+pub use steps::StepAccounts;
 pub use structure::Structure;
 pub use structured::Structured;

@@ -8,6 +8,14 @@ use super::{
     structure::{not_json, with_structured},
 };
 
+/// The key in a failed result's `_meta` that says whether the same call may succeed.
+const RETRYABLE: &str = "larder/retryable";
+
+/// Whether a failed result says that the same call would fail again.
+pub(crate) fn is_permanent(result: &CallToolResult) -> bool {
+    result.meta.as_ref().is_some_and(|meta| meta.0.get(RETRYABLE) == Some(&false.into()))
+}
+
 /// A return type of tools: text, content blocks, JSON, a complete result, or a
 /// `Result` of those.
 pub trait IntoToolResult {
@@ -106,7 +114,12 @@ impl<T: Serialize> IntoToolResult for Json<T> {
 
 impl IntoToolResult for ToolError {
     fn into_tool_result(self) -> CallToolResult {
-        CallToolResult::error(vec![ContentBlock::text(self.message())])
+        let mut result = CallToolResult::error(vec![ContentBlock::text(self.message())]);
+        if self.is_permanent() {
+            let meta = result.meta.get_or_insert_default();
+            meta.0.insert(RETRYABLE.to_owned(), false.into());
+        }
+        result
     }
 }
 

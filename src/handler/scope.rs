@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{AskMode, Control};
+use super::{AskMode, Control, StepAccounts};
 use crate::{
     auth::Identity,
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
@@ -43,6 +43,8 @@ pub struct Scope {
     pub asking: AskMode,
     /// How the handler ends the call early or turns it into a task.
     pub control: Arc<Control>,
+    /// Accounts for the tools that the call calls, and for what its steps read.
+    pub steps: Arc<dyn StepAccounts>,
     /// The most bytes that one `resources/read` returns.
     pub read_bytes: u64,
     /// The channel for messages about this call. Messages are boxed to keep an

@@ -104,6 +104,17 @@ impl Fault {
         Self::UnsupportedVersion { requested: requested.chars().take(80).collect(), supported }
     }
 
+    /// Whether the same request may succeed later, because the fault is of the moment.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable(_)
+                | Self::SessionsUnavailable(_)
+                | Self::Limited { .. }
+                | Self::TooMany(_)
+        )
+    }
+
     /// [`Self::ResourceNotFound`] with the usual message.
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
         let uri = uri.into();

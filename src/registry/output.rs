@@ -43,6 +43,11 @@ impl Registry {
         self.output.load().media_bytes
     }
 
+    /// The most bytes of text in a workflow's prompt as a whole.
+    pub(crate) fn prompt_bytes(&self) -> usize {
+        self.output.load().prompt_bytes
+    }
+
     /// Whether the tool has its own user interface (MCP Apps), which reads the
     /// result itself.
     pub(crate) fn has_ui(&self, tool: &str) -> bool {

@@ -30,6 +30,8 @@ pub struct OutputRules {
     pub output_bytes: usize,
     /// The most bytes of images and audio, in base64.
     pub media_bytes: usize,
+    /// The most bytes of text in a workflow's prompt as a whole.
+    pub prompt_bytes: usize,
     /// Other values of `output_bytes`, by client name; a `*` at the end matches
     /// any suffix. The longest matching pattern wins.
     pub clients: BTreeMap<String, usize>,
@@ -44,6 +46,7 @@ impl Default for OutputRules {
         Self {
             output_bytes: 32_000,
             media_bytes: 1_000_000,
+            prompt_bytes: 128_000,
             clients: BTreeMap::new(),
             tools: BTreeMap::new(),
         }

@@ -59,7 +59,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             match serde_json::from_value::<A>(arguments) {
                 Ok(arguments) => handler(context, arguments).map(convert).boxed(),
                 Err(error) => {
-                    let error = ToolError::new(format!("Invalid arguments: {error}"));
+                    let error = ToolError::permanent(format!("Invalid arguments: {error}"));
                     std::future::ready(error.into_tool_result()).boxed()
                 }
             }
@@ -190,7 +190,7 @@ impl Registered {
         if let Some(validator) = &body.validator
             && let Err(refused) = validator.check(&arguments)
         {
-            return ToolError::new(refused).into_tool_result();
+            return ToolError::permanent(refused).into_tool_result();
         }
         let request_id = Arc::clone(&scope.request_id);
         let run = || (body.run)(scope, arguments);

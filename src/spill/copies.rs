@@ -30,6 +30,22 @@ pub(super) fn find_copy(
     })
 }
 
+/// Removes from a value the member that a text block repeats, if the block is larger than
+/// `room` and will be stored: the text is easier to read than an escaped member.
+pub(super) fn remove_member_copy(value: &mut Value, blocks: &[Option<ContentBlock>], room: usize) {
+    let Some(members) = value.as_object_mut().filter(|members| members.len() > 1) else { return };
+    let large = blocks.iter().filter_map(|block| match block {
+        Some(ContentBlock::Text(text)) if text.text.len() > room => Some(text.text.as_str()),
+        _ => None,
+    });
+    for text in large {
+        let copy = members.iter().find(|(_, member)| member.as_str() == Some(text));
+        if let Some(name) = copy.map(|(name, _)| name.clone()) {
+            members.shift_remove(&name);
+        }
+    }
+}
+
 /// Whether a text is the value's JSON, whatever its whitespace and escapes.
 fn is_json_of(text: &str, value: &Value) -> bool {
     struct Compare<'a>(&'a [u8]);
@@ -63,6 +79,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_member_that_a_large_text_repeats_is_removed() {
+        let blocks = [Some(ContentBlock::text("a long text"))];
+        let mut value = json!({ "outcome": "done", "transcript": "a long text" });
+        remove_member_copy(&mut value, &blocks, 100);
+        assert_eq!(value["transcript"], "a long text");
+        remove_member_copy(&mut value, &blocks, 5);
+        assert_eq!(value, json!({ "outcome": "done" }));
+    }
 
     #[test]
     fn json_is_recognised_whatever_its_layout() {

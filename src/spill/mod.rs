@@ -115,9 +115,18 @@ impl Spiller {
 }
 
 impl<S> Context<S> {
-    /// Stores a tool's result if it is larger than [`Context::output_bytes`], and
-    /// replaces it by a preview.
-    pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
-        Spiller::new(self.scope()).without_reader().bounded(tool, result).await
+    /// Stores a tool's result if it is larger than [`Context::output_bytes`] or than the
+    /// room that is left for it, and replaces it by a preview.
+    pub(crate) async fn bounded(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        text_bytes: usize,
+        media_bytes: usize,
+    ) -> CallToolResult {
+        let mut spiller = Spiller::new(self.scope()).without_reader();
+        spiller.output_bytes = spiller.output_bytes.min(text_bytes);
+        spiller.media_bytes = spiller.media_bytes.min(media_bytes);
+        spiller.bounded(tool, result).await
     }
 }

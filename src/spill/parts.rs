@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
-use super::copies::{CopyKind, find_copy};
+use super::copies::{CopyKind, find_copy, remove_member_copy};
 use crate::protocol::json_size;
 
 /// How many texts are stored separately. The others are joined.
@@ -91,6 +91,9 @@ impl Parts {
         let media_room = if all { 0 } else { media_bytes };
         let mut large = Vec::new();
 
+        if let Some(content) = &mut value {
+            remove_member_copy(content, &blocks, text_room);
+        }
         if let Some(content) = &value {
             let copy = find_copy(content, &blocks);
             let json_bytes = match &copy {

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::wording;
+use super::wording::{self, Stored};
 use crate::{
-    handler::{Context, ToolError},
+    handler::{Context, Structured, ToolError},
     registry::Tool,
     store::{Content, Details},
 };
@@ -54,7 +54,10 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: CreateResource| async move { create(&ctx, args).await })
 }
 
-async fn create<S>(ctx: &Context<S>, args: CreateResource) -> Result<CallToolResult, ToolError> {
+async fn create<S>(
+    ctx: &Context<S>,
+    args: CreateResource,
+) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
     let content = content(args.text, args.blob, args.json)?;
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = Details {
@@ -78,26 +81,28 @@ pub(super) fn content(
         (Some(text), None, None) => Ok(text.into()),
         (None, Some(blob), None) => match BASE64_STANDARD.decode(blob.trim_ascii()) {
             Ok(bytes) => Ok(bytes.into()),
-            Err(error) => Err(ToolError::new(format!(
+            Err(error) => Err(ToolError::permanent(format!(
                 "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
             ))),
         },
         (None, None, Some(json)) => Ok(json.into()),
         (None, None, None) => {
-            Err(ToolError::new("There is nothing to store: give one of text, json and blob."))
+            Err(ToolError::permanent("There is nothing to store: give one of text, json and blob."))
         }
-        _ => Err(ToolError::new("Give exactly one of text, json and blob.")),
+        _ => Err(ToolError::permanent("Give exactly one of text, json and blob.")),
     }
 }
 
 fn ttl(seconds: f64) -> Result<Duration, ToolError> {
     if seconds.is_nan() || seconds <= 0.0 {
-        return Err(ToolError::new("ttl must be positive: it is the time to live in seconds."));
+        return Err(ToolError::permanent(
+            "ttl must be positive: it is the time to live in seconds.",
+        ));
     }
     // Stores count in milliseconds: less than one would be zero.
     Duration::try_from_secs_f64(seconds)
         .map(|ttl| ttl.max(Duration::from_millis(1)))
-        .map_err(|_| ToolError::new("ttl is too large."))
+        .map_err(|_| ToolError::permanent("ttl is too large."))
 }
 
 /// Checks for `type/subtype`, with or without parameters (RFC 9110, 8.3.1).
@@ -110,6 +115,6 @@ fn mime_type(text: &str) -> Result<String, ToolError> {
         Some((kind, subtype)) if is_token(kind) && is_token(subtype) && text.len() <= 255 => {
             Ok(text.to_owned())
         }
-        _ => Err(ToolError::new("mime_type must look like text/csv.")),
+        _ => Err(ToolError::permanent("mime_type must look like text/csv.")),
     }
 }

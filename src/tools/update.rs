@@ -5,9 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{create, wording};
+use super::{
+    create,
+    wording::{self, Stored},
+};
 use crate::{
-    handler::{Context, ToolError},
+    handler::{Context, Structured, ToolError},
     registry::Tool,
 };
 
@@ -33,7 +36,10 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: UpdateResource| async move { update(&ctx, args).await })
 }
 
-async fn update<S>(ctx: &Context<S>, args: UpdateResource) -> Result<CallToolResult, ToolError> {
+async fn update<S>(
+    ctx: &Context<S>,
+    args: UpdateResource,
+) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
     let content = create::content(args.text, args.blob, args.json)?;
     let entry = ctx.update_resource(args.uri, content).await?;
     Ok(wording::stored_result(&entry, "Updated"))

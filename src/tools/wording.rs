@@ -1,10 +1,13 @@
 //! The wording of results: sizes, lines, next calls.
 
 use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 pub(super) use crate::spill::tool_calls::call;
 use crate::{
+    handler::Structured,
     preview::words::number,
     spill::tool_calls::{read_arguments, type_and_size},
     store::Entry,
@@ -23,9 +26,20 @@ pub(super) fn revision_suffix(revision: Option<u64>) -> String {
     revision.map_or_else(String::new, |revision| format!(" (revision {revision})"))
 }
 
-/// The result of a tool that stores: the URI alone, for programs; a sentence for
-/// the model; the link, for hosts that show links.
-pub(super) fn stored_result(entry: &Entry, verb: &str) -> CallToolResult {
+/// A stored resource, for programs and for later steps of a workflow.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Stored {
+    uri: String,
+    mime_type: String,
+    /// In bytes.
+    size: u64,
+    /// When it expires (RFC 3339).
+    expires: String,
+}
+
+/// The result of a tool that stores: the URI alone, for programs that read text; a sentence
+/// for the model; the link, for hosts that show links; and all of it as a value.
+pub(super) fn stored_result(entry: &Entry, verb: &str) -> (Structured<Stored>, CallToolResult) {
     let next = read_arguments(entry.uri.as_str(), entry.kind, 100);
     let text = format!(
         "{verb} {}: {}. It expires at {}. Next: {}.",
@@ -34,11 +48,18 @@ pub(super) fn stored_result(entry: &Entry, verb: &str) -> CallToolResult {
         entry.expires,
         call("read_resource", &next)
     );
-    CallToolResult::success(vec![
+    let stored = Stored {
+        uri: entry.uri.as_str().to_owned(),
+        mime_type: entry.mime_type.clone(),
+        size: entry.size,
+        expires: entry.expires.to_string(),
+    };
+    let content = CallToolResult::success(vec![
         ContentBlock::text(entry.uri.as_str()),
         ContentBlock::text(text),
         entry.to_link(),
-    ])
+    ]);
+    (Structured(stored), content)
 }
 
 /// A line without its line break; if it is longer than `max_bytes`, the part

@@ -2,8 +2,8 @@
 
 use super::{percent, value_problem};
 
-/// The value of a variable, percent-encoded for a URI. With `multi_segment` its
-/// slashes separate segments and are not encoded.
+/// The value of a variable, percent-encoded for a URI. With `multi_segment`, slashes
+/// and other characters of a path are not encoded.
 ///
 /// # Errors
 /// Why the value is not safe in a URI.

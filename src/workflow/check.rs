@@ -88,28 +88,50 @@ impl Check<'_> {
             }
             _ => {}
         }
-        for (location, source) in step.sources() {
-            self.source(index, step, &location, source);
+        for (location, source, has_default) in step.sources() {
+            self.source(index, step, &location, source, has_default);
         }
+        self.guidance(step);
         self.tool(step);
         self.resources(step);
     }
 
-    fn source(&mut self, index: usize, step: &WorkflowStep, location: &str, source: &DataSource) {
+    /// Guidance inserts arguments of the prompt. Another name would stay as it is written.
+    fn guidance(&mut self, step: &WorkflowStep) {
+        let workflow = self.workflow;
+        for piece in prose_pieces(step.guidance.as_deref().unwrap_or_default()) {
+            let Piece::Expression(name) = piece else { continue };
+            if !workflow.arguments.iter().any(|a| a.name == name) {
+                self.undeclared(step, &format!("its guidance, {{{name}}},"), name);
+            }
+        }
+    }
+
+    fn undeclared(&mut self, step: &WorkflowStep, location: &str, name: &str) {
+        let declared: Vec<_> = self.workflow.arguments.iter().map(|a| a.name.as_str()).collect();
+        self.report(
+            Some(step),
+            format!(
+                "{location} uses the prompt's argument {name:?}, which is not declared (declared: {})",
+                listed(&declared)
+            ),
+        );
+    }
+
+    fn source(
+        &mut self,
+        index: usize,
+        step: &WorkflowStep,
+        location: &str,
+        source: &DataSource,
+        has_default: bool,
+    ) {
         let workflow = self.workflow;
         match &source.origin {
             Origin::Constant(_) => {}
             Origin::PromptArg(name) => {
                 if !workflow.arguments.iter().any(|a| a.name == *name) {
-                    let declared: Vec<_> =
-                        workflow.arguments.iter().map(|a| a.name.as_str()).collect();
-                    self.report(
-                        Some(step),
-                        format!(
-                            "{location} uses the prompt's argument {name:?}, which is not declared (declared: {})",
-                            listed(&declared)
-                        ),
-                    );
+                    self.undeclared(step, location, name);
                 }
             }
             Origin::Step { binding, .. } => {
@@ -140,7 +162,7 @@ impl Check<'_> {
                     }
                     Some(binder) => {
                         let when = &workflow.steps[binder].when;
-                        if when.is_some() && *when != step.when && source.default.is_none() {
+                        if when.is_some() && *when != step.when && !has_default {
                             self.report(
                                 Some(step),
                                 format!(

@@ -9,11 +9,16 @@ use super::{
     DataSource, OnError, ResourceHandle, SequentialWorkflow, SourceError, UriPattern, WorkflowStep,
     outcome::{Outcome, Status},
     source::{Bindings, Origin},
-    transcript::{Transcript, all_text},
+    transcript::{Transcript, all_text, value_of_resource, value_of_result},
 };
 use crate::{
-    handler::Context,
-    uri_template::parse::{Piece, prose_pieces},
+    handler::{Context, is_permanent},
+    protocol::Fault,
+    store::StoredResource,
+    uri_template::{
+        parse::{Piece, prose_pieces},
+        percent,
+    },
 };
 
 /// The result of a step.
@@ -43,7 +48,9 @@ pub(super) async fn run<S>(
     arguments: JsonObject,
 ) -> (Transcript, Outcome) {
     let bindings = Bindings { arguments, ..Bindings::default() };
-    let mut run = Run { ctx, bindings, transcript: Transcript::default() };
+    let registry = ctx.registry();
+    let transcript = Transcript::new(registry.prompt_bytes(), registry.media_bytes());
+    let mut run = Run { ctx, bindings, transcript };
     run.introduce(workflow);
     let mut outcome = Outcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
@@ -111,8 +118,10 @@ impl<S> Run<'_, S> {
             self.transcript.assistant(guidance);
         }
         let mut read = Vec::new();
+        // Only what a later step can use is read as a whole and parsed.
+        let is_bound = step.binding.is_some() && step.tool.is_none();
         for uri in uris {
-            match self.read(&uri).await {
+            match self.read(&uri, is_bound).await {
                 Ok(value) => read.push(value),
                 Err(reason)
                     if step.for_each.as_ref().is_some_and(|e| e.on_error == OnError::Skip) =>
@@ -243,11 +252,33 @@ impl<S> Run<'_, S> {
         Ok(arguments)
     }
 
-    async fn read(&mut self, uri: &str) -> Result<Value, String> {
-        let found = self.ctx.read_any(uri).await;
-        let found = found.map_err(|e| format!("Reading {uri} failed: {}.", e.message()))?;
-        let value = self.transcript.resource(&found, self.ctx.output_bytes()).await;
-        value.map_err(|e| format!("Reading {uri} failed: {e}"))
+    /// Adds a resource to the transcript. Returns its value if it is bound.
+    async fn read(&mut self, uri: &str, is_bound: bool) -> Result<Value, String> {
+        let found = self.find(uri).await;
+        let found = found.map_err(|e| format!("Reading {uri} failed: {e}."))?;
+        let failed = |error: &dyn std::fmt::Display| format!("Reading {uri} failed: {error}");
+        let value = match is_bound {
+            true => {
+                value_of_resource(&found, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
+            }
+            false => Value::Null,
+        };
+        let added = self.transcript.resource(&found, self.ctx.output_bytes()).await;
+        added.map(|()| value).map_err(|e| failed(&e))
+    }
+
+    /// Finds a resource, also if its URI leaves characters as they are that a variable's
+    /// value has encoded: `a%40x` means the same as `a@x`.
+    async fn find(&self, uri: &str) -> Result<StoredResource, Fault> {
+        let found = self.ctx.read_step(uri).await;
+        let plain = percent::decode_plain(uri);
+        match found {
+            Err(Fault::ResourceNotFound { .. }) if plain != uri => {
+                // The caller's error names the URI as it was asked for.
+                self.ctx.find(&plain).await.or(found)
+            }
+            found => found,
+        }
     }
 
     async fn call(
@@ -261,16 +292,22 @@ impl<S> Run<'_, S> {
         let attempts = step.retry.as_ref().map_or(1, |retry| retry.attempts.max(1));
         let mut delay = Duration::from_millis(step.retry.as_ref().map_or(0, |r| r.delay_ms));
         for attempt in 1..=attempts {
-            let reason = match self.ctx.call_tool(tool, arguments.clone()).await {
-                Ok(result) if result.is_error == Some(true) => failure(&result),
-                Ok(result) => {
-                    let value = self.transcript.result(self.ctx, tool, result).await;
-                    return value.map_err(StepResult::failed);
+            let (reason, is_permanent) = match self.ctx.call_tool(tool, arguments.clone()).await {
+                Ok(result) if result.is_error == Some(true) => {
+                    (failure(&result), is_permanent(&result))
                 }
-                Err(fault) => fault.to_string(),
+                Ok(result) => {
+                    let value = match step.binding {
+                        Some(_) => value_of_result(&result),
+                        None => Value::Null,
+                    };
+                    let added = self.transcript.result(self.ctx, tool, result).await;
+                    return added.map(|()| value).map_err(StepResult::failed);
+                }
+                Err(fault) => (fault.to_string(), !fault.is_transient()),
             };
-            if attempt == attempts {
-                let retryable = step.retry.is_some();
+            if is_permanent || attempt == attempts {
+                let retryable = step.retry.is_some() && !is_permanent;
                 return Err(StepResult::Failed {
                     reason: format!("{tool} failed: {reason}"),
                     retryable,

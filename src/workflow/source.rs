@@ -6,7 +6,7 @@ use std::{
 };
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::uri_template::parse::{Piece, prose_pieces};
@@ -148,11 +148,17 @@ impl DataSource {
         self
     }
 
-    /// This source and the sources nested in it.
-    pub(super) fn with_nested(&self) -> Vec<&Self> {
-        let mut all = vec![self];
+    /// This source and the sources nested in it, each with whether a default, its own or
+    /// that of a template around it, replaces a missing value.
+    pub(super) fn with_nested(&self) -> Vec<(&Self, bool)> {
+        self.nested_in(false)
+    }
+
+    fn nested_in(&self, has_default: bool) -> Vec<(&Self, bool)> {
+        let has_default = has_default || self.default.is_some();
+        let mut all = vec![(self, has_default)];
         if let Origin::Template { bindings, .. } = &self.origin {
-            all.extend(bindings.values().flat_map(Self::with_nested));
+            all.extend(bindings.values().flat_map(|source| source.nested_in(has_default)));
         }
         all
     }
@@ -263,7 +269,7 @@ struct SerializedSource {
     step: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     constant: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     template: Option<String>,
@@ -271,8 +277,13 @@ struct SerializedSource {
     bindings: BTreeMap<String, DataSource>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     transform: Vec<Transform>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     default: Option<Value>,
+}
+
+/// Distinguishes an explicit `null` from an absent member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 impl From<DataSource> for SerializedSource {
@@ -375,6 +386,8 @@ mod tests {
             field("s", "a.b").to_uppercase(),
             from_step("s"),
             constant(json!({ "a": [1] })),
+            constant(Value::Null),
+            prompt_arg("a").or(Value::Null),
             template("{x}", [("x", field("s", "y"))]),
         ] {
             let text = serde_json::to_string(&source).unwrap();

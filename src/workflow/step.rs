@@ -251,7 +251,7 @@ impl WorkflowStep {
     }
 
     /// Sets what the assistant says before the step. `{argument}` is replaced by
-    /// an argument of the prompt.
+    /// an argument of the prompt, which must be declared.
     #[must_use]
     pub fn with_guidance(mut self, guidance: impl Into<String>) -> Self {
         self.guidance = Some(guidance.into());
@@ -289,7 +289,8 @@ impl WorkflowStep {
     }
 
     /// Retries the tool when it fails: at most three attempts, with exponential
-    /// backoff.
+    /// backoff. A permanent error, such as invalid arguments, ends the step at once
+    /// ([`ToolError::permanent`](crate::ToolError::permanent)).
     #[must_use]
     pub fn retryable(self) -> Self {
         let Retry { attempts, delay_ms } = Retry::default();
@@ -304,8 +305,9 @@ impl WorkflowStep {
         self
     }
 
-    /// All sources of the step, each with its location for messages.
-    pub(super) fn sources(&self) -> Vec<(String, &DataSource)> {
+    /// All sources of the step, each with its location for messages and with whether a
+    /// default replaces a missing value.
+    pub(super) fn sources(&self) -> Vec<(String, &DataSource, bool)> {
         let arguments = self.arguments.iter().map(|(n, s)| (format!("the argument {n:?}"), s));
         let variables =
             self.template_bindings.iter().map(|(n, s)| (format!("the variable {n:?}"), s));
@@ -316,7 +318,10 @@ impl WorkflowStep {
         let when = self.when.iter().map(|when| ("the condition".to_owned(), &when.source));
         let all = arguments.chain(variables).chain(uris).chain(when);
         all.flat_map(|(location, source)| {
-            source.with_nested().into_iter().map(move |nested| (location.clone(), nested))
+            source
+                .with_nested()
+                .into_iter()
+                .map(move |(nested, has_default)| (location.clone(), nested, has_default))
         })
         .collect()
     }

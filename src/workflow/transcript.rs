@@ -1,8 +1,8 @@
-//! The transcript of a run: the messages that the model reads.
+//! The transcript of a run: the messages that the model reads, bounded as a whole.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents, Role};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     handler::Context,
@@ -12,23 +12,63 @@ use crate::{
 
 /// The most bytes of the preview of a large resource.
 const PREVIEW_BYTES: usize = 3_000;
+/// Shorter previews say nothing.
+const LEAST_PREVIEW_BYTES: usize = 300;
+
+/// What a message may take when the transcript is full: enough for the preview of a stored
+/// result, with its URI and the next call.
+const LAST_BYTES: usize = 2_000;
 
 /// The messages of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Transcript {
     pub(super) messages: Vec<PromptMessage>,
+    /// The bytes of text that still fit.
+    text_left: usize,
+    /// The bytes of images, audio and other binary content that still fit, in base64.
+    media_left: usize,
 }
 
 impl Transcript {
+    /// An empty transcript of at most that many bytes of text, and of media.
+    pub(super) fn new(text_bytes: usize, media_bytes: usize) -> Self {
+        Self { messages: Vec::new(), text_left: text_bytes, media_left: media_bytes }
+    }
+
     pub(super) fn user(&mut self, text: impl Into<String>) {
-        self.messages.push(PromptMessage::new_text(Role::User, text));
+        self.say(Role::User, text.into());
     }
 
     pub(super) fn assistant(&mut self, text: impl Into<String>) {
-        self.messages.push(PromptMessage::new_text(Role::Assistant, text));
+        self.say(Role::Assistant, text.into());
+    }
+
+    /// Adds a text, cut if it does not fit.
+    fn say(&mut self, role: Role, mut text: String) {
+        let room = self.text_left.max(LAST_BYTES);
+        if text.len() > room {
+            let end = text.floor_char_boundary(room);
+            let cut = text.len() - end;
+            text.truncate(end);
+            text.push_str(&format!("… [{cut} bytes left out: the transcript is full]"));
+        }
+        self.text_left = self.text_left.saturating_sub(text.len());
+        self.messages.push(PromptMessage::new_text(role, text));
     }
 
     fn block(&mut self, content: ContentBlock) {
+        let (text, media) = match &content {
+            ContentBlock::Image(image) => (0, image.data.len()),
+            ContentBlock::Audio(audio) => (0, audio.data.len()),
+            ContentBlock::Resource(embedded) => match &embedded.resource {
+                ResourceContents::TextResourceContents { text, .. } => (text.len(), 0),
+                ResourceContents::BlobResourceContents { blob, .. } => (0, blob.len()),
+                _ => (0, 0),
+            },
+            _ => (0, 0),
+        };
+        self.text_left = self.text_left.saturating_sub(text);
+        self.media_left = self.media_left.saturating_sub(media);
         self.messages.push(PromptMessage::new(Role::User, content));
     }
 
@@ -60,54 +100,43 @@ impl Transcript {
         (text, content)
     }
 
-    /// Adds a resource: embedded if it is small, else a preview and a link.
-    /// Returns its value for later steps.
+    /// Adds a resource of at most `budget` bytes, or a preview and a link if it is larger
+    /// or the transcript has no room for it. Reads no more than what it adds.
     pub(super) async fn resource(
         &mut self,
         found: &StoredResource,
         budget: usize,
-    ) -> Result<Value, StoreError> {
+    ) -> Result<(), StoreError> {
         let entry = &found.entry;
-        let description = serde_json::json!({
-            "uri": entry.uri, "mime_type": entry.mime_type, "size": entry.size,
-        });
-        let is_large = entry.size > budget as u64;
-        if is_large {
+        let room = match entry.kind {
+            Kind::Text => self.text_left,
+            // In base64, three bytes become four.
+            Kind::Binary => self.media_left / 4 * 3,
+        };
+        if entry.size > budget.min(room) as u64 {
             let mut text = format!(
                 "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find lines in it with search_resource.",
                 entry.uri, entry.size
             );
-            let preview = Preview::from_stored(found, PREVIEW_BYTES.min(budget / 2)).await?;
-            preview.write_to(&mut text);
+            let preview_bytes = PREVIEW_BYTES.min(budget / 2).min(self.text_left);
+            if preview_bytes >= LEAST_PREVIEW_BYTES {
+                Preview::from_stored(found, preview_bytes).await?.write_to(&mut text);
+            }
             self.user(text);
             self.block(entry.to_link());
-            if entry.kind == Kind::Binary {
-                return Ok(description);
-            }
+            return Ok(());
         }
         let bytes = found.bytes().await?;
         let (uri, mime_type) = (entry.uri.as_str(), entry.mime_type.as_str());
-        match entry.kind {
-            Kind::Text => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                let value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into());
-                if !is_large {
-                    let contents = ResourceContents::text(text, uri).with_mime_type(mime_type);
-                    self.block(ContentBlock::resource(contents));
-                }
-                Ok(value)
-            }
-            Kind::Binary => {
-                let blob = BASE64_STANDARD.encode(&bytes);
-                let contents = ResourceContents::blob(blob, uri).with_mime_type(mime_type);
-                self.block(ContentBlock::resource(contents));
-                Ok(description)
-            }
-        }
+        let contents = match entry.kind {
+            Kind::Text => ResourceContents::text(String::from_utf8_lossy(&bytes), uri),
+            Kind::Binary => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
+        };
+        self.block(ContentBlock::resource(contents.with_mime_type(mime_type)));
+        Ok(())
     }
 
-    /// Adds a tool's result: a preview of it if it is too large. Returns the
-    /// complete value for later steps.
+    /// Adds a tool's result: a preview of it if it is too large.
     ///
     /// # Errors
     /// A message for the model, when a large result cannot be stored.
@@ -116,9 +145,9 @@ impl Transcript {
         ctx: &Context<S>,
         tool: &str,
         result: CallToolResult,
-    ) -> Result<Value, String> {
-        let value = value_of(&result);
-        let bounded = ctx.bounded(tool, result).await;
+    ) -> Result<(), String> {
+        let text_bytes = self.text_left.max(LAST_BYTES);
+        let bounded = ctx.bounded(tool, result, text_bytes, self.media_left).await;
         if bounded.is_error == Some(true) {
             return Err(all_text(&bounded));
         }
@@ -128,13 +157,38 @@ impl Transcript {
                 other => self.block(other),
             }
         }
-        Ok(value)
+        Ok(())
     }
+}
+
+/// The value of a resource for later steps: text, parsed if it is JSON; of binary content a
+/// description. `max_bytes` is the most that is read for it.
+///
+/// # Errors
+/// A message for the model.
+pub(super) async fn value_of_resource(
+    found: &StoredResource,
+    max_bytes: u64,
+) -> Result<Value, String> {
+    let entry = &found.entry;
+    if entry.kind == Kind::Binary {
+        let (uri, mime_type, size) = (&entry.uri, &entry.mime_type, entry.size);
+        return Ok(json!({ "uri": uri, "mime_type": mime_type, "size": size }));
+    }
+    if entry.size > max_bytes {
+        return Err(format!(
+            "{} has {} bytes, and a step can bind at most {max_bytes} (limits.read_bytes).",
+            entry.uri, entry.size
+        ));
+    }
+    let bytes = found.bytes().await.map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.into()))
 }
 
 /// The value of a result for later steps: structured content, or else the text,
 /// parsed if it is JSON.
-fn value_of(result: &CallToolResult) -> Value {
+pub(super) fn value_of_result(result: &CallToolResult) -> Value {
     if let Some(structured) = &result.structured_content {
         return structured.clone();
     }

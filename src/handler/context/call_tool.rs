@@ -1,4 +1,4 @@
-//! Calling a tool from a handler.
+//! Steps of a handler: calling a tool, and reading a resource as a request would.
 
 use std::sync::Arc;
 
@@ -7,18 +7,44 @@ use serde_json::Value;
 
 use super::Context;
 use crate::{
-    handler::{AskMode, Scope},
-    protocol::Fault,
+    handler::{AskMode, Scope, steps::Step},
+    protocol::{Fault, Method},
+    store::StoredResource,
 };
 
 impl<S> Context<S> {
     /// Calls another tool of this server as the same caller, with the same
-    /// checks. The called tool sends no progress and cannot ask the client.
+    /// checks: it counts as a request, in the caller's limits, the audit log and
+    /// the metrics. The called tool sends no progress and cannot ask the client.
     ///
     /// # Errors
     /// The error that the caller would get; [`Fault::Internal`] if calls are
     /// nested more than 4 deep.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
+        let step = self.step(Method::CallTool, name)?;
+        let result = self.nested_call(name, arguments).await;
+        step.end(match &result {
+            Ok(result) if result.is_error == Some(true) => "tool_error",
+            Ok(_) => "",
+            Err(_) => "error",
+        });
+        result
+    }
+
+    /// As [`Context::find`], counted as a request like [`Context::call_tool`].
+    pub(crate) async fn read_step(&self, uri: &str) -> Result<StoredResource, Fault> {
+        let step = self.step(Method::ReadResource, uri)?;
+        let found = self.find(uri).await;
+        step.end(if found.is_ok() { "" } else { "error" });
+        found
+    }
+
+    fn step<'a>(&self, method: Method, target: &'a str) -> Result<Step<'a>, Fault> {
+        let scope = self.scope();
+        Step::admit(&scope.steps, &scope.identity, method, target)
+    }
+
+    async fn nested_call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
         let control = Arc::new(self.scope().control.nested()?);
         let asking = AskMode::Unavailable("A tool that another tool calls cannot ask the client.");
         let scope = Arc::new(Scope {

@@ -12,6 +12,16 @@ use crate::support::{
     request,
 };
 
+const WORKFLOW: &str = r#"
+[[workflows]]
+name = "both"
+description = "Lists, then writes"
+steps = [
+    { name = "list", tool = "list_resources" },
+    { name = "write", tool = "create_resource", arguments = { text = { constant = "x" } } },
+]
+"#;
+
 /// The binary, since the log belongs to the whole process.
 pub(super) struct Logging {
     process: Process,
@@ -20,7 +30,7 @@ pub(super) struct Logging {
 impl Logging {
     pub(super) async fn start(issuer: &str, environment: &[(&str, &OsStr)]) -> Self {
         let file = TextFile::new(&format!(
-            "[server]\npublic_url = \"{RESOURCE}\"\n[limits]\nrequests_per_window = 3\n[auth]\nmode = \"oauth\"\n[auth.scopes]\ncreate_resource = [\"write\"]\n[[auth.issuers]]\nissuer = \"{issuer}\"\n"
+            "[server]\npublic_url = \"{RESOURCE}\"\n[limits]\nrequests_per_window = 3\n[auth]\nmode = \"oauth\"\n[auth.scopes]\ncreate_resource = [\"write\"]\n[[auth.issuers]]\nissuer = \"{issuer}\"\n{WORKFLOW}"
         ));
         let mut command = larder(&["serve", "--config", file.path()]);
         command.envs(environment.iter().copied());
@@ -101,4 +111,24 @@ async fn by_default_only_refusals_are_logged() {
     assert_eq!(larder.send("x", "tools/list", &json!({})).await, 401);
     let (_, audit) = larder.decisions(1).await;
     assert!(audit.len() == 1 && audit[0].contains("refused"), "{audit:?}");
+}
+
+#[tokio::test]
+async fn each_step_of_a_workflow_is_a_decision() {
+    let issuer = Issuer::start().await;
+    let larder = Logging::start(&issuer.url, &[("RUST_LOG", "audit=info".as_ref())]).await;
+    let good = token(&issuer, RESOURCE);
+    let both = json!({ "name": "both", "arguments": {} });
+    assert_eq!(larder.send(&good, "prompts/get", &both).await, 200);
+    let (_, audit) = larder.decisions(3).await;
+    for (line, parts) in [
+        ["alice", "prompts/get both", "allowed"],
+        ["alice", "tools/call list_resources", "allowed"],
+        ["alice", "tools/call create_resource", "write"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(parts.iter().all(|part| audit[line].contains(part)), "{parts:?}: {audit:#?}");
+    }
 }

@@ -256,3 +256,24 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
         assert!(says.ends_with('.'), "{name}");
     }
 }
+
+#[tokio::test]
+async fn steps_of_a_workflow_are_counted_by_tool() {
+    let file = TextFile::new(
+        r#"
+        [[workflows]]
+        name = "twice"
+        description = "Lists twice"
+        also = "tool"
+        steps = [{ name = "one", tool = "list_resources" }, { name = "two", tool = "list_resources" }]
+        "#,
+    );
+    let server = Measured::larder(&[("LARDER_CONFIG", file.path())]).await;
+    server.call("twice", json!({})).await;
+    let metrics = server.metrics.scrape().await;
+    let calls = "mcp_server_operation_duration_seconds_count";
+    for (tool, times) in [("list_resources", 2), ("twice", 1)] {
+        let tool = format!("gen_ai_tool_name=\"{tool}\"");
+        assert_eq!(metrics.sum(calls, &[&tool]), times, "{tool}: {}", metrics.0);
+    }
+}

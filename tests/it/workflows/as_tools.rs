@@ -78,6 +78,25 @@ async fn a_long_transcript_spills_like_any_result() {
 }
 
 #[tokio::test]
+async fn a_transcript_that_spills_is_stored_once() {
+    let read = || read_resource("docs://medium");
+    let registry = Registry::builder("w")
+        .with(prompt(workflow().step(read()).step(read().named("again")).as_tool()))
+        .with(larder::tools::reading(larder::tools::ToolOptions::default()))
+        .resource(Resource::text("docs://medium", "medium ".repeat(4_300)))
+        .build()
+        .unwrap();
+    let server = Server::of(registry).await;
+    let result = Modern::of(&server).call("w", json!({})).await.result();
+    let blocks = result["content"].as_array().unwrap().iter();
+    let stored: Vec<_> = blocks.filter(|c| c["type"] == "resource_link").collect();
+    assert_eq!(stored.len(), 1, "{result}");
+    let spilled = &result["structuredContent"]["spilled"];
+    assert_eq!(spilled["resources"].as_array().unwrap().len(), 1);
+    assert_eq!(spilled["value"]["outcome"], "completed");
+}
+
+#[tokio::test]
 async fn a_failed_run_is_a_failure_that_names_the_step() {
     let steps = workflow().step(user().arg("name", constant("nobody"))).as_tool();
     let (_server, client, _) = client(steps).await;

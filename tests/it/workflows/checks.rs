@@ -198,3 +198,21 @@ fn a_workflow_can_be_serialized_and_deserialized() {
     let again = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<SequentialWorkflow>(&again).unwrap(), read);
 }
+
+#[test]
+fn guidance_names_only_arguments() {
+    let fault = fault([find("s").with_guidance("Now {known}, then {other}, not { this }.")]);
+    says(&fault, &["\"s\"", "{other}", "not declared", "declared: known"]);
+}
+
+#[test]
+fn the_default_of_a_template_holds_for_what_it_inserts() {
+    let maybe = find("maybe").when(prompt_arg("known"), equals("yes")).bind("found");
+    let text = || template("About {x}", [("x", from_step("found"))]);
+    let sound = SequentialWorkflow::new("w", "A workflow")
+        .argument("known", "Known", false)
+        .step(maybe.clone())
+        .step(find("uses").arg("query", text().or("nothing")));
+    assert_eq!(problems(sound), Vec::<String>::new());
+    says(&fault([maybe, find("uses").arg("query", text())]), &["may be skipped"]);
+}

@@ -85,3 +85,33 @@ async fn a_faulty_workflow_is_reported_with_file_and_line() {
         }
     }
 }
+
+const STORES: &str = r#"
+[[workflows]]
+name = "keep"
+description = "Store a text and read it"
+
+[[workflows.arguments]]
+name = "text"
+description = "The text"
+required = true
+
+[[workflows.steps]]
+name = "store"
+tool = "create_resource"
+arguments = { text = { prompt_arg = "text" } }
+bind = "stored"
+
+[[workflows.steps]]
+name = "read"
+resources = [{ uri = { step = "stored", field = "uri" } }]
+"#;
+
+#[tokio::test]
+async fn a_configured_workflow_uses_what_its_step_stored() {
+    let file = TextFile::new(STORES);
+    let (_larder, url) = serving(&["--config", file.path()]).await;
+    let params = json!({ "name": "keep", "arguments": { "text": "A note." } });
+    let prompt = Modern::at(&url).send("prompts/get", params).await.result();
+    assert_eq!(resources(&prompt)[0]["text"], "A note.", "{prompt}");
+}

@@ -109,6 +109,8 @@ async fn client(workflow: SequentialWorkflow) -> (Server, Modern, Arc<AtomicU32>
         .resource(Resource::binary("docs://picture", b"\x89PNG".to_vec()).mime_type("image/png"))
         .resource(Resource::text("docs://huge", "x".repeat(200_000)))
         .resource(Resource::text("docs://long", "long ".repeat(18_000)))
+        .resource(Resource::text("docs://medium", "medium ".repeat(4_300)))
+        .resource(Resource::text("people://ana@x.com", "Ana."))
         .resource(Resource::text("docs://facts", r#"{"next":{"page":"two"}}"#))
         .resource(Resource::text("docs://pointer", "three"))
         .template(Template::new("docs://{page}", "Page", page))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{client, get, messages, outcome, resources, texts, two_slow_steps, user, workflow};
 use crate::support::{
-    Beat, Modern, Server, ask,
+    Beat, Modern, Server, ask, patiently,
     process::{Process, example},
 };
 
@@ -15,7 +15,7 @@ use crate::support::{
 async fn the_transcript_goes_step_by_step() {
     let steps = workflow()
         .with_instructions("Be brief.")
-        .step(user().with_guidance("First {a}, not {user}.").with_resource("docs://static-page"))
+        .step(user().with_guidance("First {a}, not { user }.").with_resource("docs://static-page"))
         .step(read_resource("docs://static-page").named("read"))
         .finish();
     let (_server, client, _) = client(steps).await;
@@ -35,7 +35,10 @@ async fn the_transcript_goes_step_by_step() {
     ];
     assert_eq!(said, expected.map(|(r, t)| (r.to_owned(), t.to_owned())));
     let texts = texts(&result);
-    assert!(texts.contains("Be brief.") && texts.contains("First {user}, not {user}."), "{texts}");
+    assert!(
+        texts.contains("Be brief.") && texts.contains("First {user}, not { user }."),
+        "{texts}"
+    );
     assert!(texts.contains("I call lookup with {}."), "{texts}");
     let read = &resources(&result)[1];
     assert_eq!(read["uri"], "docs://static-page");
@@ -76,6 +79,89 @@ async fn a_retryable_step_is_repeated() {
     assert_eq!(outcome(&get(&two, json!({})).await)["retryable"], true);
     let (_server, once, _) = client(workflow().step(flaky())).await;
     assert!(outcome(&get(&once, json!({})).await).get("retryable").is_none());
+}
+
+#[tokio::test]
+async fn what_would_fail_again_is_not_retried() {
+    let day = std::time::Duration::from_secs(24 * 3600);
+    let invalid = user().arg("count", constant("many")).retryable_with(3, day);
+    let (_server, client, _) = client(workflow().step(invalid)).await;
+    let result = patiently("a run without a second attempt", get(&client, json!({}))).await;
+    let outcome = outcome(&result);
+    assert_eq!(outcome["outcome"], "failed");
+    assert!(outcome["reason"].as_str().unwrap().contains("count"), "{outcome}");
+    assert!(outcome.get("retryable").is_none(), "{outcome}");
+}
+
+#[tokio::test]
+async fn a_prompt_has_a_bound_as_a_whole() {
+    let many =
+        (0..20).fold(read_resource("docs://medium"), |step, _| step.with_resource("docs://medium"));
+    let (_server, client, _) = client(workflow().step(many)).await;
+    let result = get(&client, json!({})).await;
+    assert_eq!(outcome(&result)["outcome"], "completed");
+    // 30 kB each, in 128 kB.
+    assert_eq!(resources(&result).len(), 4);
+    assert_eq!(texts(&result).matches("PREVIEW ONLY: docs://medium").count(), 17);
+    let size = result.to_string().len();
+    assert!(size < 140_000, "{size}");
+}
+
+#[tokio::test]
+async fn a_long_argument_is_cut_in_the_transcript() {
+    let (_server, client, _) = client(workflow().step(user())).await;
+    let result = get(&client, json!({ "a": "ü".repeat(200_000) })).await;
+    let size = result.to_string().len();
+    assert!(size < 140_000, "{size}");
+    assert!(texts(&result).contains("bytes left out"));
+    assert_eq!(outcome(&result)["outcome"], "completed");
+}
+
+#[tokio::test]
+async fn only_what_is_bound_is_read_as_a_whole() {
+    let huge = || read_resource("docs://huge");
+    let limited = async |steps: SequentialWorkflow| {
+        let registry = larder::Registry::builder("limited")
+            .with(larder::workflow::prompt(steps))
+            .resource(larder::Resource::text("docs://huge", "x".repeat(200_000)))
+            .build()
+            .unwrap();
+        let server = Server::configured(|setup| {
+            setup.config.limits.read_bytes = 100_000;
+            setup.offers = Box::new(|_, _| registry);
+        });
+        let server = server.await;
+        get(&Modern::of(&server), json!({})).await
+    };
+    let unbound = limited(workflow().step(huge())).await;
+    assert_eq!(outcome(&unbound)["outcome"], "completed", "{unbound}");
+    let bound = limited(workflow().step(huge().bind("huge"))).await;
+    let reason = outcome(&bound)["reason"].as_str().unwrap();
+    assert!(reason.contains("200000 bytes") && reason.contains("limits.read_bytes"), "{reason}");
+}
+
+#[tokio::test]
+async fn steps_count_as_requests_of_the_caller() {
+    let read = read_resource("docs://page").named("read");
+    let steps = [user(), read, user().named("too much").bind("other")];
+    let steps = steps.into_iter().fold(workflow(), SequentialWorkflow::step);
+    let registry = larder::Registry::builder("limited")
+        .with(larder::workflow::prompt(steps))
+        .tool(larder::Tool::new(super::lookup))
+        .resource(larder::Resource::text("docs://page", "A page."))
+        .build()
+        .unwrap();
+    let server = Server::configured(|setup| {
+        setup.config.limits.requests_per_window = 3;
+        setup.offers = Box::new(|_, _| registry);
+    });
+    let server = server.await;
+    // One request and two steps; the third is one too many.
+    let result = get(&Modern::of(&server), json!({})).await;
+    let outcome = outcome(&result);
+    assert_eq!(outcome["step"], "too much", "{outcome}");
+    let reason = outcome["reason"].as_str().unwrap();
+    assert!(reason.contains("limits.requests_per_window"), "{reason}");
 }
 
 #[tokio::test]

@@ -182,3 +182,19 @@ async fn for_each_reads_a_resource_for_each_item() {
     let (_server, empty, _) = client(workflow().step(none)).await;
     assert_eq!(outcome(&get(&empty, json!({})).await)["outcome"], "completed");
 }
+
+#[tokio::test]
+async fn characters_of_a_path_need_not_be_encoded() {
+    for uri in ["people://{who}", "people://{+who}"] {
+        let step = read_resource(uri).with_template_binding("who", prompt_arg("a"));
+        let (_server, client, _) = client(workflow().step(step)).await;
+        let result = get(&client, json!({ "a": "ana@x.com" })).await;
+        let read = resources(&result);
+        assert_eq!(read.len(), 1, "{uri}: {result}");
+        assert_eq!(read[0]["uri"], "people://ana@x.com");
+        // An error names what was asked for.
+        let missing = get(&client, json!({ "a": "eve@x.com" })).await;
+        let reason = outcome(&missing)["reason"].as_str().unwrap();
+        assert!(reason.contains("eve%40x.com") || reason.contains("eve@x.com"), "{reason}");
+    }
+}

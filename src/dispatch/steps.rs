@@ -1,0 +1,39 @@
+//! Accounts for the steps of calls as for requests: scopes, audit log, limits and metrics.
+
+use std::{sync::Arc, time::Duration};
+
+use super::admission::{self, audited};
+use crate::{
+    admission::Limits,
+    auth::{Identity, audit},
+    handler::StepAccounts,
+    protocol::{Fault, Method},
+    registry::Registry,
+};
+
+/// The accounts of one dispatcher.
+#[derive(Debug)]
+pub(super) struct Accounts {
+    pub(super) registry: Arc<Registry>,
+    pub(super) limits: Arc<Limits>,
+}
+
+impl StepAccounts for Accounts {
+    fn admit(&self, identity: &Identity, method: Method, target: &str) -> Result<(), Fault> {
+        self.limits.request(identity).map_err(|limited| {
+            audit::refused(identity, &audited(method, target), &limited);
+            Fault::from(limited)
+        })?;
+        admission::authorize(&self.registry, method, Some(target), identity)
+    }
+
+    fn record(&self, method: Method, tool: Option<&str>, error: &'static str, took: Duration) {
+        metrics::histogram!(
+            "mcp_server_operation_duration_seconds",
+            "mcp_method_name" => method.as_str(),
+            "gen_ai_tool_name" => tool.unwrap_or_default().to_owned(),
+            "error_type" => error,
+        )
+        .record(took);
+    }
+}
