@@ -54,6 +54,7 @@ pub(super) async fn in_session(
     match legacy.answer(&session, request, meta, identity.clone(), accepts, promote_after).await? {
         Answer::Message(encoded) => Ok(single_message(encoded, accepts, endpoint, &identity)),
         Answer::Stream { prime, deliveries } => {
+            let prime = prime.map(|id| id.to_string());
             let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
             Ok(sse::response(frames, endpoint, &identity))
         }
@@ -117,6 +118,7 @@ pub(super) async fn open_stream(
     let (prime, deliveries) =
         endpoint.legacy.open_stream(&session, header(headers, &LAST_EVENT), identity).await?;
     let retry = endpoint.options().retry;
+    let prime = prime.map(|id| id.alias(&endpoint.random.id()));
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
     let frames = sse::with_permit(frames, permit);

@@ -14,7 +14,7 @@ use crate::{
     auth::Identity,
     era::Encoded,
     in_flight::InFlight,
-    session::{Deliveries, Delivery, EventId},
+    session::{Deliveries, Delivery},
 };
 
 type Frame = io::Result<Bytes>;
@@ -71,9 +71,9 @@ pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
     begin.chain(chunks).chain(end)
 }
 
-/// A resumable stream: its priming event, then the deliveries.
+/// A resumable stream: a priming event with this ID, then the deliveries.
 pub(super) fn resumable(
-    prime: Option<EventId>,
+    prime: Option<String>,
     deliveries: Deliveries,
     retry: Duration,
 ) -> impl Stream<Item = Frame> + Send {

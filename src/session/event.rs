@@ -23,8 +23,21 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Parses the output of [`fmt::Display`].
+    /// Another id for the same position: event ids are unique, so a priming event in the
+    /// middle of a stream needs one of its own. `token` consists of ASCII letters and digits.
+    pub fn alias(&self, token: &str) -> String {
+        format!("{self}.{token}")
+    }
+
+    /// Parses the output of [`fmt::Display`] or of [`Self::alias`].
     pub fn parse(text: &str) -> Option<Self> {
+        let text = match text.split_once('.') {
+            Some((id, token)) => {
+                let is_token = |b: u8| b.is_ascii_alphanumeric();
+                Some(id).filter(|_| !token.is_empty() && token.bytes().all(is_token))?
+            }
+            None => text,
+        };
         let (stream, position) = text.rsplit_once('-')?;
         let digits = !position.is_empty() && position.bytes().all(|b| b.is_ascii_digit());
         let position = position.parse().ok().filter(|_| digits)?;
@@ -45,8 +58,19 @@ mod tests {
     #[test]
     fn ids_round_trip_and_garbage_is_refused() {
         let id = EventId { stream: "ab12".into(), position: 7 };
-        assert_eq!(EventId::parse(&id.to_string()), Some(id));
-        for garbage in ["", "-", "ab", "ab-", "ab-+1", "ab--1x", "ab-99999999999999999999999"] {
+        assert_eq!(EventId::parse(&id.to_string()), Some(id.clone()));
+        assert_eq!(EventId::parse(&id.alias("c3")), Some(id));
+        for garbage in [
+            "",
+            "-",
+            "ab",
+            "ab-",
+            "ab-+1",
+            "ab--1x",
+            "ab-99999999999999999999999",
+            "ab-7.",
+            "ab-7.-",
+        ] {
             assert_eq!(EventId::parse(garbage), None, "{garbage}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::Legacy;
+use super::{Legacy, has_priming_events};
 use crate::{
     auth::Identity,
     dispatch::{Call, Reply, Step},
@@ -11,7 +11,7 @@ use crate::{
         encode::{encode_outcome, encode_reply},
     },
     handler::AskMode,
-    protocol::{ClientFacts, Fault, Meta, Method, Outgoing, ProtocolVersion, Request, RequestId},
+    protocol::{ClientFacts, Fault, Meta, Method, Outgoing, Request, RequestId},
     session::{Deliveries, EventId, Session, SessionError, StreamWriter},
 };
 
@@ -122,10 +122,10 @@ impl Legacy {
         };
         let legacy = Arc::clone(self);
         let id = request.id;
-        self.tasks.spawn(async move { legacy.write_stream(call, first, writer, &id).await });
-        // Older clients report the empty data of a priming event as an invalid message.
-        let send_prime = session.version >= ProtocolVersion::V2025_11_25;
-        Ok(Answer::Stream { prime: send_prime.then_some(start), deliveries })
+        let primed = has_priming_events(session);
+        self.tasks
+            .spawn(async move { legacy.write_stream(call, first, writer, &id, primed).await });
+        Ok(Answer::Stream { prime: primed.then_some(start), deliveries })
     }
 
     /// Starts a request in a session. The session answers it itself, or a call starts.
@@ -187,13 +187,15 @@ impl Legacy {
         Ok(DetachableCall::new(running, guard, self.tasks.clone()))
     }
 
-    /// Writes a call's messages and its outcome to its stream.
+    /// Writes a call's messages and its outcome to its stream. `primed`: whether the client
+    /// can resume the stream before its first message, so that it may be disconnected.
     async fn write_stream(
         &self,
         mut call: DetachableCall,
         mut first: Option<Outgoing>,
         mut writer: Box<dyn StreamWriter>,
         id: &RequestId,
+        primed: bool,
     ) {
         loop {
             let step = match first.take() {
@@ -202,7 +204,7 @@ impl Legacy {
             };
             let is_last = !matches!(step, Some(Step::Message(_)));
             let written = match step {
-                Some(Step::Message(Outgoing::Disconnect { retry })) => {
+                Some(Step::Message(Outgoing::Disconnect { retry })) if primed => {
                     writer.disconnect(retry).await
                 }
                 Some(Step::Message(message)) => match message.encode() {

@@ -116,6 +116,9 @@ impl Legacy {
     }
 
     /// Opens the session's own stream, or resumes any of its streams after `last_event_id`.
+    /// Also returns the position of the priming event, for clients that support those: a
+    /// connection may be lost before its first message, and clients resume only after an event
+    /// of that connection.
     pub async fn open_stream(
         &self,
         session: &Session,
@@ -123,16 +126,25 @@ impl Legacy {
         identity: &Identity,
     ) -> Result<(Option<EventId>, Deliveries), Fault> {
         let store = self.dispatcher.store();
-        let Some(text) = last_event_id else {
-            let (start, deliveries) = self.sessions.standalone(session).await?;
-            let primes = session.version >= ProtocolVersion::V2025_11_25;
-            return Ok((primes.then_some(start), readable_updates(deliveries, identity, store)));
+        let (after, deliveries) = match last_event_id {
+            None => self.sessions.standalone(session).await?,
+            Some(text) => {
+                let unknown =
+                    || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
+                let after = EventId::parse(text).ok_or_else(unknown)?;
+                let deliveries = self.sessions.follow(session, &after).await?;
+                (after, deliveries)
+            }
         };
-        let unknown = || Fault::from(SessionError::NoStream(text.chars().take(80).collect()));
-        let after = EventId::parse(text).ok_or_else(unknown)?;
-        let deliveries = self.sessions.follow(session, &after).await?;
-        Ok((None, readable_updates(deliveries, identity, store)))
+        let prime = has_priming_events(session).then_some(after);
+        Ok((prime, readable_updates(deliveries, identity, store)))
     }
+}
+
+/// Whether the client supports priming events, and so can resume a stream that has no message
+/// yet. Older clients report the empty data of such an event as an invalid message.
+fn has_priming_events(session: &Session) -> bool {
+    session.version >= ProtocolVersion::V2025_11_25
 }
 
 impl From<SessionError> for Fault {

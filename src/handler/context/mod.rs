@@ -126,7 +126,8 @@ impl<S> Context<S> {
 
     /// Closes the connection of this call's stream, so that a long call does
     /// not hold one; the client resumes after `retry` (2025-11-25, transports:
-    /// Sending Messages). No effect on streams that cannot be resumed.
+    /// Sending Messages). No effect on streams that cannot be resumed: those of versions
+    /// other than 2025-11-25.
     pub async fn disconnect(&self, retry: Duration) {
         self.send(Outgoing::Disconnect { retry }).await;
     }

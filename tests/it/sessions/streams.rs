@@ -75,6 +75,36 @@ async fn the_priming_event_resumes_from_the_start() {
 }
 
 #[tokio::test]
+async fn a_resumed_connection_that_breaks_before_its_first_message_can_be_resumed() {
+    let server = Server::start().await;
+    let client = Legacy::of(&server).await;
+    let mut seen = cut_after_one(&server, &client, 5, "k").await;
+    let mut ids = vec![seen.clone()];
+    for _ in 0..3 {
+        let mut resumed = Events::of(client.get(Some(&seen)).await);
+        let priming = resumed.next().await.unwrap();
+        assert!(priming.data.is_empty() && priming.retry.is_some(), "{priming:?}");
+        // Event ids are unique.
+        assert!(!ids.contains(&priming.id), "{}", priming.id);
+        seen.clone_from(&priming.id);
+        ids.push(priming.id);
+    }
+    server.stage.release("k", 3);
+    let messages = client.resume(&seen).await.messages().await;
+    assert_eq!((messages.len(), &messages[2]["id"]), (3, &json!(5)), "{messages:?}");
+}
+
+#[tokio::test]
+async fn clients_of_older_versions_get_no_priming_event_when_they_resume() {
+    let server = Server::start().await;
+    let client = Legacy::speaking(&server, "2025-06-18").await;
+    let seen = cut_after_one(&server, &client, 5, "k").await;
+    server.stage.release("k", 3);
+    let events = Events::of(client.get(Some(&seen)).await).rest().await;
+    assert!(events.iter().all(|event| !event.data.is_empty()), "{events:?}");
+}
+
+#[tokio::test]
 async fn event_ids_of_other_sessions_and_invalid_ids_are_unknown() {
     let server = Server::start().await;
     let (client, stranger) = (Legacy::of(&server).await, Legacy::of(&server).await);
@@ -133,6 +163,25 @@ async fn a_tool_may_close_the_connection_and_the_call_goes_on() {
     let messages = client.resume(&priming.id).await.messages().await;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0]["result"]["content"][0]["text"], "done k");
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_from_its_start_is_not_closed_early() {
+    let server = Server::start().await;
+    for version in ["2025-03-26", "2025-06-18"] {
+        let client = Legacy::speaking(&server, version).await;
+        let arguments = json!({ "key": version });
+        let body = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "disconnect", "arguments": arguments,
+        } });
+        let sent = tokio::spawn(client.post(&body).send());
+        server.stage.reached(version, Beat::Started).await;
+        server.stage.release(version, 1);
+        let events = Events::of(sent.await.unwrap().unwrap());
+        let messages = events.messages().await;
+        let text = &messages[0]["result"]["content"][0]["text"];
+        assert_eq!(text, &format!("done {version}"), "{messages:?}");
+    }
 }
 
 #[tokio::test]

@@ -154,9 +154,13 @@ impl Legacy {
         Events::of(self.get(None).await)
     }
 
-    /// A stream that is resumed after an event.
+    /// A stream that is resumed after an event. Its priming event is read.
     pub(crate) async fn resume(&self, last_event_id: &str) -> Events {
-        Events::of(self.get(Some(last_event_id)).await)
+        let mut events = Events::of(self.get(Some(last_event_id)).await);
+        if self.version == "2025-11-25" {
+            assert_eq!(events.next().await.unwrap().data, "", "a priming event");
+        }
+        events
     }
 
     pub(crate) async fn delete(&self) -> Answer {
