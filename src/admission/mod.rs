@@ -1,17 +1,24 @@
-//! Limits per principal, so that one caller cannot starve the others.
+//! What one caller, and all callers together, may use at the same time. One caller cannot
+//! starve the others, and the server cannot be used beyond its memory.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+mod bucket;
+mod limits;
+mod permit;
 
-use arc_swap::{ArcSwap, Guard};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+use self::{
+    bucket::Bucket,
+    limits::Kind,
+    permit::{Caller, Shared, Usage},
+};
+pub use self::{
+    limits::{AdmissionLimits, LimitLevel, LimitReached, Maximums},
+    permit::{BodyPermit, Permit, RequestPermit},
+};
 use crate::{
     auth::{Identity, Owner},
     clock::{Clock, Timestamp},
@@ -20,207 +27,100 @@ use crate::{
 /// The maximum number of principals that are tracked at once.
 const MAX_PRINCIPALS: usize = 100_000;
 
-/// The limits of one principal. Zero means unlimited.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrincipalLimits {
-    /// Requests per window. They may come in a burst.
-    pub requests: u32,
-    /// The length of the window.
-    pub window: Duration,
-    /// Concurrent calls.
-    pub calls: usize,
-    /// Open streams for change notifications.
-    pub streams: usize,
-}
-
-impl Default for PrincipalLimits {
-    /// Unlimited requests, 10,000 concurrent calls, 100,000 streams.
-    fn default() -> Self {
-        Self { requests: 0, window: Duration::from_secs(60), calls: 10_000, streams: 100_000 }
-    }
-}
-
-/// A principal reached a limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct LimitReached {
-    /// Names the setting of the limit.
-    pub message: String,
-    /// The delay before a retry.
-    pub retry_after: Duration,
-}
-
-/// Tracks the usage of principals and enforces their limits. Memory is bounded:
-/// inactive principals are removed.
+/// Tracks the usage of principals and enforces the limits. Memory is bounded: inactive
+/// principals are removed.
 #[derive(Debug)]
 pub struct Limits {
-    current: ArcSwap<PrincipalLimits>,
+    shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    principals: HashMap<Owner, Arc<Usage>>,
+    callers: HashMap<Owner, Arc<Caller>>,
     last_sweep: Option<Timestamp>,
-}
-
-#[derive(Debug)]
-struct Usage {
-    bucket: Mutex<Bucket>,
-    calls: AtomicUsize,
-    streams: AtomicUsize,
-}
-
-/// A token bucket that starts full and refills over the window.
-#[derive(Debug)]
-struct Bucket {
-    tokens: f64,
-    updated: Timestamp,
-}
-
-/// A guard that counts one call or one stream while it is held.
-#[derive(Debug)]
-pub struct Permit(Option<(Arc<Usage>, Counter)>);
-
-type Counter = fn(&Usage) -> &AtomicUsize;
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if let Some((usage, counter)) = &self.0 {
-            counter(usage).fetch_sub(1, Ordering::AcqRel);
-        }
-    }
 }
 
 impl Limits {
     /// Enforces these limits.
-    pub fn new(limits: PrincipalLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { current: ArcSwap::from_pointee(limits), clock, table: Mutex::default() })
+    pub fn new(limits: AdmissionLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let limits = ArcSwap::from_pointee(limits);
+        let shared = Arc::new(Shared { limits, usage: Usage::default() });
+        Arc::new(Self { shared, clock, table: Mutex::default() })
     }
 
     /// Replaces the limits. Existing permits stay valid.
-    pub fn set_limits(&self, limits: PrincipalLimits) {
-        self.current.store(Arc::new(limits));
+    pub fn set_limits(&self, limits: AdmissionLimits) {
+        self.shared.limits.store(Arc::new(limits));
     }
 
-    fn current(&self) -> Guard<Arc<PrincipalLimits>> {
-        self.current.load()
-    }
-
-    /// Admits a request.
+    /// Admits a request, before its body is read.
     ///
     /// # Errors
-    /// If the caller sent too many within the window.
-    pub fn request(&self, identity: &Identity) -> Result<(), LimitReached> {
-        let PrincipalLimits { requests, window, .. } = **self.current.load();
-        if requests == 0 {
-            return Ok(());
+    /// If the caller sent too many within the window, or too many are handled.
+    pub fn request(&self, identity: &Identity) -> Result<RequestPermit, LimitReached> {
+        let caller = self.caller(identity)?;
+        let AdmissionLimits { requests_per_window: requests, window, .. } =
+            **self.shared.limits.load();
+        if requests > 0 {
+            let taken = caller.bucket.lock().take(requests, window, self.clock.now());
+            taken.map_err(|retry_after| LimitReached::rate(requests, window, retry_after))?;
         }
-        let usage = self.usage(identity)?;
-        let mut bucket = usage.bucket.lock();
-        let now = self.clock.now();
-        let rate = f64::from(requests) / window.as_secs_f64();
-        bucket.refill(now, rate, requests);
-        if bucket.tokens < 1.0 {
-            return Err(LimitReached {
-                message: format!(
-                    "At most {requests} requests in {} seconds are accepted from one caller (limits.requests_per_window).",
-                    window.as_secs()
-                ),
-                retry_after: Duration::from_secs_f64((1.0 - bucket.tokens) / rate),
-            });
-        }
-        bucket.tokens -= 1.0;
-        Ok(())
+        Permit::acquire(Arc::clone(&self.shared), caller, Kind::Requests).map(RequestPermit)
     }
 
     /// Admits a call.
     ///
     /// # Errors
-    /// If too many calls of the caller run.
+    /// If too many calls run.
     pub fn call(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        self.permit(identity, self.current().calls, |usage| &usage.calls, |max| {
-            format!("At most {max} calls of one caller run at the same time (limits.concurrent_calls). Wait for one to end.")
-        })
+        Permit::acquire(Arc::clone(&self.shared), self.caller(identity)?, Kind::Calls)
     }
 
     /// Admits a stream.
     ///
     /// # Errors
-    /// If too many streams of the caller are open.
+    /// If too many streams are open.
     pub fn stream(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        self.permit(identity, self.current().streams, |usage| &usage.streams, |max| {
-            format!("At most {max} streams of one caller are open at the same time (limits.open_streams). Close one.")
-        })
+        Permit::acquire(Arc::clone(&self.shared), self.caller(identity)?, Kind::Streams)
     }
 
-    fn permit(
-        &self,
-        identity: &Identity,
-        max: usize,
-        counter: Counter,
-        message: impl FnOnce(usize) -> String,
-    ) -> Result<Permit, LimitReached> {
-        if max == 0 {
-            return Ok(Permit(None));
-        }
-        let usage = self.usage(identity)?;
-        if counter(&usage).fetch_add(1, Ordering::AcqRel) >= max {
-            counter(&usage).fetch_sub(1, Ordering::AcqRel);
-            return Err(LimitReached {
-                message: message(max),
-                retry_after: Duration::from_secs(1),
-            });
-        }
-        Ok(Permit(Some((usage, counter))))
-    }
-
-    fn usage(&self, identity: &Identity) -> Result<Arc<Usage>, LimitReached> {
+    fn caller(&self, identity: &Identity) -> Result<Arc<Caller>, LimitReached> {
         let mut table = self.table.lock();
-        if let Some(usage) = table.principals.get(identity.owner()) {
-            return Ok(Arc::clone(usage));
+        if let Some(caller) = table.callers.get(identity.owner()) {
+            return Ok(Arc::clone(caller));
         }
         let now = self.clock.now();
-        if table.principals.len() >= MAX_PRINCIPALS {
+        if table.callers.len() >= MAX_PRINCIPALS {
             self.sweep(&mut table, now);
         }
-        if table.principals.len() >= MAX_PRINCIPALS {
+        if table.callers.len() >= MAX_PRINCIPALS {
             return Err(LimitReached {
                 message: "Too many callers are active. Retry later.".into(),
-                retry_after: self.current().window,
+                retry_after: self.shared.limits.load().window,
+                level: LimitLevel::Total,
             });
         }
-        let usage = Arc::new(Usage {
-            bucket: Mutex::new(Bucket { tokens: f64::from(self.current().requests), updated: now }),
-            calls: AtomicUsize::new(0),
-            streams: AtomicUsize::new(0),
-        });
-        table.principals.insert(identity.owner().clone(), Arc::clone(&usage));
-        Ok(usage)
+        let requests = self.shared.limits.load().requests_per_window;
+        let bucket = Mutex::new(Bucket::full(requests, now));
+        let caller = Arc::new(Caller { bucket, usage: Usage::default() });
+        table.callers.insert(identity.owner().clone(), Arc::clone(&caller));
+        Ok(caller)
     }
 
-    /// Removes principals with a full bucket and without permits. Runs at most
-    /// once a second, because it visits all principals.
+    /// Removes principals with a full bucket and without permits. Runs at most once a
+    /// second, because it visits all principals.
     fn sweep(&self, table: &mut Table, now: Timestamp) {
         if table.last_sweep.is_some_and(|last| now.since(last) < Duration::from_secs(1)) {
             return;
         }
         table.last_sweep = Some(now);
-        let window = self.current().window;
-        table.principals.retain(|_, usage| {
-            let bucket = usage.bucket.lock();
-            let is_full = self.current().requests == 0 || now.since(bucket.updated) >= window;
-            !is_full || Arc::strong_count(usage) > 1
+        let AdmissionLimits { requests_per_window, window, .. } = **self.shared.limits.load();
+        table.callers.retain(|_, caller| {
+            let is_full = requests_per_window == 0 || caller.bucket.lock().is_idle(window, now);
+            !is_full || Arc::strong_count(caller) > 1
         });
-    }
-}
-
-impl Bucket {
-    fn refill(&mut self, now: Timestamp, rate: f64, max: u32) {
-        let elapsed = now.since(self.updated).as_secs_f64();
-        self.tokens = (self.tokens + elapsed * rate).min(f64::from(max));
-        self.updated = now;
     }
 }
 
@@ -238,16 +138,16 @@ mod tests {
         Identity::new(Principal::Static { name: name.into() }, Grant::All, None)
     }
 
-    fn limits(requests: u32, calls: usize) -> (Arc<Limits>, ManualClock) {
+    fn with(change: impl FnOnce(&mut AdmissionLimits)) -> (Arc<Limits>, ManualClock) {
         let clock = ManualClock::new();
-        let window = Duration::from_secs(60);
-        let limits = PrincipalLimits { requests, window, calls, streams: 1 };
+        let mut limits = AdmissionLimits::default();
+        change(&mut limits);
         (Limits::new(limits, Arc::new(clock.clone())), clock)
     }
 
     #[test]
     fn requests_come_in_a_burst_or_spread_over_the_window() {
-        let (limits, clock) = limits(6, 0);
+        let (limits, clock) = with(|limits| limits.requests_per_window = 6);
         let (a, b) = (caller("a"), caller("b"));
         for _ in 0..6 {
             limits.request(&a).unwrap();
@@ -268,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_dropped_permit_can_be_acquired_again() {
-        let (limits, _) = limits(0, 2);
+        let (limits, _) = with(|limits| (limits.caller.calls, limits.caller.streams) = (2, 1));
         let a = caller("a");
         let (first, _second) = (limits.call(&a).unwrap(), limits.call(&a).unwrap());
         assert!(limits.call(&a).unwrap_err().message.contains("limits.concurrent_calls"));
@@ -281,7 +181,9 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_by_the_active_principals() {
-        let (limits, clock) = limits(6, 1);
+        let (limits, clock) = with(|limits| {
+            (limits.requests_per_window, limits.caller.calls) = (6, 1);
+        });
         let held = limits.call(&caller("held")).unwrap();
         for n in 1..MAX_PRINCIPALS {
             limits.request(&caller(&n.to_string())).unwrap();
@@ -289,9 +191,59 @@ mod tests {
         assert!(limits.request(&caller("new")).is_err());
         clock.advance(Duration::from_secs(60));
         limits.request(&caller("new")).unwrap();
-        assert_eq!(limits.table.lock().principals.len(), 2);
+        assert_eq!(limits.table.lock().callers.len(), 2);
         assert!(limits.call(&caller("held")).is_err());
         drop(held);
         limits.call(&caller("held")).unwrap();
+    }
+
+    #[test]
+    fn bodies_are_bounded_for_a_caller_and_for_all() {
+        let (limits, _) = with(|limits| {
+            (limits.caller.body_bytes, limits.total.body_bytes) = (10, 15);
+        });
+        let body = |name: &str| limits.request(&caller(name)).unwrap().body(0).unwrap();
+        let (mut first, mut second, mut third) = (body("a"), body("a"), body("b"));
+        first.grow(6).unwrap();
+        second.grow(4).unwrap();
+        let limited = second.grow(1).unwrap_err();
+        assert_eq!(limited.level, LimitLevel::Caller);
+        assert!(limited.message.contains("limits.caller_body_bytes"), "{limited}");
+        third.grow(5).expect("another caller has its own");
+        let limited = third.grow(1).unwrap_err();
+        assert_eq!(limited.level, LimitLevel::Total);
+        assert!(limited.message.contains("limits.total_body_bytes"), "{limited}");
+        let announced = limits.request(&caller("c")).unwrap().body(1).unwrap_err();
+        assert_eq!(announced.level, LimitLevel::Total);
+        // What was refused is not counted.
+        drop(first);
+        third.grow(5).unwrap();
+        drop((second, third));
+        body("c").grow(10).unwrap();
+    }
+
+    #[test]
+    fn requests_and_calls_are_bounded_for_all_callers_together() {
+        let (limits, _) = with(|limits| (limits.total.requests, limits.total.calls) = (1, 1));
+        let (a, b) = (caller("a"), caller("b"));
+        let held = (limits.request(&a).unwrap(), limits.call(&a).unwrap());
+        let request = limits.request(&b).unwrap_err();
+        assert!(request.message.contains("limits.total_requests"), "{request}");
+        let call = limits.call(&b).unwrap_err();
+        assert!(call.message.contains("limits.total_calls"), "{call}");
+        assert_eq!((request.level, call.level), (LimitLevel::Total, LimitLevel::Total));
+        drop(held);
+        limits.request(&b).unwrap();
+        limits.call(&b).unwrap();
+    }
+
+    #[test]
+    fn no_default_is_unlimited() {
+        let AdmissionLimits { requests_per_window, window, caller, total } =
+            AdmissionLimits::default();
+        assert!(requests_per_window > 0 && !window.is_zero());
+        for Maximums { requests, calls, streams, body_bytes } in [caller, total] {
+            assert!(requests > 0 && calls > 0 && streams > 0 && body_bytes > 0);
+        }
     }
 }

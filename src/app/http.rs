@@ -91,11 +91,13 @@ impl LiveHttp {
     pub(super) fn apply(&self, config: &Config, public_url: Option<&PublicUrl>) {
         self.connections.store(config.limits.connections, Ordering::Relaxed);
         let hosts = allowed_hosts(config, public_url);
-        let (body_bytes, body_values) = (config.limits.body_bytes, config.limits.body_values);
+        let limits = &config.limits;
         self.options.rcu(|options| HttpOptions {
             hosts: hosts.clone(),
-            body_bytes,
-            body_values,
+            body_bytes: limits.body_bytes,
+            body_timeout: Duration::from_secs(limits.body_timeout),
+            body_rate: limits.body_rate,
+            body_values: limits.body_values,
             ..HttpOptions::clone(options)
         });
     }
@@ -202,6 +204,8 @@ fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions 
     HttpOptions {
         path: config.server.path.clone(),
         body_bytes: config.limits.body_bytes,
+        body_timeout: Duration::from_secs(config.limits.body_timeout),
+        body_rate: config.limits.body_rate,
         body_values: config.limits.body_values,
         json_response: config.server.json_response,
         hosts: allowed_hosts(config, public_url),

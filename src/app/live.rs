@@ -76,7 +76,7 @@ impl Live {
         registry.set_output_rules(output);
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);
-        self.dispatcher.caller_limits().set_limits(next.limits.per_caller());
+        self.dispatcher.caller_limits().set_limits(next.limits.admission());
         self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
         #[cfg(feature = "http")]
         self.http.apply(&next, public_url.as_ref());

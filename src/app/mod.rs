@@ -220,7 +220,7 @@ impl App {
         #[cfg(feature = "http")]
         let http = HttpSetup::new(&config, &authenticator)?;
         let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
-        let caller_limits = Limits::new(config.limits.per_caller(), Arc::clone(&clock));
+        let caller_limits = Limits::new(config.limits.admission(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(
             registry,
             store.clone(),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::admission::PrincipalLimits;
+use crate::admission::{AdmissionLimits, Maximums};
 
 /// `[limits]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,11 @@ use crate::admission::PrincipalLimits;
 pub struct LimitsConfig {
     /// The maximum size of a request body, in bytes.
     pub body_bytes: usize,
+    /// Seconds in which the next part of a request body has to arrive: `body_rate` times this
+    /// many bytes. A slower body gets a 408.
+    pub body_timeout: u64,
+    /// The minimum rate of a request body, in bytes per second.
+    pub body_rate: u32,
     /// The maximum number of JSON values in a request body, at every depth.
     pub body_values: usize,
     /// The maximum content of one `resources/read` response, in bytes.
@@ -22,10 +27,23 @@ pub struct LimitsConfig {
     pub requests_per_window: u32,
     /// The length of the window, in seconds.
     pub window: u64,
+    /// Concurrent requests of one caller, from authentication to the head of the response;
+    /// 0 for no limit.
+    pub concurrent_requests: usize,
     /// Concurrent calls of one caller; 0 for no limit.
     pub concurrent_calls: usize,
     /// Open streams of one caller that wait for notifications; 0 for no limit.
     pub open_streams: usize,
+    /// Bytes of request bodies of one caller that are received or in use; 0 for no limit.
+    pub caller_body_bytes: usize,
+    /// Concurrent requests of all callers together; 0 for no limit.
+    pub total_requests: usize,
+    /// Concurrent calls of all callers together; 0 for no limit.
+    pub total_calls: usize,
+    /// Open streams of all callers together that wait for notifications; 0 for no limit.
+    pub total_streams: usize,
+    /// Bytes of request bodies of all callers together; 0 for no limit.
+    pub total_body_bytes: usize,
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
 }
@@ -34,37 +52,69 @@ impl LimitsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let positive = [
             ("limits.body_bytes", self.body_bytes as u64),
+            ("limits.body_timeout", self.body_timeout),
+            ("limits.body_rate", self.body_rate.into()),
             ("limits.body_values", self.body_values as u64),
             ("limits.read_bytes", self.read_bytes),
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
         ];
-        positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))
+        positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
+        for (setting, bytes) in [
+            ("limits.caller_body_bytes", self.caller_body_bytes),
+            ("limits.total_body_bytes", self.total_body_bytes),
+        ] {
+            if bytes != 0 && bytes < self.body_bytes {
+                let max = self.body_bytes;
+                let problem = format!("{bytes} is less than limits.body_bytes ({max})");
+                return Err(ConfigError::new(setting, problem));
+            }
+        }
+        Ok(())
     }
 
-    /// The limits on one caller.
-    pub fn per_caller(&self) -> PrincipalLimits {
-        PrincipalLimits {
-            requests: self.requests_per_window,
+    /// The limits of admission.
+    pub fn admission(&self) -> AdmissionLimits {
+        AdmissionLimits {
+            requests_per_window: self.requests_per_window,
             window: Duration::from_secs(self.window),
-            calls: self.concurrent_calls,
-            streams: self.open_streams,
+            caller: Maximums {
+                requests: self.concurrent_requests,
+                calls: self.concurrent_calls,
+                streams: self.open_streams,
+                body_bytes: self.caller_body_bytes,
+            },
+            total: Maximums {
+                requests: self.total_requests,
+                calls: self.total_calls,
+                streams: self.total_streams,
+                body_bytes: self.total_body_bytes,
+            },
         }
     }
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        let per_caller = PrincipalLimits::default();
+        let AdmissionLimits { requests_per_window, window, caller, total } =
+            AdmissionLimits::default();
         Self {
             body_bytes: 32 << 20,
+            body_timeout: 30,
+            body_rate: 16 << 10,
             body_values: 200_000,
             read_bytes: 16 << 20,
-            requests_per_window: per_caller.requests,
-            window: per_caller.window.as_secs(),
-            concurrent_calls: per_caller.calls,
-            open_streams: per_caller.streams,
-            connections: 20_000,
+            requests_per_window,
+            window: window.as_secs(),
+            concurrent_requests: caller.requests,
+            concurrent_calls: caller.calls,
+            open_streams: caller.streams,
+            caller_body_bytes: caller.body_bytes,
+            total_requests: total.requests,
+            total_calls: total.calls,
+            total_streams: total.streams,
+            total_body_bytes: total.body_bytes,
+            connections: 10_000,
         }
     }
 }

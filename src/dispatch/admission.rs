@@ -6,7 +6,7 @@ use rmcp::model::Reference;
 
 use super::Dispatcher;
 use crate::{
-    admission::{LimitReached, Limits, Permit},
+    admission::{LimitLevel, LimitReached, Limits, Permit},
     auth::{Grant, Identity, Principal, audit},
     protocol::{Fault, Member, Method, Params},
     registry::Registry,
@@ -107,8 +107,11 @@ fn check_scopes(
 }
 
 impl From<LimitReached> for Fault {
-    fn from(LimitReached { message, retry_after }: LimitReached) -> Self {
-        Self::Limited { message, retry_after }
+    fn from(LimitReached { message, retry_after, level }: LimitReached) -> Self {
+        match level {
+            LimitLevel::Caller => Self::Limited { message, retry_after },
+            LimitLevel::Total => Self::Busy { message, retry_after },
+        }
     }
 }
 

@@ -11,27 +11,28 @@ use super::{
     error::{self, HttpError, MissingScopes},
 };
 use crate::{
+    admission::RequestPermit,
     auth::{AuthError, Identity, audit, bearer_token},
     era::Era,
 };
 
-/// Authenticates the caller and counts the request.
+/// Authenticates the caller and admits the request.
 ///
 /// # Errors
 /// The response to an unauthenticated or limited caller.
 pub(super) async fn authenticate(
     endpoint: &Endpoint,
     head: &Parts,
-) -> Result<Identity, Box<Response>> {
+) -> Result<(Identity, RequestPermit), Box<Response>> {
     let identity = identify(endpoint, &head.headers).await.map_err(|error| {
         audit::refused_unknown(&audited_action(head), &error);
         challenge_response(&error, endpoint.protected.as_ref())
     })?;
-    endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
+    let permit = endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
         audit::refused(&identity, &audited_action(head), &limited);
         error::fault_response(None, &limited.into(), Era::Legacy)
     })?;
-    Ok(identity)
+    Ok((identity, permit))
 }
 
 /// Adds a challenge that names the required scopes, if the token lacks some.

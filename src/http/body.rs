@@ -1,5 +1,5 @@
-//! Request bodies are read with limits on size and time before they are parsed. Response
-//! bodies are the encoded messages of an era.
+//! Request bodies are read with limits on size, time and the memory of all bodies before they
+//! are parsed. Response bodies are the encoded messages of an era.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::{Endpoint, HttpOptions, error::HttpError};
-use crate::{era::Encoded, protocol::has_at_most_values};
-
-/// The minimum average rate of a body, in bytes per second. Slower clients only hold
-/// resources.
-const MIN_BYTES_PER_SECOND: u32 = 16 << 10;
+use crate::{
+    admission::{BodyPermit, LimitReached, RequestPermit},
+    era::Encoded,
+    protocol::has_at_most_values,
+};
 
 /// Rejects a body whose `Content-Length` is over the limit, before any other work.
 pub(super) fn check_content_length(
@@ -34,61 +34,124 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
+/// Why a body is not read.
+pub(super) enum BodyError {
+    Http(HttpError),
+    /// There is no room for it now.
+    Limited(LimitReached),
+}
+
+impl From<HttpError> for BodyError {
+    fn from(error: HttpError) -> Self {
+        Self::Http(error)
+    }
+}
+
+impl From<LimitReached> for BodyError {
+    fn from(limited: LimitReached) -> Self {
+        Self::Limited(limited)
+    }
+}
+
+/// The received bytes of a body. They are counted as long as any part of them is in use.
+struct CountedBody {
+    bytes: Bytes,
+    _permit: BodyPermit,
+}
+
+impl AsRef<[u8]> for CountedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The time in which the next bytes of a body have to arrive. Without a minimum rate, a
+/// client could hold a body for as long as it likes with single bytes.
+struct Progress {
+    timeout: Duration,
+    /// The number of bytes that extend the time.
+    step: usize,
+    deadline: Instant,
+    /// The received bytes at which the time is extended.
+    target: usize,
+}
+
+impl Progress {
+    fn new(received: usize, options: &HttpOptions) -> Self {
+        let timeout = options.body_timeout;
+        let step = timeout.as_millis() * u128::from(options.body_rate) / 1000;
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
+        let (deadline, target) = (Instant::now() + timeout, received.saturating_add(step));
+        Self { timeout, step, deadline, target }
+    }
+
+    /// The deadline for the bytes after those that were received.
+    fn deadline(&mut self, received: usize) -> Instant {
+        if received >= self.target {
+            self.deadline = Instant::now() + self.timeout;
+            self.target = received.saturating_add(self.step.max(1));
+        }
+        self.deadline
+    }
+}
+
+/// Reads a body. Its bytes are counted until the returned value and all its parts are
+/// dropped.
+///
 /// # Errors
 /// 415 for a media type that is not JSON, 413 for too many bytes or values, 408 for a slow
-/// body, 400 for an incomplete body.
+/// body, 400 for an incomplete body; a limit on the bytes of all bodies.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     options: &HttpOptions,
-) -> Result<Bytes, HttpError> {
+    permit: &RequestPermit,
+) -> Result<Bytes, BodyError> {
     let media = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {
-        return Err(HttpError::MediaType(media.chars().take(80).collect()));
+        return Err(HttpError::MediaType(media.chars().take(80).collect()).into());
     }
     let max = options.body_bytes;
-    let content_length = content_length(headers);
+    let length = content_length(headers).and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
+    let mut permit = permit.body(length)?;
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    let mut started = None;
+    let mut progress = None;
     loop {
         let frame = match body.frame().now_or_never() {
             // Data that has already arrived needs no timeout.
             Some(frame) => frame,
             None => {
-                let now = Instant::now();
-                let received = u32::try_from(first.len() + rest.len()).unwrap_or(u32::MAX);
-                let allowance = Duration::from_secs((received / MIN_BYTES_PER_SECOND).into());
-                let deadline = *started.get_or_insert(now) + options.body_timeout + allowance;
-                let remaining = options.body_timeout.min(deadline.saturating_duration_since(now));
-                let frame = tokio::time::timeout(remaining, body.frame()).await;
-                frame.map_err(|_| HttpError::TooSlow)?
+                let received = first.len() + rest.len();
+                let progress = progress.get_or_insert_with(|| Progress::new(received, options));
+                let frame = tokio::time::timeout_at(progress.deadline(received), body.frame());
+                frame.await.map_err(|_| HttpError::TooSlow)?
             }
         };
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(|_| HttpError::Incomplete)?.into_data() else { continue };
         if first.len() + rest.len() + data.len() > max {
-            return Err(HttpError::TooLarge(max));
+            return Err(HttpError::TooLarge(max).into());
         }
+        permit.grow(data.len())?;
         // A body that arrives in one part is not copied.
         if first.is_empty() && rest.is_empty() {
             first = data;
         } else {
             if rest.is_empty() {
-                let length = content_length.and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
                 rest.reserve(length.max(first.len() + data.len()));
                 rest.extend_from_slice(&std::mem::take(&mut first));
             }
             rest.extend_from_slice(&data);
         }
     }
-    let body = if rest.is_empty() { first } else { rest.freeze() };
-    if !has_at_most_values(&body, options.body_values) {
-        return Err(HttpError::TooManyValues(options.body_values));
+    let bytes = if rest.is_empty() { first } else { rest.freeze() };
+    if !has_at_most_values(&bytes, options.body_values) {
+        return Err(HttpError::TooManyValues(options.body_values).into());
     }
-    Ok(body)
+    Ok(Bytes::from_owner(CountedBody { bytes, _permit: permit }))
 }
 
 impl From<Encoded> for Body {

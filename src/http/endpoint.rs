@@ -7,14 +7,16 @@ use axum::{
 use http::{HeaderMap, Method, StatusCode};
 
 use super::{
-    Endpoint, accept, body,
+    Endpoint, accept,
+    body::{self, BodyError},
     error::{self, HttpError},
     headers::{SESSION, VERSION, header},
     legacy, modern,
     post::Post,
 };
 use crate::{
-    auth::Identity,
+    admission::RequestPermit,
+    auth::{Identity, audit},
     era::{Era, Inbound, MessageContext},
     protocol::Fault,
 };
@@ -25,6 +27,7 @@ pub(super) async fn post(
     headers: &HeaderMap,
     body: Body,
     identity: Identity,
+    permit: &RequestPermit,
 ) -> Response {
     let mut accepts = accept::accepts(headers);
     if !accepts.message && !accepts.stream {
@@ -36,9 +39,13 @@ pub(super) async fn post(
         }
         accepts.stream = false;
     }
-    let body = match body::read(headers, body, &endpoint.options()).await {
+    let body = match body::read(headers, body, &endpoint.options(), permit).await {
         Ok(body) => body,
-        Err(error) => return error.into_response(),
+        Err(BodyError::Http(error)) => return error.into_response(),
+        Err(BodyError::Limited(limited)) => {
+            audit::refused(&identity, &"a request body", &limited);
+            return rejected(limited.into());
+        }
     };
     let context = MessageContext {
         version: header(headers, &VERSION),

@@ -21,6 +21,14 @@ pub(super) enum HttpError {
         "The Host header {0:?} is not allowed. If this server has that name, add it to server.allowed_hosts or set server.public_url."
     )]
     Host(String),
+    #[error("The Host header is missing.")]
+    NoHost,
+    #[error("The Host header {0:?} is not a host and a port.")]
+    HostSyntax(String),
+    #[error("The Host header and the request target name different hosts.")]
+    HostDiffers,
+    #[error("The request has several {0} headers.")]
+    Duplicate(&'static str),
     #[error(
         "The origin {0:?} is not allowed. To allow its pages, add it to server.allowed_origins."
     )]
@@ -64,14 +72,19 @@ pub(super) enum HttpError {
 }
 
 impl HttpError {
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable | Self::JsonOnly => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge(_) | Self::TooManyValues(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::Incomplete | Self::Credentials(_) => StatusCode::BAD_REQUEST,
+            Self::NoHost
+            | Self::HostSyntax(_)
+            | Self::HostDiffers
+            | Self::Duplicate(_)
+            | Self::Incomplete
+            | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
@@ -108,7 +121,9 @@ pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) ->
             // The `bearer` module adds the challenge.
             response.extensions_mut().insert(MissingScopes(required.join(" ")));
         }
-        Fault::Limited { retry_after, .. } => set_retry_after(&mut response, *retry_after),
+        Fault::Limited { retry_after, .. } | Fault::Busy { retry_after, .. } => {
+            set_retry_after(&mut response, *retry_after);
+        }
         Fault::TooMany(_) => set_retry_after(&mut response, Duration::from_secs(1)),
         _ => {}
     }
@@ -141,7 +156,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::TooMany(_) | Fault::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Fault::InsufficientScope { .. } => StatusCode::FORBIDDEN,
         // GET and DELETE have no other way to report it, and proxies understand it.
-        Fault::SessionsUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Fault::SessionsUnavailable(_) | Fault::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
         | Fault::ResourceNotFound { .. }

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, net::IpAddr};
 
 use axum::extract::Request;
-use http::{HeaderMap, HeaderValue, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 
 use super::{Endpoint, error::HttpError};
 
@@ -27,7 +27,9 @@ impl AllowedHosts {
     /// Allows a host name or address. A port is ignored.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
-        self.hosts.push(without_port(host).to_ascii_lowercase());
+        let authority = Authority::try_from(host).ok();
+        let name = authority.as_ref().and_then(split).map_or(host, |(name, _)| name);
+        self.hosts.push(name.to_ascii_lowercase());
         self
     }
 
@@ -38,9 +40,8 @@ impl AllowedHosts {
         self
     }
 
-    fn allows_host(&self, host: &str) -> bool {
-        let host = without_port(host);
-        is_loopback(host) || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+    fn allows_host(&self, name: &str) -> bool {
+        is_loopback(name) || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -48,31 +49,44 @@ impl AllowedHosts {
             return true;
         }
         // An origin without a scheme, such as `null`, is not a page of this server.
-        let Some((scheme, host)) = origin.split_once("://") else { return false };
-        let is_page = ["http", "https"].iter().any(|allowed| allowed.eq_ignore_ascii_case(scheme));
-        is_page && self.allows_host(host)
+        let Ok(uri) = Uri::try_from(origin) else { return false };
+        let is_page = matches!(uri.scheme_str(), Some("http" | "https"));
+        let name = uri.authority().and_then(split).map(|(name, _)| name);
+        is_page && name.is_some_and(|name| self.allows_host(name))
     }
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
-        let host = match headers.get(header::HOST) {
-            Some(host) => text(host),
-            // HTTP/2 sends it as `:authority`.
-            None => uri.authority().map_or("", |authority| authority.as_str()).into(),
+        let header = single(headers, &header::HOST, "Host")?;
+        let header = header.map(|host| {
+            let authority = Authority::try_from(host.as_bytes());
+            authority.map_err(|_| HttpError::HostSyntax(short(&text(host))))
+        });
+        let header = header.transpose()?;
+        // HTTP/2 sends `:authority` instead of the header, and proxies send the whole URL.
+        let (host, other) = match (&header, uri.authority()) {
+            (Some(header), target) => (header, target),
+            (None, Some(target)) => (target, None),
+            (None, None) => return Err(HttpError::NoHost),
         };
-        if !self.allows_host(&host) {
-            return Err(HttpError::Host(host.chars().take(80).collect()));
+        let syntax = || HttpError::HostSyntax(short(host.as_str()));
+        let (name, port) = split(host).ok_or_else(syntax)?;
+        if let Some(other) = other {
+            let port_or_default = |port: Option<u16>| port.or(default_port(uri));
+            let is_same = split(other).is_some_and(|(other, other_port)| {
+                other.eq_ignore_ascii_case(name)
+                    && port_or_default(other_port) == port_or_default(port)
+            });
+            if !is_same {
+                return Err(HttpError::HostDiffers);
+            }
         }
-        Ok(())
+        if self.allows_host(name) { Ok(()) } else { Err(HttpError::Host(short(host.as_str()))) }
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), HttpError> {
-        for origin in headers.get_all(header::ORIGIN) {
-            let origin = text(origin);
-            if !self.allows_origin(&origin) {
-                return Err(HttpError::Origin(origin.chars().take(80).collect()));
-            }
-        }
-        Ok(())
+        let Some(origin) = single(headers, &header::ORIGIN, "Origin")? else { return Ok(()) };
+        let origin = text(origin);
+        if self.allows_origin(&origin) { Ok(()) } else { Err(HttpError::Origin(short(&origin))) }
     }
 }
 
@@ -86,15 +100,47 @@ pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Htt
     endpoint.options().hosts.check_origin(headers)
 }
 
+/// The value of a header that must not occur twice: a proxy in front may have checked the
+/// other one.
+fn single<'a>(
+    headers: &'a HeaderMap,
+    header: &HeaderName,
+    name: &'static str,
+) -> Result<Option<&'a HeaderValue>, HttpError> {
+    let mut values = headers.get_all(header).iter();
+    let value = values.next();
+    if values.next().is_some() { Err(HttpError::Duplicate(name)) } else { Ok(value) }
+}
+
 fn text(value: &HeaderValue) -> Cow<'_, str> {
     value.to_str().map_or_else(|_| String::from_utf8_lossy(value.as_bytes()), Cow::Borrowed)
 }
 
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        // A colon within brackets belongs to the address.
-        Some((name, port)) if !port.ends_with(']') => name,
-        _ => host,
+/// The beginning of what a client sent, for an error.
+fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// The host and the port. None with credentials or with something else in place of the
+/// port, which a `uri::Authority` may have.
+fn split(authority: &Authority) -> Option<(&str, Option<u16>)> {
+    let host = authority.host();
+    let rest = authority.as_str().strip_prefix(host)?;
+    let port = match rest.strip_prefix(':') {
+        None if rest.is_empty() => None,
+        None => return None,
+        Some("") => None,
+        Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => Some(port.parse().ok()?),
+        Some(_) => return None,
+    };
+    (!host.is_empty()).then_some((host, port))
+}
+
+fn default_port(uri: &Uri) -> Option<u16> {
+    match uri.scheme_str() {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        _ => None,
     }
 }
 
@@ -106,29 +152,83 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::AllowedHosts;
+    #![allow(clippy::unwrap_used)]
+
+    use http::{HeaderMap, StatusCode, Uri, header};
+
+    use super::{AllowedHosts, HttpError};
+
+    fn check(uri: &str, hosts: &[&str]) -> Result<(), HttpError> {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, host.parse().unwrap());
+        }
+        let allowed = AllowedHosts::default().host("mcp.example.com:443");
+        allowed.check_host(&uri.parse::<Uri>().unwrap(), &headers)
+    }
 
     #[test]
     fn only_names_of_this_server_are_allowed() {
-        let hosts = AllowedHosts::default().host("mcp.example.com:443");
-        for host in ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "MCP.example.com"]
-        {
-            assert!(hosts.allows_host(host), "{host}");
+        for host in [
+            "localhost",
+            "localhost:",
+            "localhost:8000",
+            "127.0.0.1:1",
+            "[::1]:8000",
+            "[::1]",
+            "MCP.example.com",
+        ] {
+            assert_eq!(check("/mcp", &[host]), Ok(()), "{host}");
         }
+        for host in
+            ["evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "10.0.0.1", "::1"]
+        {
+            assert!(check("/mcp", &[host]).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_and_port_is_a_bad_request() {
         for host in [
             "",
-            "evil.example.com",
-            "localhost.evil.com",
-            "127.0.0.1.evil.com",
-            "10.0.0.1",
             "127.0.0.1]evil.com",
             "[::1]evil.com",
             "[::1]evil.com:80",
             "[::1",
-            "[evil.com]:80",
+            "localhost:evil",
+            "localhost:8000:1",
+            "localhost:+80",
+            "localhost:65536",
+            "localhost:x@evil.example.com",
+            "evil.example.com@localhost",
+            "localhost/evil",
+            "local host",
         ] {
-            assert!(!hosts.allows_host(host), "{host}");
+            let refused = check("/mcp", &[host]).unwrap_err();
+            assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{host} {refused}");
         }
+        assert_eq!(check("/mcp", &[]), Err(HttpError::NoHost));
+        assert_eq!(check("/mcp", &["localhost", "localhost"]), Err(HttpError::Duplicate("Host")));
+    }
+
+    #[test]
+    fn the_request_target_and_the_header_name_one_host() {
+        for (uri, hosts) in [
+            ("http://localhost/mcp", &["localhost"][..]),
+            ("http://LOCALHOST:80/mcp", &["localhost"]),
+            ("https://mcp.example.com/mcp", &["mcp.example.com:443"]),
+            ("https://mcp.example.com/mcp", &[]),
+        ] {
+            assert_eq!(check(uri, hosts), Ok(()), "{uri} {hosts:?}");
+        }
+        for (uri, host) in [
+            ("http://evil.example.com/mcp", "localhost"),
+            ("http://localhost:8001/mcp", "localhost:8000"),
+            ("http://localhost/mcp", "evil.example.com"),
+        ] {
+            assert_eq!(check(uri, &[host]), Err(HttpError::HostDiffers), "{uri} {host}");
+        }
+        assert!(matches!(check("http://evil.example.com/mcp", &[]), Err(HttpError::Host(_))));
     }
 
     #[test]
@@ -138,7 +238,17 @@ mod tests {
         {
             assert!(hosts.allows_origin(origin), "{origin}");
         }
-        for origin in ["null", "", "http://evil.example.com", "file://localhost", "localhost"] {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example.com",
+            "file://localhost",
+            "localhost",
+            "http://localhost:x@evil.example.com",
+            "http://evil.example.com@localhost",
+            "http://localhost:evil",
+            "http://localhost\\@evil.example.com",
+        ] {
             assert!(!hosts.allows_origin(origin), "{origin}");
         }
     }

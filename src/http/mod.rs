@@ -62,8 +62,11 @@ pub struct HttpOptions {
     pub body_bytes: usize,
     /// The maximum number of JSON values in a request body, at all depths.
     pub body_values: usize,
-    /// How long a client may take to send the next part of a body.
+    /// How long a client may take to send the next part of a body: the bytes that
+    /// `body_rate` asks for in this time.
     pub body_timeout: Duration,
+    /// The minimum rate of a body, in bytes per second.
+    pub body_rate: u32,
     /// How long a call may run before its response becomes a stream.
     pub promote_after: Duration,
     /// Whether responses are always one JSON message, never a stream. Then the messages of
@@ -86,6 +89,7 @@ impl Default for HttpOptions {
             body_bytes: 32 << 20,
             body_values: 200_000,
             body_timeout: Duration::from_secs(30),
+            body_rate: 16 << 10,
             promote_after: Duration::from_millis(200),
             json_response: false,
             keep_alive: Duration::from_secs(15),

@@ -1,6 +1,6 @@
 //! The checks before a request is handled, in order: request ID and metrics; Host; and, on
-//! the endpoint's path, Origin, CORS, content length and bearer token. Only then is the
-//! body read and parsed. A panic behind the Host check becomes a response.
+//! the endpoint's path, Origin, CORS, content length, bearer token and admission. Only then is
+//! the body read and parsed. A panic behind the Host check becomes a response.
 //!
 //! These are functions, not layers: each layer would clone the inner ones for every
 //! request.
@@ -77,13 +77,14 @@ async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
     if let Err(error) = body::check_content_length(endpoint, &head.headers) {
         return error.into_response();
     }
-    let identity = match bearer::authenticate(endpoint, head).await {
-        Ok(identity) => identity,
+    // Held until there is a response.
+    let (identity, permit) = match bearer::authenticate(endpoint, head).await {
+        Ok(admitted) => admitted,
         Err(response) => return *response,
     };
     let headers = &head.headers;
     let mut response = match head.method {
-        Method::POST => endpoint::post(endpoint, headers, body, identity).await,
+        Method::POST => endpoint::post(endpoint, headers, body, identity, &permit).await,
         Method::GET => endpoint::get(endpoint, headers, &identity).await,
         Method::DELETE => endpoint::delete(endpoint, headers, &identity).await,
         _ => endpoint::other_method(&head.method),

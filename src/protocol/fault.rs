@@ -87,6 +87,14 @@ pub enum Fault {
         /// The delay before a retry.
         retry_after: std::time::Duration,
     },
+    /// All callers together reached a limit of the server (-32603, HTTP 503).
+    #[error("{message}")]
+    Busy {
+        /// Names the setting of the limit.
+        message: String,
+        /// The delay before a retry.
+        retry_after: std::time::Duration,
+    },
     /// A limit of the server was reached (HTTP 429 where there is a status).
     #[error("{0}")]
     TooMany(String),

@@ -28,7 +28,7 @@ impl Default for SessionLimits {
         Self {
             idle: Duration::from_secs(60 * 60),
             replay: Duration::from_secs(5 * 60),
-            sessions_per_principal: 100_000,
+            sessions_per_principal: 10_000,
             streams_per_session: 64,
             subscriptions_per_session: 1_000,
             events_per_stream: 10_000,

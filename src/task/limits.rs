@@ -19,7 +19,7 @@ impl Default for TaskLimits {
         Self {
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
-            per_owner: 1_000,
+            per_owner: 250,
         }
     }
 }

@@ -52,7 +52,10 @@ pub fn error_code(fault: &Fault, era: Era) -> i32 {
         Fault::ResourceNotFound { .. } | Fault::InvalidParams { .. } | Fault::MissingMeta(_) => {
             -32602
         }
-        Fault::Internal(_) | Fault::Unavailable(_) | Fault::SessionsUnavailable(_) => -32603,
+        Fault::Internal(_)
+        | Fault::Unavailable(_)
+        | Fault::SessionsUnavailable(_)
+        | Fault::Busy { .. } => -32603,
         Fault::HeaderMismatch(_) => -32020,
         Fault::MissingCapability { .. } => -32021,
         Fault::UnsupportedVersion { .. } => -32022,

@@ -6,7 +6,7 @@ use larder::config::Config;
 use serde_json::json;
 
 use super::world_with;
-use crate::support::{Answer, Beat, Legacy, Modern, eventually, post};
+use crate::support::{Answer, Beat, Legacy, Modern, Raw, eventually, post};
 
 #[track_caller]
 fn assert_limited(answer: &Answer, setting: &str) {
@@ -55,6 +55,56 @@ async fn calls_at_the_same_time() {
     world.server.stage.release("k", 1);
     running.await.unwrap().text();
     alice.call("echo", echo).await.text();
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_complete() {
+    let world = world_with(|config| {
+        config.limits.body_bytes = 100_000;
+        config.limits.caller_body_bytes = 200_000;
+        config.limits.total_body_bytes = 300_000;
+        config.limits.concurrent_requests = 3;
+    })
+    .await;
+    // Sends all but some bytes.
+    let unfinished = async |token: &str, bytes: usize| {
+        let mut raw = Raw::connect(&world.server).await;
+        raw.write(format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            bytes + 5_000
+        ))
+        .await;
+        raw.write(vec![b' '; bytes]).await;
+        raw
+    };
+    let text = json!({ "text": "a".repeat(80_000) });
+    let (alice, bob) = (world.token_for("alice", ""), world.token_for("bob", ""));
+    let caller = |token: &str| Modern::bearing(&world.server, token);
+    let mut held = vec![unfinished(&alice, 90_000).await, unfinished(&alice, 90_000).await];
+    let refused = async |token: &str, status: u16, setting: &str| {
+        let answer = caller(token).call("echo", text.clone()).await;
+        let message = answer.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+        answer.status == status
+            && answer.header("retry-after").is_some()
+            && message.contains(setting)
+    };
+    let limited = async || refused(&alice, 429, "limits.caller_body_bytes").await;
+    eventually("the bodies of the caller to be counted", limited).await;
+    assert!(!refused(&bob, 503, "limits.total_body_bytes").await, "there is room for one");
+    held.push(unfinished(&bob, 90_000).await);
+    let limited = async || refused(&bob, 503, "limits.total_body_bytes").await;
+    eventually("the bodies of all callers to be counted", limited).await;
+    // A small body has room, and a request too many is refused without its body.
+    caller(&alice).call("echo", json!({ "text": "a" })).await.text();
+    held.push(unfinished(&alice, 1).await);
+    let limited = async || {
+        let answer = caller(&alice).call("echo", json!({ "text": "a" })).await;
+        answer.status == 429 && answer.json().to_string().contains("limits.concurrent_requests")
+    };
+    eventually("the requests to be counted", limited).await;
+    drop(held);
+    let is_free = async || caller(&bob).call("echo", text.clone()).await.status == 200;
+    eventually("the unfinished bodies to be released", is_free).await;
 }
 
 #[tokio::test]

@@ -67,27 +67,38 @@ async fn a_connection_without_a_request_is_closed() {
     patiently("the server to close", drip).await;
 }
 
-#[tokio::test]
-async fn a_body_that_comes_byte_by_byte_is_refused() {
+/// A server that waits for `SHORT`, and a request of which `sent` bytes of the body come at
+/// once, and then single bytes or nothing.
+async fn assert_body_times_out(sent: usize, drips: bool) {
     let server = Server::configured(|setup| {
         setup.http = Box::new(|http| http.body_timeout = SHORT);
     })
     .await;
     let stream = TcpStream::connect(server.address).await.unwrap();
     let (mut read, mut write) = stream.into_split();
-    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n";
-    // Each byte comes within the timeout; the whole body would take half an hour.
-    let drip = tokio::spawn(async move {
-        let mut next = head.as_bytes();
-        while write.write_all(next).await.is_ok() {
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n";
+    // Each byte comes within the timeout; the whole body would take hours.
+    let sending = tokio::spawn(async move {
+        let _ = write.write_all(head.as_bytes()).await;
+        let _ = write.write_all(&vec![b' '; sent]).await;
+        while !drips || write.write_all(b" ").await.is_ok() {
             tokio::time::sleep(SHORT / 10).await;
-            next = b" ";
         }
     });
-    let mut status = [0; 12];
-    patiently("an answer", read.read_exact(&mut status)).await.unwrap();
-    assert_eq!(&status, b"HTTP/1.1 408");
-    drip.abort();
+    let mut response = Vec::new();
+    // The server closes the connection, too.
+    let _ = patiently("an answer", read.read_to_end(&mut response)).await;
+    assert!(response.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&response));
+    sending.abort();
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_refused() {
+    for sent in [0, 1, 2 << 20] {
+        for drips in [false, true] {
+            assert_body_times_out(sent, drips).await;
+        }
+    }
 }
 
 #[tokio::test]

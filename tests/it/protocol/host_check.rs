@@ -20,7 +20,6 @@ async fn foreign_hosts_and_origins_are_refused() {
             "host: localhost.evil.example.com",
             "host: localhost\norigin: http://evil.example.com",
             "host: localhost\norigin: null",
-            "host: localhost\norigin: http://localhost:1\norigin: http://evil.example.com",
             "host: localhost\norigin: http://localhost@evil.example.com",
             "host: 10.0.0.1",
         ] {
@@ -28,6 +27,28 @@ async fn foreign_hosts_and_origins_are_refused() {
             assert_eq!(answer.refusal(), (403, -32600, None), "{line} {headers}");
         }
     }
+}
+
+#[tokio::test]
+async fn ambiguous_hosts_and_origins_are_bad_requests() {
+    let server = Server::start().await;
+    for (line, headers) in [
+        ("POST /mcp HTTP/1.1", "host: localhost\nhost: localhost"),
+        ("POST /mcp HTTP/1.1", "host: localhost\nhost: evil.example.com"),
+        ("POST /mcp HTTP/1.1", "host: localhost:evil"),
+        ("POST /mcp HTTP/1.1", "host: localhost:1@evil.example.com"),
+        ("POST http://evil.example.com/mcp HTTP/1.1", "host: localhost"),
+        ("POST http://localhost/mcp HTTP/1.1", "host: evil.example.com"),
+        (
+            "POST /mcp HTTP/1.1",
+            "host: localhost\norigin: http://localhost:1\norigin: http://evil.example.com",
+        ),
+    ] {
+        let answer = with(&server, line, headers).await;
+        assert_eq!(answer.refusal(), (400, -32600, None), "{line} {headers}");
+    }
+    let answer = with(&server, "POST http://localhost/mcp HTTP/1.1", "host: localhost").await;
+    assert_eq!(answer.status, 200);
 }
 
 #[tokio::test]
