@@ -40,6 +40,7 @@ pub(crate) struct HttpSetup {
 pub(super) struct LiveHttp {
     options: Arc<ArcSwap<HttpOptions>>,
     connections: Arc<AtomicUsize>,
+    connections_per_address: Arc<AtomicUsize>,
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -62,6 +63,9 @@ impl HttpSetup {
         let live = LiveHttp {
             options: Arc::default(),
             connections: Arc::new(AtomicUsize::new(config.limits.connections)),
+            connections_per_address: Arc::new(AtomicUsize::new(
+                config.limits.connections_per_address,
+            )),
             certificate: certificate.transpose()?,
         };
         let options = http_options(config, public_url.as_ref());
@@ -90,8 +94,9 @@ impl LiveHttp {
     /// Takes over the settings that can change.
     pub(super) fn apply(&self, config: &Config, public_url: Option<&PublicUrl>) {
         self.connections.store(config.limits.connections, Ordering::Relaxed);
-        let hosts = allowed_hosts(config, public_url);
         let limits = &config.limits;
+        self.connections_per_address.store(limits.connections_per_address, Ordering::Relaxed);
+        let hosts = allowed_hosts(config, public_url);
         self.options.rcu(|options| HttpOptions {
             hosts: hosts.clone(),
             body_bytes: limits.body_bytes,
@@ -144,10 +149,14 @@ impl App {
         stop: impl Future<Output = ()>,
     ) -> io::Result<bool> {
         let grace = self.config.grace();
+        let limits = &self.config.limits;
         let limits = ServeLimits {
+            head_timeout: Duration::from_secs(limits.head_timeout),
+            idle_timeout: Duration::from_secs(limits.idle_timeout),
+            write_timeout: Duration::from_secs(limits.write_timeout),
             grace: grace + STOP_MARGIN,
             connections: Arc::clone(&self.http.live.connections),
-            ..ServeLimits::default()
+            connections_per_address: Arc::clone(&self.http.live.connections_per_address),
         };
         let stopping = CancellationToken::new();
         let stop = async {

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
-    config::{Config, ConfigError, ToolsConfig},
+    config::{Config, ConfigError, LimitsConfig, ToolsConfig},
     dispatch::{DispatchLimits, Dispatcher},
 };
 
@@ -60,7 +60,10 @@ impl Live {
         new.check()?;
         let mut config = self.config.lock();
         let mut next = config.clone();
-        next.limits.clone_from(&new.limits);
+        // Timeouts of connections are fixed at startup.
+        let LimitsConfig { head_timeout, idle_timeout, write_timeout, .. } = config.limits;
+        next.limits =
+            LimitsConfig { head_timeout, idle_timeout, write_timeout, ..new.limits.clone() };
         next.log.level.clone_from(&new.log.level);
         // The set of tools is fixed at startup.
         next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };

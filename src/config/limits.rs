@@ -46,6 +46,17 @@ pub struct LimitsConfig {
     pub total_body_bytes: usize,
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
+    /// Connections from one address, or from one IPv6 network of 64 bits; 0 for no limit.
+    /// Behind a proxy all connections come from its address.
+    pub connections_per_address: usize,
+    /// Seconds that the head of a request may take; for the first request of a connection,
+    /// with the TLS handshake.
+    pub head_timeout: u64,
+    /// Seconds that a connection may wait for another request. Longer than a proxy in front
+    /// keeps idle connections to this server.
+    pub idle_timeout: u64,
+    /// Seconds that a client may take none of the data that is sent to it.
+    pub write_timeout: u64,
 }
 
 impl LimitsConfig {
@@ -58,6 +69,9 @@ impl LimitsConfig {
             ("limits.read_bytes", self.read_bytes),
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
+            ("limits.head_timeout", self.head_timeout),
+            ("limits.idle_timeout", self.idle_timeout),
+            ("limits.write_timeout", self.write_timeout),
         ];
         positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
         for (setting, bytes) in [
@@ -115,6 +129,10 @@ impl Default for LimitsConfig {
             total_streams: total.streams,
             total_body_bytes: total.body_bytes,
             connections: 10_000,
+            connections_per_address: 5_000,
+            head_timeout: 30,
+            idle_timeout: 150,
+            write_timeout: 60,
         }
     }
 }

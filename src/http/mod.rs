@@ -2,9 +2,12 @@
 //! before them. Only this module uses axum.
 
 mod accept;
+mod activity;
 mod bearer;
 mod body;
 mod certificate_error;
+mod connection;
+mod connection_count;
 mod cors;
 mod endpoint;
 mod error;
@@ -19,13 +22,16 @@ mod modern;
 mod overload;
 mod pipeline;
 mod post;
+mod response_body;
 mod serve;
 mod sse;
+mod stall;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
 #[path = "no_tls.rs"]
 mod tls;
+mod tls_protocols;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use super::CertificateError;
+use super::{CertificateError, tls_protocols::Protocols};
 
 /// The server's certificate. A build without the feature `tls` has none.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Certificate {
         match *self {}
     }
 
-    pub(super) fn acceptor(self: Arc<Self>) -> io::Result<TlsAcceptor> {
+    pub(super) fn acceptor(self: Arc<Self>, _: Protocols) -> io::Result<TlsAcceptor> {
         match *self {}
     }
 }

@@ -1,9 +1,10 @@
-//! The response to connections over the limit.
+//! The response to connections over a limit.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::connection_count::ConnectionLimit;
 use crate::{
     era::{Era, encode_error},
     protocol::Fault,
@@ -15,9 +16,10 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_DRAINED_BYTES: u64 = 64 * 1024;
 
 /// Sends a 503 without reading the request.
-pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, max: usize) {
+pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, limit: ConnectionLimit) {
+    let ConnectionLimit { setting, max } = limit;
     let fault = Fault::TooMany(format!(
-        "This server has reached its limit of {max} connections (limits.connections). Try again shortly, or reuse connections."
+        "This server has reached its limit of {max} connections ({setting}). Try again shortly, or reuse connections."
     ));
     let body = encode_error(None, &fault, Era::Legacy);
     let head = format!(

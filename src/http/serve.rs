@@ -2,36 +2,30 @@
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
 use axum::{extract::Request, response::Response};
-use futures_util::{FutureExt, future::BoxFuture};
-use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{
-        conn::auto,
-        graceful::{GracefulShutdown, Watcher},
-    },
-    service::TowerToHyperService,
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
-};
-use tokio_io_timeout::TimeoutStream;
-use tokio_util::sync::CancellationToken;
-use tower::{Service, ServiceExt};
+use hyper_util::{rt::TokioTimer, server::conn::auto};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Service;
 
-use super::{Certificate, overload, tls::TlsAcceptor};
+use super::{
+    Certificate,
+    activity::Timeouts,
+    connection::ConnectionServer,
+    connection_count::{ConnectionCount, ConnectionLimit},
+    overload,
+    stall::StreamExecutor,
+    tls::TlsAcceptor,
+    tls_protocols::Protocols,
+};
 use crate::in_flight::InFlight;
 
 /// Limits on connections.
@@ -40,21 +34,31 @@ pub struct ServeLimits {
     /// How long a client may take to send the head of a request. For the first request this
     /// includes the TLS handshake.
     pub head_timeout: Duration,
-    /// How long a client may read none of the data that is sent to it.
+    /// How long a connection may wait for another request.
+    pub idle_timeout: Duration,
+    /// How long a client may read none of the data that is sent to it, on a connection or on
+    /// a stream of HTTP/2.
     pub write_timeout: Duration,
     /// How long running requests may take to end after a stop.
     pub grace: Duration,
     /// The maximum number of connections. More get a 503. May change while serving.
     pub connections: Arc<AtomicUsize>,
+    /// The maximum number of connections from one address; 0 for no limit. May change while
+    /// serving.
+    pub connections_per_address: Arc<AtomicUsize>,
 }
 
 impl Default for ServeLimits {
     fn default() -> Self {
         Self {
             head_timeout: Duration::from_secs(30),
+            // Longer than proxies keep idle connections to a server (Caddy: two minutes), or
+            // a request could meet the end of its connection.
+            idle_timeout: Duration::from_secs(150),
             write_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(10),
-            connections: Arc::new(AtomicUsize::new(20_000)),
+            connections: Arc::new(AtomicUsize::new(10_000)),
+            connections_per_address: Arc::new(AtomicUsize::new(5_000)),
         }
     }
 }
@@ -81,21 +85,22 @@ where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send,
 {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(30))
-        .keep_alive_timeout(Duration::from_secs(30));
-    let acceptor = Arc::new(Acceptor {
-        tls: certificate.map(Certificate::acceptor).transpose()?,
-        builder,
+    let stopping = CancellationToken::new();
+    let acceptor = |protocols| {
+        let certificate = certificate.clone();
+        certificate.map(|certificate| certificate.acceptor(protocols)).transpose()
+    };
+    let server = Arc::new(ConnectionServer {
+        tls: acceptor(Protocols::All)?,
+        builder: http_builder(limits),
         service,
-        limits: limits.clone(),
+        timeouts: Timeouts { head: limits.head_timeout, idle: limits.idle_timeout },
+        write_timeout: limits.write_timeout,
+        stopping: stopping.clone(),
     });
+    let overload_tls = acceptor(Protocols::Http1)?;
     let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
-    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
     // Cancelled when this function returns or is dropped.
     let done = CancellationToken::new();
     let _over = done.clone().drop_guard();
@@ -105,8 +110,8 @@ where
             () = &mut stop => break,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match accepted {
+            Ok((stream, address)) => (stream, address.ip()),
             Err(error) => {
                 // The connection failed before it was accepted, or no file descriptor is
                 // left. Serving continues in both cases.
@@ -118,133 +123,52 @@ where
         // Small events must be sent at once.
         let _ = stream.set_nodelay(true);
         let max = limits.connections.load(Ordering::Relaxed);
-        let (acceptor, done) = (Arc::clone(&acceptor), done.clone());
-        if let Some(slot) = open.try_acquire(max) {
-            let watcher = graceful.watcher();
-            tokio::spawn(async move {
-                let _guards = (slot, InFlight::new("larder_connections"));
-                done.run_until_cancelled(acceptor.serve(stream, watcher)).await;
-            });
-            continue;
-        }
+        let max_per_address = limits.connections_per_address.load(Ordering::Relaxed);
+        let done = done.clone();
+        let limit = match open.try_acquire(address, max, max_per_address) {
+            Ok(slot) => {
+                let server = Arc::clone(&server);
+                connections.spawn(async move {
+                    let _guards = (slot, InFlight::new("larder_connections"));
+                    done.run_until_cancelled(server.serve(stream)).await;
+                });
+                continue;
+            }
+            Err(limit) => limit,
+        };
         metrics::counter!("larder_connections_refused_total").increment(1);
-        if let Some(slot) = rejected.try_acquire(MAX_OVERLOAD_RESPONSES) {
+        if let Ok(slot) = rejected.try_acquire(address, MAX_OVERLOAD_RESPONSES, 0) {
+            let tls = overload_tls.clone();
             tokio::spawn(async move {
                 let _slot = slot;
-                done.run_until_cancelled(acceptor.reject_overload(stream, max)).await;
+                done.run_until_cancelled(reject(stream, tls, limit)).await;
             });
         }
     }
     drop(listener);
-    Ok(tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_ok())
+    stopping.cancel();
+    connections.close();
+    Ok(tokio::time::timeout(limits.grace, connections.wait()).await.is_ok())
 }
 
-/// Serves single connections.
-struct Acceptor<S> {
-    tls: Option<TlsAcceptor>,
-    builder: auto::Builder<TokioExecutor>,
-    service: S,
-    limits: ServeLimits,
+fn http_builder(limits: &ServeLimits) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(StreamExecutor { write_timeout: limits.write_timeout });
+    // The time of a head is limited by `activity`: Hyper's timeout would include the time
+    // between requests.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(30));
+    builder
 }
 
-impl<S> Acceptor<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    /// Serves a connection until it ends.
-    async fn serve(&self, stream: TcpStream, watcher: Watcher) {
-        let request_received = Arc::new(AtomicBool::new(false));
-        // One timeout for the TLS handshake, the HTTP/2 preface and the first head, because
-        // each can be slow in its own way.
-        let mut timeout = std::pin::pin!(tokio::time::sleep(self.limits.head_timeout));
-        let timed_out = {
-            let request_received = Arc::clone(&request_received);
-            // Polled with every event of the connection, so it must be cheap.
-            poll_fn(move |cx| {
-                let request_received = request_received.load(Ordering::Relaxed);
-                if request_received { Poll::Pending } else { timeout.as_mut().poll(cx) }
-            })
-        };
-        let served = async {
-            match &self.tls {
-                None => self.serve_http(stream, watcher, request_received).await,
-                // Boxed: most connections behind a proxy do not use TLS.
-                Some(tls) => match Box::pin(tls.accept(stream)).await {
-                    Ok(stream) => self.serve_http(stream, watcher, request_received).await,
-                    Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
-                },
-            }
-        };
-        tokio::select! {
-            biased;
-            () = served => {}
-            () = timed_out => tracing::debug!("no request was received in time"),
-        }
-    }
-
-    /// Serves HTTP on a stream. The connection is boxed: an async function would reserve
-    /// space for it in each of its states, and many connections only listen.
-    fn serve_http<IO>(
-        &self,
-        stream: IO,
-        watcher: Watcher,
-        request_received: Arc<AtomicBool>,
-    ) -> BoxFuture<'static, ()>
-    where
-        IO: AsyncRead + AsyncWrite + Send + 'static,
-    {
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.limits.write_timeout));
-        let service = self.service.clone().map_request(move |request: http::Request<Incoming>| {
-            request_received.store(true, Ordering::Relaxed);
-            request.map(axum::body::Body::new)
-        });
-        let service = TowerToHyperService::new(service);
-        let stream = TokioIo::new(Box::pin(stream));
-        let connection = self.builder.serve_connection(stream, service).into_owned();
-        let ended = watcher.watch(connection).map(|ended| {
-            if let Err(error) = ended {
-                tracing::debug!(error, "a connection ended with an error");
-            }
-        });
-        ended.boxed()
-    }
-
-    async fn reject_overload(&self, stream: TcpStream, max: usize) {
-        match &self.tls {
-            None => overload::respond(stream, max).await,
-            Some(tls) => {
-                let accepted =
-                    tokio::time::timeout(overload::SEND_TIMEOUT, tls.accept(stream)).await;
-                if let Ok(Ok(stream)) = accepted {
-                    overload::respond(stream, max).await;
-                }
-            }
-        }
-    }
-}
-
-/// A number of connections.
-#[derive(Debug, Clone, Default)]
-struct ConnectionCount(Arc<AtomicUsize>);
-
-/// A counted connection, until dropped.
-struct ConnectionSlot(ConnectionCount);
-
-impl ConnectionCount {
-    fn try_acquire(&self, max: usize) -> Option<ConnectionSlot> {
-        // Only the accept loop increments it.
-        if self.0.load(Ordering::Relaxed) >= max {
-            return None;
-        }
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Some(ConnectionSlot(self.clone()))
-    }
-}
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+/// Refuses a connection over a limit.
+async fn reject(stream: TcpStream, tls: Option<TlsAcceptor>, limit: ConnectionLimit) {
+    let Some(tls) = tls else { return overload::respond(stream, limit).await };
+    let accepted = tokio::time::timeout(overload::SEND_TIMEOUT, tls.accept(stream)).await;
+    if let Ok(Ok(stream)) = accepted {
+        overload::respond(stream, limit).await;
     }
 }

@@ -16,7 +16,7 @@ use rustls::{
 };
 pub(super) use tokio_rustls::TlsAcceptor;
 
-use super::CertificateError;
+use super::{CertificateError, tls_protocols::Protocols};
 
 /// The server's certificate and its private key.
 pub struct Certificate {
@@ -50,16 +50,19 @@ impl Certificate {
         [&self.cert, &self.key]
     }
 
-    /// An acceptor for TLS 1.2 and 1.3, with HTTP/2 and HTTP/1.1 inside.
+    /// An acceptor for TLS 1.2 and 1.3.
     ///
     /// # Errors
     /// The cryptography provider does not support that.
-    pub(super) fn acceptor(self: Arc<Self>) -> io::Result<TlsAcceptor> {
+    pub(super) fn acceptor(self: Arc<Self>, protocols: Protocols) -> io::Result<TlsAcceptor> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
         let mut config = builder.with_no_client_auth().with_cert_resolver(self);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = match protocols {
+            Protocols::All => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Protocols::Http1 => vec![b"http/1.1".to_vec()],
+        };
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 }

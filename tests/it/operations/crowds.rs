@@ -137,7 +137,7 @@ async fn ten_thousand_idle_streams_receive_a_change_and_the_end() {
     // This process has one socket for each stream, as the server has.
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap();
     assert!(files > 11_000, "only {files} files may be open: see ulimit -Hn");
-    let limits = "[limits]\nopen_streams = 0\nconnections = 20000\n";
+    let limits = "[limits]\nopen_streams = 0\nconnections = 20000\nconnections_per_address = 0\n";
     let file = TextFile::new(&format!("[server]\ngrace = 30\n{limits}"));
     let (mut server, url) = serving(&["--config", file.path()]).await;
     let address = server.address().to_owned();

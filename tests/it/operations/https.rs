@@ -106,3 +106,40 @@ async fn a_key_of_another_certificate_is_named() {
     let (code, said) = refused(&["serve"], &alone).await;
     assert!(code == Some(2) && said.contains("server.tls.key"), "{said}");
 }
+
+#[tokio::test]
+async fn a_refused_connection_gets_a_response_that_its_client_understands() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = certificate(folder.path());
+    let _server = serving_from(folder.path()).await;
+    let config = folder.path().join("larder.toml");
+    let config = config.to_str().unwrap();
+    let (_server, url) =
+        serving_in(&["--config", config], &[("LARDER_LIMITS__CONNECTIONS", "1")]).await;
+    let first = trusting(&certificate);
+    let held = patiently("an answer", ping(&first, &url).send()).await.unwrap();
+    assert_eq!((held.status(), held.version()), (http::StatusCode::OK, http::Version::HTTP_2));
+    let second = trusting(&certificate);
+    let refused = patiently("an answer", ping(&second, &url).send()).await.unwrap();
+    assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.version(), http::Version::HTTP_11);
+    assert!(refused.text().await.unwrap().contains("limits.connections"));
+}
+
+#[tokio::test]
+async fn a_handshake_that_stalls_does_not_delay_the_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    certificate(folder.path());
+    let config = folder.path().join("larder.toml");
+    let toml = format!(
+        "[server]\ngrace = 3600\n[server.tls]\ncert = \"{0}/tls.crt\"\nkey = \"{0}/tls.key\"\n",
+        folder.path().display()
+    );
+    fs::write(&config, toml).unwrap();
+    let (mut server, _) = serving(&["--config", config.to_str().unwrap()]).await;
+    let mut stalled = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+    // The beginning of a handshake.
+    tokio::io::AsyncWriteExt::write_all(&mut stalled, &[22, 3, 1]).await.unwrap();
+    server.signal("-TERM").await;
+    assert_eq!(server.exit_code().await, Some(0));
+}

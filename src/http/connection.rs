@@ -1,0 +1,194 @@
+//! Serves one connection: TLS, then HTTP/1 or HTTP/2, until it ends or waits too long.
+
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{body::Body, extract::Request, response::Response};
+use futures_util::{FutureExt, future::BoxFuture};
+use http::Version;
+use hyper::body::Incoming;
+use hyper_util::{rt::TokioIo, server::conn::auto};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_io_timeout::TimeoutStream;
+use tokio_util::sync::CancellationToken;
+use tower::{Service, ServiceExt};
+
+use super::{
+    activity::{Activity, RequestInProgress, Timeouts},
+    response_body::ResponseBody,
+    stall::StreamExecutor,
+    tls::TlsAcceptor,
+};
+
+/// How long a connection that is told to end may take for it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Serves single connections.
+pub(super) struct ConnectionServer<S> {
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) builder: auto::Builder<StreamExecutor>,
+    pub(super) service: S,
+    pub(super) timeouts: Timeouts,
+    pub(super) write_timeout: Duration,
+    /// Cancelled when the server stops.
+    pub(super) stopping: CancellationToken,
+}
+
+impl<S> ConnectionServer<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    /// Serves a connection until it ends.
+    pub(super) async fn serve(&self, stream: TcpStream) {
+        let activity = Activity::new(self.timeouts);
+        match &self.tls {
+            None => self.serve_http(stream, activity).await,
+            Some(tls) => {
+                // Boxed: most connections behind a proxy do not use TLS.
+                let handshake = Box::pin(tls.accept(stream));
+                let accepted = tokio::select! {
+                    accepted = handshake => accepted,
+                    () = activity.expired() => return,
+                    // Its client has sent no request that could be lost.
+                    () = self.stopping.cancelled() => return,
+                };
+                match accepted {
+                    Ok(stream) => self.serve_http(stream, activity).await,
+                    Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+                }
+            }
+        }
+    }
+
+    /// Serves HTTP on a stream. The connection is boxed: an async function would reserve
+    /// space for it in each of its states, and many connections only listen.
+    fn serve_http<IO>(&self, stream: IO, activity: Arc<Activity>) -> BoxFuture<'_, ()>
+    where
+        IO: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.write_timeout));
+        let stream = Observed { stream: Box::pin(stream), activity: Arc::clone(&activity) };
+        let service =
+            ObservedService { service: self.service.clone(), activity: Arc::clone(&activity) };
+        let mut connection =
+            Box::pin(self.builder.serve_connection(TokioIo::new(stream), service).into_owned());
+        async move {
+            let ended = tokio::select! {
+                biased;
+                ended = &mut connection => ended,
+                () = activity.expired() => {
+                    tracing::debug!("no request was received in time");
+                    connection.as_mut().graceful_shutdown();
+                    let closed = tokio::time::timeout(CLOSE_TIMEOUT, connection).await;
+                    closed.unwrap_or(Ok(()))
+                }
+                () = self.stopping.cancelled() => {
+                    activity.close();
+                    connection.as_mut().graceful_shutdown();
+                    tokio::select! {
+                        biased;
+                        ended = &mut connection => ended,
+                        () = activity.expired() => Ok(()),
+                    }
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended with an error");
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The stream of a connection, whose activity counts what is received.
+struct Observed<IO> {
+    stream: Pin<Box<TimeoutStream<IO>>>,
+    activity: Arc<Activity>,
+}
+
+impl<IO: AsyncRead + AsyncWrite> AsyncRead for Observed<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = self.stream.as_mut().poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.activity.received();
+        }
+        read
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite> AsyncWrite for Observed<IO> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.stream.as_mut().poll_write(cx, data)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream.as_mut().poll_write_vectored(cx, data)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_shutdown(cx)
+    }
+}
+
+/// The service of a connection, whose activity counts the requests.
+struct ObservedService<S> {
+    service: S,
+    activity: Arc<Activity>,
+}
+
+impl<S> hyper::service::Service<http::Request<Incoming>> for ObservedService<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = http::Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
+        let version = request.version();
+        let in_progress = self.activity.request(version);
+        let response = self.service.clone().oneshot(request.map(Body::new));
+        async move { Ok(observed(response.await?, version, in_progress)) }.boxed()
+    }
+}
+
+fn observed(
+    response: Response,
+    version: Version,
+    request: RequestInProgress,
+) -> http::Response<ResponseBody> {
+    response.map(|body| ResponseBody::new(body, version == Version::HTTP_2, request))
+}
