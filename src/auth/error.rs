@@ -53,7 +53,7 @@ pub enum Denied {
     /// The issuer has no such key.
     #[error("the token's key is unknown")]
     Key,
-    /// No `kid`, and the issuer has more than one key.
+    /// No `kid`, and the issuer has more than one key for the algorithm.
     #[error("the token names no key")]
     NoKey,
     /// The signature does not match.

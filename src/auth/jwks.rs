@@ -1,8 +1,10 @@
 //! A cache of an issuer's key set.
 //!
-//! Concurrent requests share one fetch. An unknown key may be new, so it causes
-//! a fetch, but at most once a minute, because anybody can invent key ids. If a
-//! fetch fails, the last good set stays in use.
+//! Concurrent requests share one fetch. An unknown key may be new, so it causes a fetch.
+//! Anybody can invent key ids, so fetches have a minimum interval, and the id of a key that
+//! a fetched set lacks causes no other fetch for a while. A key that cannot be looked for
+//! now is not denied: after a rotation it may be in the next set. If a fetch fails, the last
+//! good set stays in use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,15 +14,21 @@ use futures_util::{
 };
 use jsonwebtoken::Algorithm;
 use parking_lot::{Mutex, MutexGuard};
+use quick_cache::sync::Cache;
 
 use super::{
     AuthError, Denied,
     keys::{Key, KeySet, Lookup},
+    verified::TokenHash,
 };
 use crate::clock::{Clock, Timestamp};
 
 /// The minimum interval between fetches for unknown keys.
-const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(60);
+const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a key that a fetched set lacks causes no other fetch.
+const UNKNOWN_KEY_TTL: Duration = Duration::from_secs(30);
+/// How many such keys are cached.
+const UNKNOWN_KEYS: usize = 1_000;
 /// The age at which a set is refreshed in the background.
 const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 /// The delay before a failed refresh is retried.
@@ -39,6 +47,8 @@ pub(super) struct Jwks {
     clock: Arc<dyn Clock>,
     // A plain mutex: never held across an await.
     state: Mutex<State>,
+    /// The hashes of key ids that a fetched set lacked, with the time of the lookup.
+    unknown: Cache<TokenHash, Timestamp>,
 }
 
 #[derive(Default)]
@@ -62,14 +72,15 @@ impl State {
 
 impl Jwks {
     pub(super) fn new(source: Source, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { source, clock, state: Mutex::default() })
+        let unknown = Cache::new(UNKNOWN_KEYS);
+        Arc::new(Self { source, clock, state: Mutex::default(), unknown })
     }
 
     /// Verifies a token by the keys that fit its header.
     ///
     /// # Errors
     /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] if the key may be in a
-    /// newer set that cannot be fetched.
+    /// newer set that cannot be fetched now.
     pub(super) async fn verify(
         self: &Arc<Self>,
         id: Option<&str>,
@@ -78,6 +89,8 @@ impl Jwks {
     ) -> Result<(), AuthError> {
         let result = |keys: &KeySet| match keys.find(id, algorithm) {
             Lookup::Found(keys, by) if keys.iter().any(|key| verifies(key, by)) => Some(Ok(())),
+            // The only key may have been replaced.
+            Lookup::Found(..) if id.is_none() => None,
             Lookup::Found(..) => Some(Err(Denied::Signature.into())),
             Lookup::Denied(denied) => Some(Err(denied.into())),
             Lookup::Unknown => None,
@@ -86,17 +99,24 @@ impl Jwks {
         if let Some(result) = result(&keys) {
             return result;
         }
+        let unknown = TokenHash::new(id.unwrap_or_default());
+        let is_known_to_be_unknown = self.unknown.get(&unknown).is_some_and(|looked_up| {
+            self.clock.now().since(looked_up) < UNKNOWN_KEY_TTL
+        });
         // A set that was fetched for this request needs no second fetch.
-        if !is_fresh && let Some(fetch) = self.fetch_for_unknown_key() {
-            fetch.await;
+        if !is_fresh && !is_known_to_be_unknown {
+            self.fetch_for_unknown_key()?.await;
             if let Some(result) = self.lock().keys.clone().and_then(|keys| result(&keys)) {
                 return result;
             }
         }
-        match self.lock().failure.clone() {
-            Some(reason) => Err(unavailable(reason, UNKNOWN_KEY_INTERVAL)),
-            None => Err(Denied::Key.into()),
+        if let Some(reason) = self.lock().failure.clone() {
+            return Err(unavailable(reason, UNKNOWN_KEY_INTERVAL));
         }
+        if !is_known_to_be_unknown {
+            self.unknown.insert(unknown, self.clock.now());
+        }
+        Err(if id.is_none() { Denied::Signature } else { Denied::Key }.into())
     }
 
     /// The current set, and whether it was fetched for this call.
@@ -131,19 +151,24 @@ impl Jwks {
         }
     }
 
-    /// A fetch for an unknown key: the one in progress, or a new one unless the
-    /// last was too recent.
-    fn fetch_for_unknown_key(self: &Arc<Self>) -> Option<Fetch> {
+    /// A fetch for an unknown key: the one in progress, or a new one.
+    ///
+    /// # Errors
+    /// [`AuthError::Unavailable`] if the last one was too recent.
+    fn fetch_for_unknown_key(self: &Arc<Self>) -> Result<Fetch, AuthError> {
         let mut state = self.lock();
         if let Some(fetch) = state.fetch() {
-            return Some(fetch);
+            return Ok(fetch);
         }
         let now = self.clock.now();
-        if state.last_fetch_for_key.is_some_and(|start| now.since(start) < UNKNOWN_KEY_INTERVAL) {
-            return None;
+        let elapsed = state.last_fetch_for_key.map(|start| now.since(start));
+        let wait = elapsed.and_then(|elapsed| UNKNOWN_KEY_INTERVAL.checked_sub(elapsed));
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            let reason = "its key is unknown, and the key set was fetched just before";
+            return Err(unavailable(reason.into(), wait));
         }
         state.last_fetch_for_key = Some(now);
-        Some(self.start_fetch(&mut state))
+        Ok(self.start_fetch(&mut state))
     }
 
     /// Starts a fetch unless one is in progress. It completes even if nothing

@@ -174,9 +174,6 @@ impl KeySet {
         if keys.is_empty() {
             return Lookup::Unknown;
         }
-        if id.is_none() && keys.len() > 1 {
-            return Lookup::Denied(Denied::NoKey);
-        }
         let mut found = Vec::new();
         let mut matched = None;
         for key in keys {
@@ -185,6 +182,9 @@ impl KeySet {
                 matched = Some(*algorithm);
                 found.push(key);
             }
+        }
+        if id.is_none() && found.len() > 1 {
+            return Lookup::Denied(Denied::NoKey);
         }
         match matched {
             Some(algorithm) => Lookup::Found(found, algorithm),
@@ -258,11 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn a_token_without_a_kid_is_for_the_only_key_there_is() {
+    fn a_token_without_a_kid_is_for_the_only_key_of_its_algorithm() {
         let one = set(&[okp(&json!({ "kid": "a" })), okp(&json!({ "kid": "b", "use": "enc" }))]);
         assert!(matches!(one.find(None, "EdDSA"), Lookup::Found(..)));
         let two = set(&[okp(&json!({ "kid": "a" })), okp(&json!({ "kid": "b" }))]);
         assert!(matches!(two.find(None, "EdDSA"), Lookup::Denied(Denied::NoKey)));
+        let rsa = json!({ "kty": "RSA", "kid": "c", "n": X, "e": "AQAB" });
+        let kinds = set(&[okp(&json!({ "kid": "a" })), rsa]);
+        assert!(matches!(kinds.find(None, "EdDSA"), Lookup::Found(..)));
+        assert!(matches!(kinds.find(None, "ES256"), Lookup::Denied(Denied::Algorithm)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    RESOURCE, assert_invalid,
+    RESOURCE, World, assert_invalid,
     issuer::Reply,
     signer::{Signer, part},
     world, world_with,
@@ -107,7 +107,6 @@ refused! {
     kid_of_another_key: |header, claims| header["kid"] = json!("ec");
     kid_number: |header, claims| header["kid"] = json!(1);
     kid_that_is_a_path: |header, claims| header["kid"] = json!("../../dev/null");
-    kid_missing_where_there_are_several_keys: |header, claims| drop_member(header, "kid");
 
     a_token_bound_to_a_key: |header, claims| claims["cnf"] = json!({ "jkt": "x" });
     claims_that_are_a_list: |header, claims| *claims = json!([]);
@@ -236,14 +235,23 @@ async fn every_kind_of_key_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_token_without_a_kid_is_accepted_where_there_is_one_usable_key() {
+async fn a_token_without_a_kid_is_accepted_where_one_usable_key_fits() {
     let world = world().await;
     let mut unusable = Signer::Ec.jwk();
     unusable["use"] = json!("enc");
     world.issuer.set_keys(&[unusable, Signer::Rsa.jwk(), json!({ "kty": "oct", "k": "AA" })]);
     let mut header = Signer::Rsa.header();
     drop_member(&mut header, "kid");
-    assert_eq!(world.with_token(&Signer::Rsa.sign(&header, &world.claims())).await.status, 200);
+    let token = |world: &World| Signer::Rsa.sign(&header, &world.claims());
+    assert_eq!(world.with_token(&token(&world)).await.status, 200);
+    // Keys of other algorithms do not matter.
+    let several = super::world().await;
+    assert_eq!(several.with_token(&token(&several)).await.status, 200);
+    let mut second = Signer::Rsa.jwk();
+    second["kid"] = json!("second");
+    let ambiguous = super::world().await;
+    ambiguous.issuer.set_keys(&[Signer::Rsa.jwk(), second]);
+    assert_invalid(&ambiguous.with_token(&token(&ambiguous)).await);
 }
 
 #[tokio::test]

@@ -69,7 +69,9 @@ async fn thirty_unknown_keys_in_210_requests_are_one_fetch() {
         header["kid"] = json!(format!("made up {}", n % 30));
         let mut claims = world.claims();
         claims["jti"] = json!(n);
-        assert_invalid(&world.with_token(&Signer::Rsa.sign(&header, &claims)).await);
+        // Not invalid as long as the key cannot be looked for.
+        let answer = world.with_token(&Signer::Rsa.sign(&header, &claims)).await;
+        assert!(matches!(answer.status, 401 | 503), "{answer:?}");
     }
     assert!(world.issuer.hits("/jwks") - before <= 1);
 }
@@ -85,6 +87,7 @@ async fn rotated_keys_are_fetched_at_once() {
     header["kid"] = json!("new");
     let token = Signer::Stranger.sign(&header, &world.claims());
     assert_eq!(world.with_token(&token).await.status, 200);
+    world.server.clock.advance(Duration::from_secs(5));
     assert_invalid(&world.with_token(&world.token(|claims| claims["jti"] = json!("2"))).await);
 }
 
