@@ -11,12 +11,13 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::{
-    auth::Authenticator,
+    auth::{Authenticator, audit::UnknownCallers},
     config::{AuthMode, Config, ConfigError, PublicUrl},
     http::{
         self, AllowedHosts, Certificate, CertificateError, Endpoint, HttpOptions,
@@ -39,6 +40,8 @@ pub(crate) struct HttpSetup {
 /// The HTTP settings that can change while the server runs.
 pub(super) struct LiveHttp {
     options: Arc<ArcSwap<HttpOptions>>,
+    /// What was reloaded last. Locked while `options` change.
+    reloaded: Mutex<Option<ReloadableOptions>>,
     connections: Arc<AtomicUsize>,
     connections_per_address: Arc<AtomicUsize>,
     certificate: Option<Arc<Certificate>>,
@@ -62,6 +65,7 @@ impl HttpSetup {
         let certificate = certificate.map(|tls| Certificate::open(&tls.cert, &tls.key));
         let live = LiveHttp {
             options: Arc::default(),
+            reloaded: Mutex::default(),
             connections: Arc::new(AtomicUsize::new(config.limits.connections)),
             connections_per_address: Arc::new(AtomicUsize::new(
                 config.limits.connections_per_address,
@@ -74,9 +78,15 @@ impl HttpSetup {
 }
 
 impl LiveHttp {
-    /// The options of the endpoint, shared with the code that reloads them.
+    /// The options of the endpoint, shared with the code that reloads them. What was reloaded
+    /// before overrides the given ones.
     fn set(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
-        self.options.store(Arc::new(options.clone()));
+        let reloaded = self.reloaded.lock();
+        let options = match &*reloaded {
+            Some(reloaded) => reloaded.applied_to(options),
+            None => options.clone(),
+        };
+        self.options.store(Arc::new(options));
         Arc::clone(&self.options)
     }
 
@@ -96,15 +106,44 @@ impl LiveHttp {
         self.connections.store(config.limits.connections, Ordering::Relaxed);
         let limits = &config.limits;
         self.connections_per_address.store(limits.connections_per_address, Ordering::Relaxed);
-        let hosts = allowed_hosts(config, public_url);
-        self.options.rcu(|options| HttpOptions {
-            hosts: hosts.clone(),
+        let reloadable = ReloadableOptions::new(config, public_url);
+        let mut reloaded = self.reloaded.lock();
+        self.options.store(Arc::new(reloadable.applied_to(&self.options.load())));
+        *reloaded = Some(reloadable);
+    }
+}
+
+/// The options of the endpoint that can change while the server runs.
+struct ReloadableOptions {
+    hosts: AllowedHosts,
+    body_bytes: usize,
+    body_timeout: Duration,
+    body_rate: u32,
+    body_values: usize,
+}
+
+impl ReloadableOptions {
+    fn new(config: &Config, public_url: Option<&PublicUrl>) -> Self {
+        let limits = &config.limits;
+        Self {
+            hosts: allowed_hosts(config, public_url),
             body_bytes: limits.body_bytes,
             body_timeout: Duration::from_secs(limits.body_timeout),
             body_rate: limits.body_rate,
             body_values: limits.body_values,
-            ..HttpOptions::clone(options)
-        });
+        }
+    }
+
+    fn applied_to(&self, options: &HttpOptions) -> HttpOptions {
+        let Self { hosts, body_bytes, body_timeout, body_rate, body_values } = self;
+        HttpOptions {
+            hosts: hosts.clone(),
+            body_bytes: *body_bytes,
+            body_timeout: *body_timeout,
+            body_rate: *body_rate,
+            body_values: *body_values,
+            ..options.clone()
+        }
     }
 }
 
@@ -127,11 +166,11 @@ impl App {
             dispatcher: Arc::clone(&self.dispatcher),
             legacy: Arc::clone(&self.legacy),
             modern: self.modern.clone(),
-            clock: Arc::clone(&self.clock),
             authenticator: Arc::clone(&self.authenticator),
             protected: self.http.protected.clone(),
             closing: self.closing.clone(),
             readiness,
+            unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
             random: self.random.clone(),
         })
     }
@@ -210,14 +249,32 @@ fn allowed_hosts(config: &Config, public_url: Option<&PublicUrl>) -> AllowedHost
 }
 
 fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions {
-    HttpOptions {
+    ReloadableOptions::new(config, public_url).applied_to(&HttpOptions {
         path: config.server.path.clone(),
-        body_bytes: config.limits.body_bytes,
-        body_timeout: Duration::from_secs(config.limits.body_timeout),
-        body_rate: config.limits.body_rate,
-        body_values: config.limits.body_values,
         json_response: config.server.json_response,
-        hosts: allowed_hosts(config, public_url),
         ..HttpOptions::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::registry::Registry;
+
+    #[tokio::test]
+    async fn reloaded_options_stay_when_an_endpoint_is_made() {
+        let registry = Registry::builder("test").build().unwrap();
+        let mut app = App::new(registry, Config::default()).unwrap();
+        app.http().promote_after = Duration::ZERO;
+        let mut config = Config::default();
+        config.limits.body_bytes = 1_000;
+        app.live().apply(&config).unwrap();
+        // Reloaded before the first endpoint, and before another one.
+        for _ in 0..2 {
+            let options = app.endpoint().options.load_full();
+            assert_eq!((options.body_bytes, options.promote_after), (1_000, Duration::ZERO));
+        }
     }
 }

@@ -6,16 +6,18 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
-    config::{Config, ConfigError, LimitsConfig, ToolsConfig},
+    auth::Authenticator,
+    config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
     dispatch::{DispatchLimits, Dispatcher},
 };
 
 /// The parts of a running server that accept a new configuration: limits, result sizes,
-/// hosts and origins, the log level and the certificate.
+/// static tokens, hosts and origins, the log level and the certificate.
 pub struct Live {
     /// The effective configuration.
     config: Mutex<Config>,
     dispatcher: Arc<Dispatcher>,
+    authenticator: Arc<Authenticator>,
     #[cfg(feature = "http")]
     http: Arc<super::http::LiveHttp>,
 }
@@ -33,11 +35,13 @@ impl Live {
     pub(super) fn new(
         config: &Config,
         dispatcher: Arc<Dispatcher>,
+        authenticator: Arc<Authenticator>,
         #[cfg(feature = "http")] http: Arc<super::http::LiveHttp>,
     ) -> Self {
         Self {
             config: Mutex::new(config.clone()),
             dispatcher,
+            authenticator,
             #[cfg(feature = "http")]
             http,
         }
@@ -64,6 +68,9 @@ impl Live {
         let LimitsConfig { head_timeout, idle_timeout, write_timeout, .. } = config.limits;
         next.limits =
             LimitsConfig { head_timeout, idle_timeout, write_timeout, ..new.limits.clone() };
+        if (config.auth.mode, new.auth.mode) == (AuthMode::Static, AuthMode::Static) {
+            next.auth.tokens.clone_from(&new.auth.tokens);
+        }
         next.log.level.clone_from(&new.log.level);
         // The set of tools is fixed at startup.
         next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };
@@ -72,10 +79,14 @@ impl Live {
         // Steps that can fail come first.
         let registry = self.dispatcher.registry();
         let output = super::access::checked_output(registry, &next)?;
-        #[cfg(feature = "http")]
         let public_url = next.public_url()?;
+        // Only this mode reloads; options of the others may read files of secrets.
+        let auth = (next.auth.mode == AuthMode::Static)
+            .then(|| next.auth.options(public_url.as_ref()))
+            .transpose()?;
         #[cfg(feature = "http")]
         self.http.reload_certificate()?;
+        auth.into_iter().for_each(|auth| self.authenticator.reload(auth));
         registry.set_output_rules(output);
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);

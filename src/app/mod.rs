@@ -256,6 +256,7 @@ impl App {
         let live = Live::new(
             &config,
             Arc::clone(&dispatcher),
+            Arc::clone(&authenticator),
             #[cfg(feature = "http")]
             Arc::clone(&http.live),
         );

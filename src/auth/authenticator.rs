@@ -1,14 +1,18 @@
 //! The authentication of a bearer token.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
 
 #[cfg(feature = "oauth")]
 use super::oauth::OAuth;
 use super::{
     AuthError, Denied, Grant, Hierarchy, Identity, Scopes, Secret, StaticToken,
     static_tokens::StaticTokens,
+    validity::Validity,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 
 /// An authorization server whose tokens are accepted.
 #[derive(Debug, Clone)]
@@ -38,6 +42,30 @@ pub struct IntrospectionOptions {
     pub client_id: String,
     /// The client's secret.
     pub client_secret: Secret,
+    /// What every opaque token of the issuer begins with. Others are refused without a
+    /// request.
+    pub token_prefix: Option<String>,
+    /// The limits on requests.
+    pub limits: IntrospectionLimits,
+}
+
+/// The limits on introspection requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntrospectionLimits {
+    /// Concurrent requests.
+    pub concurrent: usize,
+    /// Requests that wait for one of these to end. More are refused.
+    pub waiting: usize,
+    /// Tokens that are not active, from one address and in a minute. After that its
+    /// requests do not wait, and only an eighth of the concurrent ones are for it and its
+    /// like.
+    pub failures_per_minute: u32,
+}
+
+impl Default for IntrospectionLimits {
+    fn default() -> Self {
+        Self { concurrent: 32, waiting: 256, failures_per_minute: 60 }
+    }
 }
 
 /// The authentication mode.
@@ -78,6 +106,7 @@ pub struct AuthOptionsError {
 #[derive(Debug)]
 pub struct Authenticator {
     kind: Kind,
+    clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug)]
@@ -85,7 +114,8 @@ enum Kind {
     None,
     #[cfg(feature = "oauth")]
     OAuth(OAuth),
-    Static(StaticTokens),
+    /// Replaced when the configuration is reloaded.
+    Static(watch::Sender<Arc<StaticTokens>>),
 }
 
 impl Authenticator {
@@ -93,17 +123,16 @@ impl Authenticator {
     ///
     /// # Errors
     /// The invalid setting.
-    #[cfg_attr(not(feature = "oauth"), allow(unused_variables, clippy::needless_pass_by_value))]
+    #[cfg_attr(not(feature = "oauth"), allow(unused_variables))]
     pub fn new(options: AuthOptions, clock: Arc<dyn Clock>) -> Result<Self, AuthOptionsError> {
         let kind = match options {
             AuthOptions::None => Kind::None,
             AuthOptions::Static { tokens, hierarchy } => {
-                let grant = |scopes| Grant::Scopes(Arc::new(hierarchy.expand(scopes)));
-                Kind::Static(StaticTokens::new(tokens, grant))
+                Kind::Static(watch::Sender::new(static_tokens(tokens, &hierarchy)))
             }
             #[cfg(feature = "oauth")]
             AuthOptions::OAuth { audience, issuers, hierarchy } => {
-                Kind::OAuth(OAuth::new(&audience, issuers, hierarchy, clock)?)
+                Kind::OAuth(OAuth::new(&audience, issuers, hierarchy, Arc::clone(&clock))?)
             }
             #[cfg(not(feature = "oauth"))]
             AuthOptions::OAuth { .. } => {
@@ -113,7 +142,16 @@ impl Authenticator {
                 });
             }
         };
-        Ok(Self { kind })
+        Ok(Self { kind, clock })
+    }
+
+    /// Replaces the tokens of the configuration. What else changed needs a restart.
+    pub fn reload(&self, options: AuthOptions) {
+        if let (Kind::Static(current), AuthOptions::Static { tokens, hierarchy }) =
+            (&self.kind, options)
+        {
+            current.send_replace(static_tokens(tokens, &hierarchy));
+        }
     }
 
     /// Whether requests need a token.
@@ -135,11 +173,88 @@ impl Authenticator {
     /// # Errors
     /// [`AuthError::Invalid`], [`AuthError::Unavailable`].
     pub async fn identify(&self, token: &str) -> Result<Identity, AuthError> {
+        Ok(self.verify(token, None).await?.0)
+    }
+
+    /// The identity of the bearer of a token, from this address. It notices when the token
+    /// is no longer valid ([`Identity::invalidated`]).
+    ///
+    /// # Errors
+    /// As [`Authenticator::identify`].
+    pub async fn authenticate(
+        self: &Arc<Self>,
+        token: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<Identity, AuthError> {
+        let (identity, _) = self.verify(token, peer).await?;
+        if !self.is_required() {
+            return Ok(identity);
+        }
+        let (this, token) = (Arc::clone(self), Arc::<str>::from(token));
+        let expires = identity.expires();
+        let validity = Validity::new(move || {
+            let (this, token) = (Arc::clone(&this), Arc::clone(&token));
+            async move { this.until_invalid(&token, expires).await }.boxed()
+        });
+        Ok(identity.with_validity(validity))
+    }
+
+    /// The identity of the bearer of a token, and until when it is trusted.
+    async fn verify(
+        &self,
+        token: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<(Identity, Option<Timestamp>), AuthError> {
         match &self.kind {
-            Kind::None => Ok(Identity::local()),
-            Kind::Static(tokens) => Ok(tokens.find(token).cloned().ok_or(Denied::Unknown)?),
+            Kind::None => Ok((Identity::local(), None)),
+            Kind::Static(tokens) => {
+                let tokens = Arc::clone(&tokens.borrow());
+                let identity = tokens.find(token).ok_or(Denied::Unknown)?;
+                let expires = identity.expires();
+                if expires.is_some_and(|expires| expires <= self.clock.now()) {
+                    return Err(Denied::Expired.into());
+                }
+                Ok((identity.clone(), expires))
+            }
             #[cfg(feature = "oauth")]
-            Kind::OAuth(oauth) => oauth.identify(token).await,
+            Kind::OAuth(oauth) => {
+                let (identity, until) = oauth.identify(token, peer).await?;
+                Ok((identity, Some(until)))
+            }
+        }
+    }
+
+    /// Waits until a token expires or is refused. While it cannot be verified, it counts as
+    /// valid.
+    async fn until_invalid(&self, token: &str, expires: Option<Timestamp>) {
+        let mut changes = match &self.kind {
+            Kind::Static(tokens) => Some(tokens.subscribe()),
+            _ => None,
+        };
+        loop {
+            let until = match self.verify(token, None).await {
+                Ok((_, until)) => until,
+                Err(AuthError::Unavailable { retry_after, .. }) => {
+                    Some(self.clock.now().saturating_add(retry_after))
+                }
+                Err(_) => return,
+            };
+            if expires.is_some_and(|expires| expires <= self.clock.now()) {
+                return;
+            }
+            let wait = async {
+                match until.into_iter().chain(expires).min() {
+                    Some(deadline) => self.clock.sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            match &mut changes {
+                Some(changes) => tokio::select! {
+                    () = wait => {}
+                    _ = changes.changed() => {}
+                },
+                None => wait.await,
+            }
         }
     }
 
@@ -161,6 +276,11 @@ impl Authenticator {
             Kind::None | Kind::Static(_) => Vec::new(),
         }
     }
+}
+
+fn static_tokens(tokens: Vec<StaticToken>, hierarchy: &Hierarchy) -> Arc<StaticTokens> {
+    let grant = |scopes| Grant::Scopes(Arc::new(hierarchy.expand(scopes)));
+    Arc::new(StaticTokens::new(tokens, grant))
 }
 
 /// A grant of these scopes, without the scopes they imply.

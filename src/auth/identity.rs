@@ -2,18 +2,29 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Grant, Owner, Principal, Scopes};
+use futures_util::future::BoxFuture;
+
+use super::{Grant, Owner, Principal, Scopes, validity::Validity};
 use crate::clock::Timestamp;
 
 /// The principal, grant and groups of verified credentials. Each request is
 /// authenticated anew, also within a session. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Identity {
     principal: Principal,
     owner: Owner,
     grant: Grant,
     groups: Arc<BTreeSet<String>>,
     expires: Option<Timestamp>,
+    token: Option<Arc<TokenFacts>>,
+    validity: Option<Validity>,
+}
+
+/// What an issuer says of a token, for the audit log.
+#[derive(Debug)]
+struct TokenFacts {
+    client: Option<Box<str>>,
+    id: Option<Box<str>>,
 }
 
 impl Identity {
@@ -25,13 +36,42 @@ impl Identity {
     /// The identity of a principal, with a grant and optionally an expiry.
     pub fn new(principal: Principal, grant: Grant, expires: Option<Timestamp>) -> Self {
         let owner = principal.owner();
-        Self { principal, owner, grant, groups: Arc::default(), expires }
+        Self { principal, owner, grant, groups: Arc::default(), expires, token: None, validity: None }
     }
 
     /// Sets the groups.
     #[must_use]
     pub fn with_groups(self, groups: impl IntoIterator<Item = String>) -> Self {
         Self { groups: Arc::new(groups.into_iter().collect()), ..self }
+    }
+
+    /// Sets the client and the ID (`jti`) of the token.
+    #[must_use]
+    pub fn with_token(self, client: Option<&str>, id: Option<&str>) -> Self {
+        let [client, id] = [client, id].map(|text| text.map(Box::from));
+        Self { token: Some(Arc::new(TokenFacts { client, id })), ..self }
+    }
+
+    /// Sets what notices that the credentials are no longer valid.
+    #[must_use]
+    pub(super) fn with_validity(self, validity: Validity) -> Self {
+        Self { validity: Some(validity), ..self }
+    }
+
+    /// The client that the token was issued to.
+    pub fn client(&self) -> Option<&str> {
+        self.token.as_ref()?.client.as_deref()
+    }
+
+    /// The ID of the token (`jti`).
+    pub fn token_id(&self) -> Option<&str> {
+        self.token.as_ref()?.id.as_deref()
+    }
+
+    /// Resolves when the credentials are no longer valid: when they expire, and at the latest
+    /// when a cached verification ends after they were revoked. None if they always are.
+    pub fn invalidated(&self) -> Option<BoxFuture<'static, ()>> {
+        self.validity.as_ref().map(Validity::ended)
     }
 
     /// Whether the caller is in a group, according to the issuer of the
@@ -65,6 +105,19 @@ impl Identity {
         self.expires
     }
 }
+
+/// Who calls and what they may do, whatever the token.
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.owner == other.owner
+            && self.principal == other.principal
+            && self.grant == other.grant
+            && self.groups == other.groups
+            && self.expires == other.expires
+    }
+}
+
+impl Eq for Identity {}
 
 impl Default for Identity {
     fn default() -> Self {

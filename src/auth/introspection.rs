@@ -1,6 +1,6 @@
 //! Introspection of opaque tokens by their issuer (RFC 7662).
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use oauth2::{
@@ -12,20 +12,19 @@ use oauth2::{
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use super::{
-    AuthError, Denied, Secret,
+    AuthError, Denied, IntrospectionOptions, Secret,
     fetch::{FetchError, Fetcher},
+    introspection_queue::{Busy, Queue},
     jwt::{LEEWAY, Rules},
 };
 use crate::clock::Timestamp;
 
-/// The maximum number of concurrent requests; more wait. Anybody can invent
-/// tokens, and each costs the issuer a request.
-const MAX_CONCURRENT: usize = 32;
 /// The client's delay before a retry if the issuer does not respond.
 const RETRY: Duration = Duration::from_secs(5);
+/// The client's delay before a retry if too many requests wait.
+const BUSY_RETRY: Duration = Duration::from_secs(1);
 
 /// A client of an issuer's introspection endpoint.
 #[derive(Debug)]
@@ -33,7 +32,8 @@ pub(super) struct Introspection {
     fetcher: Fetcher,
     client: String,
     secret: Secret,
-    permits: Arc<Semaphore>,
+    token_prefix: Option<String>,
+    queue: Queue,
 }
 
 /// The verified response for an active token.
@@ -44,6 +44,7 @@ pub(super) struct Active {
     pub(super) scopes: String,
     pub(super) groups: Vec<String>,
     pub(super) expires: Option<Timestamp>,
+    pub(super) token_id: Option<String>,
 }
 
 /// The members of the response that `oauth2` does not have.
@@ -77,11 +78,18 @@ enum Failure {
 }
 
 impl Introspection {
-    pub(super) fn new(fetcher: Fetcher, client: String, secret: Secret) -> Self {
-        Self { fetcher, client, secret, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
+    pub(super) fn new(fetcher: Fetcher, options: IntrospectionOptions) -> Self {
+        let IntrospectionOptions { client_id, client_secret, token_prefix, limits, .. } = options;
+        let queue = Queue::new(limits);
+        Self { fetcher, client: client_id, secret: client_secret, token_prefix, queue }
     }
 
-    /// Introspects a token.
+    /// Whether a token can be one of the issuer's.
+    pub(super) fn has_prefix(&self, token: &str) -> bool {
+        self.token_prefix.as_deref().is_none_or(|prefix| token.starts_with(prefix))
+    }
+
+    /// Introspects a token that a peer sent.
     ///
     /// # Errors
     /// [`AuthError::Invalid`]; [`AuthError::Unavailable`] without a usable
@@ -92,13 +100,17 @@ impl Introspection {
         token: &str,
         rules: &Rules,
         now: Timestamp,
+        peer: Option<IpAddr>,
     ) -> Result<Active, AuthError> {
         let unavailable = |why: &str| {
             let reason = format!("introspection at {url}: {why}");
             tracing::warn!(reason, "a token cannot be verified");
             AuthError::Unavailable { reason, retry_after: RETRY }
         };
-        let _permit = self.permits.acquire().await.map_err(|_| unavailable("closed"))?;
+        let _slot = self.queue.enter(peer, now).await.map_err(|Busy| {
+            let reason = "too many tokens are being introspected".to_owned();
+            AuthError::Unavailable { reason, retry_after: BUSY_RETRY }
+        })?;
         let endpoint = IntrospectionUrl::new(url.to_string());
         let endpoint = endpoint.map_err(|_| unavailable("it is not a URL"))?;
         let client = IntrospectionClient::new(ClientId::new(self.client.clone()))
@@ -108,7 +120,13 @@ impl Introspection {
         let token = AccessToken::new(token.to_owned());
         let request = client.introspect(&token).set_token_type_hint("access_token");
         match request.request_async(&StatusChecked(&self.fetcher)).await {
-            Ok(response) => Ok(check(&response, rules, now)?),
+            Ok(response) => {
+                let checked = check(&response, rules, now);
+                if let (Err(_), Some(peer)) = (&checked, peer) {
+                    self.queue.failed(peer, now);
+                }
+                Ok(checked?)
+            }
             // The response is not logged, because it may contain the token.
             Err(RequestTokenError::Request(failure)) => Err(unavailable(&failure.to_string())),
             Err(RequestTokenError::ServerResponse(_)) => Err(unavailable("it refuses the request")),
@@ -184,5 +202,6 @@ fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, D
         scopes: scopes.collect::<Vec<_>>().join(" "),
         groups: rules.groups(&response.extra_fields().rest),
         expires,
+        token_id: response.jti().map(str::to_owned),
     })
 }

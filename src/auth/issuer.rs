@@ -1,6 +1,6 @@
 //! One authorization server: its rules, its keys, its introspection.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
@@ -129,8 +129,7 @@ impl Issuer {
             hierarchy,
             endpoints,
             keys: Jwks::new(source, clock),
-            introspection: introspection
-                .map(|i| Introspection::new(fetcher.clone(), i.client_id, i.client_secret)),
+            introspection: introspection.map(|i| Introspection::new(fetcher.clone(), i)),
         })
     }
 
@@ -153,13 +152,14 @@ impl Issuer {
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.verify(id, algorithm, verifies).await?;
-        let Claims { subject, client, scopes, groups, expires } = claims;
+        let Claims { subject, client, scopes, groups, expires, token_id } = claims;
         let principal = if client.as_deref() == Some(&*subject) {
             self.machine(&subject)
         } else {
             self.user(&subject)
         };
-        Ok(self.identity(principal, &scopes, Some(expires)).with_groups(groups))
+        let identity = self.identity(principal, &scopes, Some(expires)).with_groups(groups);
+        Ok(identity.with_token(client.as_deref(), token_id.as_deref()))
     }
 
     /// The identity of an opaque token, by introspection.
@@ -167,19 +167,25 @@ impl Issuer {
         &self,
         token: &str,
         now: Timestamp,
+        peer: Option<IpAddr>,
     ) -> Result<Identity, AuthError> {
         let introspection = self.introspection.as_ref().ok_or(Denied::Unknown)?;
+        if !introspection.has_prefix(token) {
+            return Err(Denied::Unknown.into());
+        }
         let url = self.endpoints.introspection().await.map_err(|reason| {
             tracing::warn!(reason, "a token cannot be verified");
             AuthError::Unavailable { reason, retry_after: std::time::Duration::from_secs(5) }
         })?;
-        let active = introspection.introspect(&url, token, &self.rules, now).await?;
+        let active = introspection.introspect(&url, token, &self.rules, now, peer).await?;
         let principal = match (&active.subject, &active.client) {
             (Some(subject), client) if client.as_ref() != Some(subject) => self.user(subject),
             (_, Some(client)) => self.machine(client),
             _ => return Err(Denied::Claim("sub").into()),
         };
-        Ok(self.identity(principal, &active.scopes, active.expires).with_groups(active.groups))
+        let identity = self.identity(principal, &active.scopes, active.expires);
+        let identity = identity.with_groups(active.groups);
+        Ok(identity.with_token(active.client.as_deref(), active.token_id.as_deref()))
     }
 
     /// Connects to the issuer. Returns a description of what was found.

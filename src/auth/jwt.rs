@@ -58,6 +58,7 @@ pub(super) struct Claims {
     pub(super) scopes: String,
     pub(super) groups: Vec<String>,
     pub(super) expires: Timestamp,
+    pub(super) token_id: Option<String>,
 }
 
 /// Whether a token looks like a JWT: three parts, or five if it is encrypted.
@@ -146,6 +147,8 @@ impl<'a> Jwt<'a> {
             scopes: scopes(self.claims.get(&rules.scope_claim))?,
             groups: rules.groups(&self.claims),
             expires,
+            // For the audit log only, so a malformed one does not invalidate a token.
+            token_id: text(&self.claims, "jti").ok().flatten().map(str::to_owned),
         })
     }
 

@@ -15,6 +15,8 @@ mod identity;
 #[cfg(feature = "oauth")]
 mod introspection;
 #[cfg(feature = "oauth")]
+mod introspection_queue;
+#[cfg(feature = "oauth")]
 mod issuer;
 #[cfg(feature = "oauth")]
 mod jwks;
@@ -30,11 +32,13 @@ mod secret;
 mod static_tokens;
 #[cfg(any(feature = "http", feature = "oauth"))]
 mod url;
+mod validity;
 #[cfg(feature = "oauth")]
 mod verified;
 
 pub use authenticator::{
-    AuthOptions, AuthOptionsError, Authenticator, IntrospectionOptions, IssuerOptions,
+    AuthOptions, AuthOptionsError, Authenticator, IntrospectionLimits, IntrospectionOptions,
+    IssuerOptions,
 };
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};

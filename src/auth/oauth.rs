@@ -1,6 +1,6 @@
 //! Access tokens of authorization servers.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use super::{
     AuthError, AuthOptionsError, Denied, Hierarchy, Identity, IssuerOptions,
@@ -9,7 +9,7 @@ use super::{
     jwt::{Jwt, is_jwt},
     verified::{TokenHash, VerifiedTokens},
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 
 /// How long a verified JWT is cached. A withdrawn key is accepted for that long.
 const JWT_CACHE_TTL: Duration = Duration::from_secs(5 * 60);
@@ -57,11 +57,15 @@ impl OAuth {
         self.issuers.iter().map(Issuer::name).collect()
     }
 
-    /// The identity of the bearer of a token.
-    pub(super) async fn identify(&self, token: &str) -> Result<Identity, AuthError> {
+    /// The identity of the bearer of a token, and until when it is trusted.
+    pub(super) async fn identify(
+        &self,
+        token: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<(Identity, Timestamp), AuthError> {
         let (now, hash) = (self.clock.now(), TokenHash::new(token));
-        if let Some(identity) = self.verified.get(hash, now) {
-            return Ok(identity);
+        if let Some(verified) = self.verified.get(hash, now) {
+            return Ok(verified);
         }
         let (identity, ttl) = if is_jwt(token) {
             let jwt = Jwt::read(token)?;
@@ -71,12 +75,12 @@ impl OAuth {
         } else {
             let issuer = self.issuers.iter().find(|issuer| issuer.introspects());
             let issuer = issuer.ok_or(Denied::Unknown)?;
-            (issuer.introspect(token, now).await?, OPAQUE_CACHE_TTL)
+            (issuer.introspect(token, now, peer).await?, OPAQUE_CACHE_TTL)
         };
         let until = now.saturating_add(ttl);
         let until = identity.expires().map_or(until, |expires| until.min(expires));
         self.verified.insert(hash, identity.clone(), until);
-        Ok(identity)
+        Ok((identity, until))
     }
 
     /// Whether the keys of each issuer are cached or can be fetched.

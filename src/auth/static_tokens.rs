@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use super::{Grant, Identity, Principal, Scopes};
+use crate::clock::Timestamp;
 
 /// A token, identified by its hash.
 ///
@@ -14,7 +15,8 @@ use super::{Grant, Identity, Principal, Scopes};
 /// and a slow hash would let anybody overload the server with tokens.
 #[derive(Clone)]
 pub struct StaticToken {
-    /// The principal's name, to which resources and sessions are bound.
+    /// The principal's name, to which resources and sessions are bound. Several tokens may
+    /// have it, so that one can replace another.
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
@@ -22,6 +24,8 @@ pub struct StaticToken {
     pub scopes: Scopes,
     /// The principal's groups.
     pub groups: Vec<String>,
+    /// When the token is no longer accepted.
+    pub expires: Option<Timestamp>,
 }
 
 impl fmt::Debug for StaticToken {
@@ -40,7 +44,7 @@ impl StaticTokens {
     pub(super) fn new(tokens: Vec<StaticToken>, grant: impl Fn(Scopes) -> Grant) -> Self {
         let identified = tokens.into_iter().map(|token| {
             let principal = Principal::Static { name: token.name.as_str().into() };
-            let identity = Identity::new(principal, grant(token.scopes.clone()), None);
+            let identity = Identity::new(principal, grant(token.scopes.clone()), token.expires);
             let identity = identity.with_groups(token.groups.clone());
             (token, identity)
         });

@@ -24,11 +24,11 @@ impl TokenHash {
 pub(super) struct VerifiedTokens(Cache<TokenHash, (Identity, Timestamp)>);
 
 impl VerifiedTokens {
-    /// The identity of a token that was verified and may still be trusted.
-    pub(super) fn get(&self, hash: TokenHash, now: Timestamp) -> Option<Identity> {
+    /// The identity of a token that was verified, and until when it is trusted.
+    pub(super) fn get(&self, hash: TokenHash, now: Timestamp) -> Option<(Identity, Timestamp)> {
         let (identity, until) = self.0.get(&hash)?;
         if until > now {
-            return Some(identity);
+            return Some((identity, until));
         }
         self.0.remove_if(&hash, |(_, until)| *until <= now);
         None

@@ -2,14 +2,17 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use chrono::DateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, PublicUrl};
 use crate::{
     auth::{
-        AuthOptions, Hierarchy, IntrospectionOptions, IssuerOptions, Scopes, Secret, StaticToken,
+        AuthOptions, Hierarchy, IntrospectionLimits, IntrospectionOptions, IssuerOptions, Scopes,
+        Secret, StaticToken,
     },
+    clock::Timestamp,
     registry::ScopeRules,
 };
 
@@ -70,7 +73,7 @@ pub struct IssuerConfig {
 }
 
 /// `[auth.issuers.introspection]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntrospectionConfig {
     /// The URL of the introspection endpoint. Discovered by default.
@@ -81,6 +84,33 @@ pub struct IntrospectionConfig {
     pub client_secret_file: Option<PathBuf>,
     /// The name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
+    /// What every opaque token of the issuer begins with. Others are refused without a
+    /// request to the issuer.
+    pub token_prefix: Option<String>,
+    /// Concurrent introspection requests.
+    pub concurrent: usize,
+    /// Tokens that wait for one of these requests to end. More get a 503.
+    pub waiting: usize,
+    /// Tokens that are not active, from one address within a minute. After that its tokens
+    /// do not wait, and share an eighth of the concurrent requests.
+    pub failures_per_minute: u32,
+}
+
+impl Default for IntrospectionConfig {
+    fn default() -> Self {
+        let IntrospectionLimits { concurrent, waiting, failures_per_minute } =
+            IntrospectionLimits::default();
+        Self {
+            url: None,
+            client_id: String::new(),
+            client_secret_file: None,
+            client_secret_env: None,
+            token_prefix: None,
+            concurrent,
+            waiting,
+            failures_per_minute,
+        }
+    }
 }
 
 /// `[[auth.tokens]]`
@@ -95,16 +125,19 @@ pub struct TokenConfig {
     pub scopes: Vec<String>,
     /// The groups of the token's holder, which resources can be shared with.
     pub groups: Vec<String>,
+    /// When the token is no longer accepted (RFC 3339). Never by default.
+    pub expires: Option<String>,
 }
 
 /// Omits the hash.
 impl std::fmt::Debug for TokenConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { name, scopes, groups, .. } = self;
+        let Self { name, scopes, groups, expires, .. } = self;
         f.debug_struct("TokenConfig")
             .field("name", name)
             .field("scopes", scopes)
             .field("groups", groups)
+            .field("expires", expires)
             .finish_non_exhaustive()
     }
 }
@@ -168,9 +201,6 @@ impl AuthConfig {
         for (index, token) in self.tokens.iter().enumerate() {
             let read = token.read(index)?;
             let others = &self.tokens[..index];
-            if others.iter().any(|other| other.name == token.name) {
-                return invalid("auth.tokens", "a name is listed twice");
-            }
             if others.iter().filter_map(|t| t.read(index).ok()).any(|t| t.sha256 == read.sha256) {
                 return invalid("auth.tokens", "a token is listed twice");
             }
@@ -259,8 +289,17 @@ impl IssuerConfig {
     fn options(&self, path: &str) -> Result<IssuerOptions, ConfigError> {
         let introspection = self.introspection.as_ref().map(|introspection| {
             let client_secret = introspection.secret(&format!("{path}.introspection"))?;
-            let IntrospectionConfig { url, client_id, .. } = introspection.clone();
-            Ok::<_, ConfigError>(IntrospectionOptions { url, client_id, client_secret })
+            let IntrospectionConfig { url, client_id, token_prefix, .. } = introspection.clone();
+            let IntrospectionConfig { concurrent, waiting, failures_per_minute, .. } =
+                *introspection;
+            let limits = IntrospectionLimits { concurrent, waiting, failures_per_minute };
+            Ok::<_, ConfigError>(IntrospectionOptions {
+                url,
+                client_id,
+                client_secret,
+                token_prefix,
+                limits,
+            })
         });
         Ok(IssuerOptions {
             issuer: self.issuer.clone(),
@@ -318,6 +357,13 @@ impl TokenConfig {
             *byte = pair[0] << 4 | pair[1];
         }
         let scopes = Scopes::required(&self.scopes).map_err(|error| problem("scopes", &error))?;
-        Ok(StaticToken { name: self.name.clone(), sha256, scopes, groups: self.groups.clone() })
+        let expires = self.expires.as_deref().map(DateTime::parse_from_rfc3339).transpose();
+        let expires = expires.map_err(|_| {
+            problem("expires", &"it is not a time such as \"2027-01-01T00:00:00Z\"")
+        })?;
+        let expires = expires.map(|time| u64::try_from(time.timestamp_millis()).unwrap_or(0));
+        let (name, groups) = (self.name.clone(), self.groups.clone());
+        let expires = expires.map(Timestamp::from_millis);
+        Ok(StaticToken { name, sha256, scopes, groups, expires })
     }
 }

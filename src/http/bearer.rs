@@ -4,11 +4,12 @@
 use std::fmt::Write;
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, header, request::Parts};
+use http::{HeaderValue, header, request::Parts};
 
 use super::{
     Endpoint, ProtectedResource,
     error::{self, HttpError, MissingScopes},
+    instrument::peer,
 };
 use crate::{
     admission::RequestPermit,
@@ -24,8 +25,8 @@ pub(super) async fn authenticate(
     endpoint: &Endpoint,
     head: &Parts,
 ) -> Result<(Identity, RequestPermit), Box<Response>> {
-    let identity = identify(endpoint, &head.headers).await.map_err(|error| {
-        audit::refused_unknown(&audited_action(head), &error);
+    let identity = identify(endpoint, head).await.map_err(|error| {
+        endpoint.unknown_callers.refused(&audited_action(head), &error);
         challenge_response(&error, endpoint.protected.as_ref())
     })?;
     let permit = endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
@@ -48,15 +49,15 @@ fn audited_action(head: &Parts) -> String {
     format!("{} {}", head.method, head.uri.path())
 }
 
-async fn identify(endpoint: &Endpoint, headers: &HeaderMap) -> Result<Identity, AuthError> {
+async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthError> {
     let authenticator = &endpoint.authenticator;
     if !authenticator.is_required() {
         return Ok(Identity::local());
     }
     // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).
-    let values = headers.get_all(header::AUTHORIZATION);
+    let values = head.headers.get_all(header::AUTHORIZATION);
     let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
-    authenticator.identify(token).await
+    authenticator.authenticate(token, peer(&head.extensions)).await
 }
 
 fn challenge_response(error: &AuthError, protected: Option<&ProtectedResource>) -> Response {

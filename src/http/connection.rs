@@ -3,13 +3,18 @@
 use std::{
     convert::Infallible,
     io,
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use axum::{body::Body, extract::Request, response::Response};
+use axum::{
+    body::Body,
+    extract::{ConnectInfo, Request},
+    response::Response,
+};
 use futures_util::{FutureExt, future::BoxFuture};
 use http::Version;
 use hyper::body::Incoming;
@@ -49,10 +54,10 @@ where
     S::Future: Send,
 {
     /// Serves a connection until it ends.
-    pub(super) async fn serve(&self, stream: TcpStream) {
+    pub(super) async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
         let activity = Activity::new(self.timeouts);
         match &self.tls {
-            None => self.serve_http(stream, activity).await,
+            None => self.serve_http(stream, peer, activity).await,
             Some(tls) => {
                 // Boxed: most connections behind a proxy do not use TLS.
                 let handshake = Box::pin(tls.accept(stream));
@@ -63,7 +68,7 @@ where
                     () = self.stopping.cancelled() => return,
                 };
                 match accepted {
-                    Ok(stream) => self.serve_http(stream, activity).await,
+                    Ok(stream) => self.serve_http(stream, peer, activity).await,
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 }
             }
@@ -72,15 +77,20 @@ where
 
     /// Serves HTTP on a stream. The connection is boxed: an async function would reserve
     /// space for it in each of its states, and many connections only listen.
-    fn serve_http<IO>(&self, stream: IO, activity: Arc<Activity>) -> BoxFuture<'_, ()>
+    fn serve_http<IO>(
+        &self,
+        stream: IO,
+        peer: SocketAddr,
+        activity: Arc<Activity>,
+    ) -> BoxFuture<'_, ()>
     where
         IO: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.write_timeout));
         let stream = Observed { stream: Box::pin(stream), activity: Arc::clone(&activity) };
-        let service =
-            ObservedService { service: self.service.clone(), activity: Arc::clone(&activity) };
+        let (service, observed) = (self.service.clone(), Arc::clone(&activity));
+        let service = ObservedService { service, peer, activity: observed };
         let mut connection =
             Box::pin(self.builder.serve_connection(TokioIo::new(stream), service).into_owned());
         async move {
@@ -165,6 +175,7 @@ impl<IO: AsyncRead + AsyncWrite> AsyncWrite for Observed<IO> {
 /// The service of a connection, whose activity counts the requests.
 struct ObservedService<S> {
     service: S,
+    peer: SocketAddr,
     activity: Arc<Activity>,
 }
 
@@ -177,9 +188,10 @@ where
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
-    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: http::Request<Incoming>) -> Self::Future {
         let version = request.version();
         let in_progress = self.activity.request(version);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
         let response = self.service.clone().oneshot(request.map(Body::new));
         async move { Ok(observed(response.await?, version, in_progress)) }.boxed()
     }

@@ -1,8 +1,13 @@
 //! Request IDs and request metrics. This is the outermost step, so that it includes
 //! rejected requests.
 
-use axum::{extract::Request, response::Response};
-use http::{HeaderName, HeaderValue, Method};
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::{ConnectInfo, Request},
+    response::Response,
+};
+use http::{Extensions, HeaderName, HeaderValue, Method};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -27,13 +32,20 @@ pub(super) async fn request(
     };
     let id = given.filter(is_valid).map_or_else(|| endpoint.random.id(), str::to_owned);
     let mut metrics = RequestMetrics::new(request.method());
-    let span = tracing::error_span!("request", request = &*id);
+    let peer = peer(request.extensions()).map(tracing::field::display);
+    let span = tracing::error_span!("request", request = &*id, peer);
     let mut response = serve(request).instrument(span).await;
     metrics.status = response.status().as_u16();
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// The address that the request came from: a proxy's, if there is one.
+pub(super) fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    let ConnectInfo(address) = extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(address.ip().to_canonical())
 }
 
 /// Measures a request until it is dropped, also if the client disconnects.

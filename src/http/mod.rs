@@ -52,8 +52,7 @@ pub use well_known::ProtectedResource;
 use fast_path::FastPath;
 
 use crate::{
-    auth::Authenticator,
-    clock::Clock,
+    auth::{Authenticator, audit::UnknownCallers},
     dispatch::Dispatcher,
     era::{Legacy, Modern},
     random::Random,
@@ -112,7 +111,6 @@ pub(crate) struct Endpoint {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
-    pub(crate) clock: Arc<dyn Clock>,
     /// Authenticates callers.
     pub(crate) authenticator: Arc<Authenticator>,
     /// The metadata that tells clients where to get a token, if there is an authorization
@@ -122,6 +120,8 @@ pub(crate) struct Endpoint {
     pub(crate) closing: CancellationToken,
     /// The state of the parts that the server depends on.
     pub(crate) readiness: Readiness,
+    /// Logs refused requests without valid credentials.
+    pub(crate) unknown_callers: UnknownCallers,
     /// Generates request IDs.
     pub(crate) random: Random,
 }

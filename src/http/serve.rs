@@ -110,8 +110,8 @@ where
             () = &mut stop => break,
             accepted = listener.accept() => accepted,
         };
-        let (stream, address) = match accepted {
-            Ok((stream, address)) => (stream, address.ip()),
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // The connection failed before it was accepted, or no file descriptor is
                 // left. Serving continues in both cases.
@@ -125,19 +125,19 @@ where
         let max = limits.connections.load(Ordering::Relaxed);
         let max_per_address = limits.connections_per_address.load(Ordering::Relaxed);
         let done = done.clone();
-        let limit = match open.try_acquire(address, max, max_per_address) {
+        let limit = match open.try_acquire(peer.ip(), max, max_per_address) {
             Ok(slot) => {
                 let server = Arc::clone(&server);
                 connections.spawn(async move {
                     let _guards = (slot, InFlight::new("larder_connections"));
-                    done.run_until_cancelled(server.serve(stream)).await;
+                    done.run_until_cancelled(server.serve(stream, peer)).await;
                 });
                 continue;
             }
             Err(limit) => limit,
         };
         metrics::counter!("larder_connections_refused_total").increment(1);
-        if let Ok(slot) = rejected.try_acquire(address, MAX_OVERLOAD_RESPONSES, 0) {
+        if let Ok(slot) = rejected.try_acquire(peer.ip(), MAX_OVERLOAD_RESPONSES, 0) {
             let tls = overload_tls.clone();
             tokio::spawn(async move {
                 let _slot = slot;

@@ -1,10 +1,10 @@
 //! Server-sent events (WHATWG HTML, 9.2). Not axum's, because large messages are streamed.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use http::{HeaderName, HeaderValue, header};
 use tokio_util::sync::CancellationToken;
 
@@ -19,23 +19,16 @@ use crate::{
 
 type Frame = io::Result<Bytes>;
 
-/// A response with a stream of events. It ends when the caller's credentials expire; the
-/// client reconnects with new ones.
+/// A response with a stream of events. It ends, between two events, when the caller's
+/// credentials are no longer valid; the client reconnects with new ones.
 pub(super) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
     endpoint: &Endpoint,
     identity: &Identity,
 ) -> Response {
-    let frames = match identity.expires() {
-        Some(expires) => {
-            let clock = Arc::clone(&endpoint.clock);
-            let expired = async move { clock.sleep_until(expires).await };
-            frames.take_until(Box::pin(expired)).left_stream()
-        }
-        None => frames.right_stream(),
-    };
+    let invalidated = identity.invalidated();
     let in_flight = InFlight::new("larder_streams");
-    let frames = with_keep_alive(frames, endpoint.options().keep_alive).map(move |frame| {
+    let frames = with_keep_alive(frames, endpoint.options().keep_alive, invalidated).map(move |frame| {
         let _in_flight = &in_flight;
         frame
     });
@@ -118,23 +111,29 @@ fn encode_delivery(delivery: Result<Delivery, crate::session::SessionError>) -> 
 }
 
 /// Sends a comment when no event is sent for the given time, so that proxies do not close
-/// the connection as idle.
+/// the connection as idle. Ends the stream when the credentials are no longer valid.
 fn with_keep_alive(
     frames: impl Stream<Item = Frame> + Send + 'static,
     interval: Duration,
+    invalidated: Option<BoxFuture<'static, ()>>,
 ) -> impl Stream<Item = Frame> + Send {
-    // A comment is allowed only between events.
-    let state = (frames.boxed(), true);
-    stream::unfold(state, move |(mut frames, between_events)| async move {
+    // A comment and the end are allowed only between events.
+    let invalidated = invalidated.unwrap_or_else(|| std::future::pending().boxed());
+    let state = (frames.boxed(), true, invalidated);
+    stream::unfold(state, move |(mut frames, between_events, mut invalidated)| async move {
         let next = if between_events {
-            match tokio::time::timeout(interval, frames.next()).await {
-                Ok(next) => next,
-                Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), (frames, true))),
+            tokio::select! {
+                biased;
+                () = &mut invalidated => return None,
+                next = frames.next() => next,
+                () = tokio::time::sleep(interval) => {
+                    return Some((Ok(Bytes::from_static(b":\n\n")), (frames, true, invalidated)));
+                }
             }
         } else {
             frames.next().await
         }?;
         let between_events = next.as_ref().is_ok_and(|frame| frame.ends_with(b"\n\n"));
-        Some((next, (frames, between_events)))
+        Some((next, (frames, between_events, invalidated)))
     })
 }

@@ -59,6 +59,7 @@ fn token(issuer: &Issuer, aud: &str) -> String {
     let now = SystemClock.now().as_millis() / 1000;
     let claims = json!({
         "iss": issuer.url, "sub": "alice", "aud": aud, "exp": now + 600, "iat": now, "jti": aud,
+        "client_id": "app",
     });
     Signer::Rsa.token(&claims)
 }
@@ -93,6 +94,9 @@ async fn each_decision_is_one_line_and_no_token_is_logged() {
     {
         assert!(parts.iter().all(|part| audit[line].contains(part)), "{parts:?}: {audit:#?}");
     }
+    assert!(audit.iter().all(|line| line.contains("peer=127.0.0.1")), "{audit:#?}");
+    let token = format!("client=\"app\" jti=\"{RESOURCE}\"");
+    assert!(audit[..4].iter().all(|line| line.contains(&token)), "{audit:#?}");
     for token in [&good, &bad] {
         // The first part is the header, which is the same for all tokens.
         for part in token.split('.').skip(1) {

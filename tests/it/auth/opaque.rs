@@ -5,8 +5,8 @@ use std::time::Duration;
 use larder::config::{Config, IntrospectionConfig};
 use serde_json::{Value, json};
 
-use super::{RESOURCE, World, assert_invalid, issuer::Reply, world, world_with};
-use crate::support::Answer;
+use super::{RESOURCE, World, assert_invalid, issuer::Reply, ping, world, world_with};
+use crate::support::{Answer, Modern, eventually};
 
 /// Enables introspection, with a client secret from a file.
 fn introspect(config: &mut Config, secret: &tempfile::NamedTempFile) {
@@ -165,4 +165,60 @@ async fn the_token_of_a_machine_needs_no_subject() {
     response.as_object_mut().unwrap().remove("sub");
     world.introspected(Reply::Json(response));
     assert_eq!(world.opaque().await.status, 200);
+}
+
+#[tokio::test]
+async fn too_many_tokens_that_are_checked_at_once_are_refused_until_later() {
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    let world = world_with(|config| {
+        introspect(config, &secret);
+        let introspection = config.auth.issuers[0].introspection.as_mut().unwrap();
+        (introspection.concurrent, introspection.waiting) = (1, 1);
+    })
+    .await;
+    world.introspected(Reply::Hang);
+    let pending = ["one", "two"].map(|token| {
+        let request = ping(&world.server).bearer_auth(token);
+        tokio::spawn(async move { request.send().await })
+    });
+    let refused = async || {
+        let answer = world.with_token("three").await;
+        (answer.status, answer.header("retry-after")) == (503, Some("1"))
+    };
+    eventually("a full queue", refused).await;
+    // A token that needs no request is not affected.
+    assert_eq!(world.with_token(&world.token(|_| {})).await.status, 200);
+    pending.map(|task| task.abort());
+}
+
+#[tokio::test]
+async fn a_token_with_another_prefix_costs_no_request() {
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    let world = world_with(|config| {
+        introspect(config, &secret);
+        let introspection = config.auth.issuers[0].introspection.as_mut().unwrap();
+        introspection.token_prefix = Some("an_".into());
+    })
+    .await;
+    world.introspected(Reply::Json(active(&world)));
+    assert_invalid(&world.with_token("junk").await);
+    assert_eq!(world.issuer.hits("/introspect"), 0);
+    assert_eq!(world.opaque().await.status, 200);
+}
+
+#[tokio::test]
+async fn the_stream_of_a_revoked_token_ends() {
+    let world = opaque().await;
+    let mut response = active(&world);
+    response.as_object_mut().unwrap().remove("exp");
+    world.introspected(Reply::Json(response));
+    let client = Modern::bearing(&world.server, "an_opaque-token");
+    let mut stream = client.listen(1, json!({ "toolsListChanged": true })).await;
+    // As long as the token is active the stream goes on.
+    world.server.clock.advance(Duration::from_secs(30));
+    let checked = async || world.issuer.hits("/introspect") == 2;
+    eventually("the token to be checked again", checked).await;
+    world.introspected(Reply::Json(json!({ "active": false })));
+    world.server.clock.advance(Duration::from_secs(30));
+    assert!(stream.next().await.is_none(), "the stream goes on");
 }

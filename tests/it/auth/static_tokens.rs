@@ -1,14 +1,20 @@
 //! Static tokens: the configuration has their digests.
 
+use std::time::Duration;
+
 use larder::config::{AuthMode, Config, TokenConfig};
 use serde_json::json;
 
 use super::ping;
-use crate::support::{Answer, Modern, Server, sha256};
+use crate::support::{
+    Answer, Modern, Server, TextFile,
+    process::{Process, larder},
+    sha256,
+};
 
 fn token(name: &str, token: &str, scopes: &[&str]) -> TokenConfig {
     let scopes = scopes.iter().map(ToString::to_string).collect();
-    TokenConfig { name: name.into(), sha256: sha256(token), scopes, groups: Vec::new() }
+    TokenConfig { name: name.into(), sha256: sha256(token), scopes, ..TokenConfig::default() }
 }
 
 fn tokens(config: &mut Config) {
@@ -54,4 +60,51 @@ async fn each_token_has_its_own_scopes_and_resources() {
     assert_eq!(ops.send("resources/read", json!({ "uri": "a://1" })).await.error()["code"], -32602);
     assert!(ops.list("resources/list", "resources").await.iter().all(|r| r["uri"] != "a://1"));
     assert_eq!(ci.read("a://1").await["text"], "x");
+}
+
+#[tokio::test]
+async fn a_token_expires_and_another_of_the_same_name_takes_its_place() {
+    let server = Server::configured(|setup| {
+        tokens(&mut setup.config);
+        let mut next = token("ci", "next-secret", &["mcp:read"]);
+        next.expires = Some("2026-01-01T02:00:00+01:00".into());
+        setup.config.auth.tokens.push(next);
+    })
+    .await;
+    let [first, next] =
+        ["first-secret", "next-secret"].map(|token| Modern::bearing(&server, token));
+    next.create(json!({ "uri": "a://1", "text": "x" })).await;
+    assert_eq!(first.read("a://1").await["text"], "x");
+    let mut stream = next.listen(1, json!({ "toolsListChanged": true })).await;
+    server.clock.advance(Duration::from_secs(3600));
+    assert_eq!(next.send("tools/list", json!({})).await.status, 401);
+    assert!(stream.next().await.is_none(), "the stream goes on");
+    assert_eq!(first.send("tools/list", json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn tokens_change_without_a_restart() {
+    let config = |tokens: &[&str]| {
+        let tokens = tokens.iter().map(|token| {
+            format!("[[auth.tokens]]\nname = \"ci\"\nsha256 = \"{}\"\n", sha256(token))
+        });
+        let tokens: String = tokens.collect();
+        format!("[log]\nlevel = \"info\"\n[auth]\nmode = \"static\"\n{tokens}")
+    };
+    let file = TextFile::new(&config(&["old"]));
+    let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let [old, new] = ["old", "new"].map(|token| Modern::at(&server.url).with_token(token));
+    let mut stream = old.listen(1, json!({ "toolsListChanged": true })).await;
+    assert_eq!(new.send("tools/list", json!({})).await.status, 401);
+    file.write(&config(&["old", "new"]));
+    let line = server.logs("read again").await;
+    assert!(line.contains("auth.tokens"), "{line}");
+    for client in [&old, &new] {
+        assert_eq!(client.send("tools/list", json!({})).await.status, 200);
+    }
+    file.write(&config(&["new"]));
+    server.logs("read again").await;
+    assert!(stream.next().await.is_none(), "the stream goes on");
+    assert_eq!(old.send("tools/list", json!({})).await.status, 401);
+    assert_eq!(new.send("tools/list", json!({})).await.status, 200);
 }

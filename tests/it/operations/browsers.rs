@@ -13,7 +13,7 @@ async fn server() -> Server {
         setup.config.auth.mode = AuthMode::Static;
         let sha256 = "0".repeat(64);
         setup.config.auth.tokens =
-            vec![TokenConfig { name: "a".into(), sha256, scopes: Vec::new(), groups: Vec::new() }];
+            vec![TokenConfig { name: "a".into(), sha256, ..TokenConfig::default() }];
     })
     .await
 }

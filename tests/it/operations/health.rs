@@ -20,6 +20,7 @@ async fn probes_need_neither_an_allowed_host_nor_a_token() {
             sha256: "0".repeat(64),
             scopes: Vec::new(),
             groups: Vec::new(),
+            expires: None,
         };
         setup.config.auth.tokens = vec![token];
     })

@@ -169,8 +169,7 @@ fn two_callers(config: &mut Config) {
     let token = |name: &str| TokenConfig {
         name: name.into(),
         sha256: sha256(name),
-        scopes: Vec::new(),
-        groups: Vec::new(),
+        ..TokenConfig::default()
     };
     config.auth.mode = AuthMode::Static;
     config.auth.tokens = vec![token("alice"), token("bob")];

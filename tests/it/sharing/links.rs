@@ -32,6 +32,7 @@ impl Callers {
                 sha256: sha256(name),
                 scopes: scopes.iter().map(ToString::to_string).collect(),
                 groups: groups.iter().map(ToString::to_string).collect(),
+                expires: None,
             };
             setup.config.auth.tokens = vec![
                 token("alice", &[], &[]),
