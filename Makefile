@@ -17,7 +17,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop container bench bench-store ripgrep help
+.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop proxies container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -99,6 +99,10 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 	python3 -m venv --clear $(INTEROP_VENV)
 	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
+
+proxies: ## Put nginx, Caddy and HAProxy before Larder and send requests after pauses (two minutes)
+	cargo build --locked --bin larder
+	tests/proxies/run $(ARGS)
 
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)

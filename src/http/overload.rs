@@ -15,7 +15,11 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// How much of the request is read before closing, in bytes.
 const MAX_DRAINED_BYTES: u64 = 64 * 1024;
 
-/// Sends a 503 without reading the request.
+/// How long the beginning of the request is waited for.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Sends a 503. It waits for the beginning of the request, because clients take a response
+/// before it for an error of the connection.
 pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, limit: ConnectionLimit) {
     let ConnectionLimit { setting, max } = limit;
     let fault = Fault::TooMany(format!(
@@ -27,7 +31,8 @@ pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, limit: Connect
         body.len()
     );
     let sent = async {
-        let (read, mut write) = tokio::io::split(stream);
+        let (mut read, mut write) = tokio::io::split(stream);
+        let _ = tokio::time::timeout(REQUEST_TIMEOUT, read.read(&mut [0; 1024])).await;
         write.write_all(head.as_bytes()).await?;
         write.write_all(&body).await?;
         write.shutdown().await?;

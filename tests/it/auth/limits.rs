@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use larder::config::Config;
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::world_with;
-use crate::support::{Answer, Beat, Legacy, Modern, Raw, eventually, post};
+use crate::support::{Answer, Beat, Legacy, Modern, eventually, patiently, post};
 
 #[track_caller]
 fn assert_limited(answer: &Answer, setting: &str) {
@@ -66,16 +70,19 @@ async fn bodies_that_are_not_complete() {
         config.limits.concurrent_requests = 3;
     })
     .await;
-    // Sends all but some bytes.
+    // Sends all but some bytes, once the server reads them.
     let unfinished = async |token: &str, bytes: usize| {
-        let mut raw = Raw::connect(&world.server).await;
-        raw.write(format!(
-            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        let mut stream = TcpStream::connect(world.server.address).await.unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
             bytes + 5_000
-        ))
-        .await;
-        raw.write(vec![b' '; bytes]).await;
-        raw
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        patiently("the server to read", stream.read_exact(&mut status)).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 100");
+        stream.write_all(&vec![b' '; bytes]).await.unwrap();
+        stream
     };
     let text = json!({ "text": "a".repeat(80_000) });
     let (alice, bob) = (world.token_for("alice", ""), world.token_for("bob", ""));
