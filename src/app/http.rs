@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::App;
+use super::{App, STOP_MARGIN};
 use crate::{
     auth::{Authenticator, audit::UnknownCallers},
     config::{AuthMode, Config, ConfigError, PublicUrl},
@@ -24,9 +24,6 @@ use crate::{
         ProtectedResource, Readiness, ServeLimits,
     },
 };
-
-/// How long the error responses of stopped calls may take to be sent.
-const STOP_MARGIN: Duration = Duration::from_secs(1);
 
 /// What only the HTTP transport needs.
 pub(crate) struct HttpSetup {

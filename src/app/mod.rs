@@ -9,7 +9,10 @@ mod stores;
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::task::JoinHandle;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "object")]
@@ -40,6 +43,9 @@ pub(crate) use self::access::AccessSetup;
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
 use self::{state_key::StateKey, stores::memory_store};
+
+/// How long the error responses of stopped calls may take to be sent.
+const STOP_MARGIN: Duration = Duration::from_secs(1);
 
 #[cfg(feature = "redis")]
 const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
@@ -315,12 +321,26 @@ impl App {
         self.closing.cancel();
     }
 
-    /// Serves one client on standard input and output until the input ends or `stop`
-    /// resolves.
+    /// Serves one client on standard input and output: see [`App::serve_io`].
     ///
     /// # Errors
     /// Reading the input or writing the output fails.
     pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        self.serve_io(tokio::io::stdin(), tokio::io::stdout(), stop).await
+    }
+
+    /// Serves one client, one message a line, until the input ends or `stop` resolves. Then
+    /// running calls may finish within the grace period; the others end with an error that
+    /// asks to send them again.
+    ///
+    /// # Errors
+    /// Reading the input or writing the output fails.
+    pub async fn serve_io(
+        self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
         let stdio = Stdio {
             dispatcher: Arc::clone(&self.dispatcher),
             legacy: Arc::clone(&self.legacy),
@@ -330,18 +350,23 @@ impl App {
             message_values: self.config.limits.body_values,
             grace: self.config.grace(),
         };
-        let input = tokio::io::BufReader::new(tokio::io::stdin());
-        let serving = stdio.serve(input, tokio::io::stdout());
         let closing = self.closing.clone();
-        let stop = async move {
-            stop.await;
-            closing.cancel();
-            std::future::pending::<()>().await;
+        let served = {
+            let serving = stdio.serve(tokio::io::BufReader::new(input), output);
+            let stop = async move {
+                stop.await;
+                closing.cancel();
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                served = serving => served,
+                () = stop => Ok(()),
+            }
         };
-        tokio::select! {
-            served = serving => served,
-            () = stop => Ok(()),
-        }
+        // The calls have ended, and only have to write how.
+        let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
+        let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
+        served
     }
 }
 

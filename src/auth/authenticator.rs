@@ -9,8 +9,7 @@ use tokio::sync::watch;
 use super::oauth::OAuth;
 use super::{
     AuthError, Denied, Grant, Hierarchy, Identity, Scopes, Secret, StaticToken,
-    static_tokens::StaticTokens,
-    validity::Validity,
+    static_tokens::StaticTokens, validity::Validity,
 };
 use crate::clock::{Clock, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Grant, Owner, Principal, Scopes, validity::Validity};
 use crate::clock::Timestamp;
@@ -36,7 +36,15 @@ impl Identity {
     /// The identity of a principal, with a grant and optionally an expiry.
     pub fn new(principal: Principal, grant: Grant, expires: Option<Timestamp>) -> Self {
         let owner = principal.owner();
-        Self { principal, owner, grant, groups: Arc::default(), expires, token: None, validity: None }
+        Self {
+            principal,
+            owner,
+            grant,
+            groups: Arc::default(),
+            expires,
+            token: None,
+            validity: None,
+        }
     }
 
     /// Sets the groups.
@@ -68,10 +76,17 @@ impl Identity {
         self.token.as_ref()?.id.as_deref()
     }
 
-    /// Resolves when the credentials are no longer valid: when they expire, and at the latest
-    /// when a cached verification ends after they were revoked. None if they always are.
-    pub fn invalidated(&self) -> Option<BoxFuture<'static, ()>> {
-        self.validity.as_ref().map(Validity::ended)
+    /// What notices that the credentials are no longer valid. None if they always are.
+    pub fn validity(&self) -> Option<Validity> {
+        self.validity.clone()
+    }
+
+    /// Resolves when the credentials are no longer valid, or never.
+    pub fn invalidated(&self) -> BoxFuture<'static, ()> {
+        match &self.validity {
+            Some(validity) => validity.ended(),
+            None => std::future::pending().boxed(),
+        }
     }
 
     /// Whether the caller is in a group, according to the issuer of the

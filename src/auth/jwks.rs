@@ -100,9 +100,10 @@ impl Jwks {
             return result;
         }
         let unknown = TokenHash::new(id.unwrap_or_default());
-        let is_known_to_be_unknown = self.unknown.get(&unknown).is_some_and(|looked_up| {
-            self.clock.now().since(looked_up) < UNKNOWN_KEY_TTL
-        });
+        let is_known_to_be_unknown = self
+            .unknown
+            .get(&unknown)
+            .is_some_and(|looked_up| self.clock.now().since(looked_up) < UNKNOWN_KEY_TTL);
         // A set that was fetched for this request needs no second fetch.
         if !is_fresh && !is_known_to_be_unknown {
             self.fetch_for_unknown_key()?.await;

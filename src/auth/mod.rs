@@ -51,3 +51,4 @@ pub use secret::Secret;
 pub use static_tokens::StaticToken;
 #[cfg(any(feature = "http", feature = "oauth"))]
 pub use url::{canonical_url, check_url};
+pub use validity::Validity;

@@ -6,14 +6,16 @@ use futures_util::future::BoxFuture;
 
 /// Resolves when the credentials of a request are no longer valid. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Validity(Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
+pub struct Validity(Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
 
 impl Validity {
     pub(super) fn new(ended: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ended))
     }
 
-    pub(super) fn ended(&self) -> BoxFuture<'static, ()> {
+    /// Resolves when the credentials expire, and at the latest when a cached verification
+    /// ends after they were revoked.
+    pub fn ended(&self) -> BoxFuture<'static, ()> {
         (self.0)()
     }
 }

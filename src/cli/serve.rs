@@ -39,7 +39,9 @@ pub(super) async fn serve(
         Err(error) => return fail(1, &error),
     };
     if args.stdio {
-        return match app.serve_stdio(stop).await {
+        let served = app.serve_stdio(stop).await;
+        send_last_traces().await;
+        return match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(1, &error),
         };
@@ -69,12 +71,17 @@ pub(super) async fn serve(
         Err(problem) => return fail(1, &problem),
     };
     let served = app.serve(listener, stop).await;
-    // Blocks until the last traces are sent.
-    let _ = tokio::task::spawn_blocking(telemetry::finish).await;
+    send_last_traces().await;
     match served {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => fail(1, &error),
     }
+}
+
+/// Sends the traces of the calls that ended last.
+async fn send_last_traces() {
+    // It blocks.
+    let _ = tokio::task::spawn_blocking(telemetry::finish).await;
 }
 
 /// The listen backlog, up to the system's limit: all clients reconnect at once

@@ -73,7 +73,9 @@ impl LimitsConfig {
             ("limits.idle_timeout", self.idle_timeout),
             ("limits.write_timeout", self.write_timeout),
         ];
-        positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
+        positive
+            .iter()
+            .try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
         for (setting, bytes) in [
             ("limits.caller_body_bytes", self.caller_body_bytes),
             ("limits.total_body_bytes", self.total_body_bytes),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
-use super::Reply;
+use super::{Reply, lifecycle::End};
 use crate::{
     in_flight::InFlight,
     protocol::{Fault, Member, Method, Params, Trace, json_size},
@@ -61,8 +61,7 @@ fn truncate(text: &str) -> &str {
     &text[..end]
 }
 
-/// Measures a call until it is dropped. A call that is dropped before its outcome counts as
-/// cancelled.
+/// Measures a call.
 pub(super) struct CallMetrics {
     method: Method,
     tool: Option<String>,
@@ -70,7 +69,6 @@ pub(super) struct CallMetrics {
     request_bytes: u64,
     stored_bytes: StoredBytes,
     started: Instant,
-    outcome: &'static str,
     _in_flight: InFlight,
 }
 
@@ -87,24 +85,12 @@ impl CallMetrics {
             request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
             started: Instant::now(),
-            outcome: "cancelled",
             _in_flight: InFlight::new("larder_calls"),
         }
     }
 
-    pub(super) fn finish(&mut self, outcome: &Result<Reply, Fault>) {
-        self.outcome = match outcome {
-            Ok(Reply::CallTool(result)) if result.is_error == Some(true) => "tool_error",
-            Ok(_) => "",
-            Err(_) => "error",
-        };
-        if outcome.is_err() {
-            // The caller may have made up the name. It must not become a label.
-            self.tool = None;
-        }
-        if !self.outcome.is_empty() {
-            Span::current().record("error.type", self.outcome);
-        }
+    /// Counts what the call stored beyond its request and its result.
+    pub(super) fn measure(&self, outcome: &Result<Reply, Fault>) {
         let stored = self.stored_bytes.bytes();
         if stored > 0
             && let Ok(reply) = outcome
@@ -113,16 +99,17 @@ impl CallMetrics {
             metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
         }
     }
-}
 
-impl Drop for CallMetrics {
-    fn drop(&mut self) {
-        let tool = if self.outcome == "cancelled" { None } else { self.tool.take() };
+    /// Records the duration of the call, by its end.
+    pub(super) fn record(&mut self, end: End) {
+        // The caller may have made up the name. Only a result shows that the tool exists.
+        let exists = matches!(end, End::Done | End::InputRequired | End::ToolError);
+        let tool = self.tool.take().filter(|_| exists);
         metrics::histogram!(
             "mcp_server_operation_duration_seconds",
             "mcp_method_name" => self.method.as_str(),
             "gen_ai_tool_name" => tool.unwrap_or_default(),
-            "error_type" => self.outcome,
+            "error_type" => end.error_type(),
         )
         .record(self.started.elapsed());
     }

@@ -4,6 +4,7 @@
 mod admission;
 mod discover;
 mod instrument;
+mod lifecycle;
 mod prompts;
 mod reply;
 mod resources;
@@ -22,12 +23,17 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
+pub use lifecycle::End;
 pub use reply::{CacheHint, ReadReply, Reply};
 pub use running::{Running, Step};
 
+use self::{
+    lifecycle::{Deadline, Lifecycle},
+    running::Handler,
+};
 use crate::{
     admission::Limits,
-    auth::Identity,
+    auth::{Identity, Owner, Validity},
     handler::{AskMode, Control, Scope, Server, StepAccounts, Suspended},
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
@@ -78,6 +84,9 @@ pub struct Call {
     pub log_level: Option<LogLevel>,
     /// How the call can ask its client for input.
     pub asking: AskMode,
+    /// What notices that the caller's token is no longer valid. None if the call continues
+    /// without its client.
+    pub validity: Option<Validity>,
 }
 
 /// Runs calls against a registry and a store.
@@ -155,11 +164,12 @@ impl Dispatcher {
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
         let stored_bytes = StoredBytes::default();
-        let mut metrics =
+        let metrics =
             instrument::CallMetrics::new(call.method, tool, &call.params, stored_bytes.clone());
         let cancellation = CancellationToken::new();
+        let deadline = Deadline { validity: call.validity, stopping: self.stopping.clone() };
+        let lifecycle = Lifecycle::new(span, metrics, deadline, cancellation.clone(), permit);
         let control = Arc::new(Control::default());
-        let owner = call.identity.owner().clone();
         let scope = Arc::new(Scope {
             request_id,
             identity: call.identity,
@@ -177,33 +187,45 @@ impl Dispatcher {
             outbox,
             cancellation: cancellation.clone(),
         });
-        let this = Arc::clone(self);
-        let (method, params) = (call.method, call.params);
-        let asking = call.asking;
-        let cancel_with_task = cancellation.clone();
-        let outcome = async move {
-            let dispatcher = Arc::clone(&this);
-            let mut run: tasks::Run = Box::pin(async move {
-                // Held until the call ends, also if it continues as a task.
-                let _permit = permit;
-                let outcome = dispatcher.run(method, &params, scope).await;
-                metrics.finish(&outcome);
-                outcome
-            });
-            let result = tokio::select! {
-                biased;
-                result = control.run(&asking, run.as_mut()) => result?,
-                () = this.stopping.cancelled() => return Err(stopping_fault()),
-            };
-            match result {
-                Ok(outcome) => outcome,
-                Err(Suspended::InputRequired(required)) => Ok(Reply::InputRequired(required)),
-                Err(Suspended::Task) => {
-                    this.run_as_task(run, asking, control, owner, cancel_with_task).await
-                }
+        let owner = scope.identity.owner().clone();
+        let (method, params, asking) = (call.method, call.params, call.asking);
+        let dispatcher = Arc::clone(self);
+        let run = Box::pin(async move { dispatcher.run(method, &params, scope).await });
+        let handler = Handler { run, asking, control };
+        let span = lifecycle.span().clone();
+        let outcome = Arc::clone(self).outcome(handler, lifecycle, owner).instrument(span);
+        Ok(Running::new(Box::pin(outcome), messages, cancellation))
+    }
+
+    /// Polls a call until it ends or becomes a task.
+    async fn outcome(
+        self: Arc<Self>,
+        mut handler: Handler,
+        lifecycle: Lifecycle,
+        owner: Owner,
+    ) -> Result<Reply, Fault> {
+        let result = tokio::select! {
+            biased;
+            result = handler.poll() => result,
+            (end, fault) = lifecycle.deadline().passed() => {
+                lifecycle.interrupt(end);
+                return Err(fault);
             }
         };
-        Ok(Running::new(Box::pin(outcome.instrument(span)), messages, cancellation))
+        let outcome = match result {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(Suspended::InputRequired(required))) => Ok(Reply::InputRequired(required)),
+            Ok(Err(Suspended::Task)) => match self.tasks.create(&owner).await {
+                Ok((view, task)) => {
+                    self.continue_as_task(handler, task, lifecycle);
+                    return Ok(Reply::TaskCreated(Box::new(view)));
+                }
+                Err(fault) => Err(fault),
+            },
+            Err(fault) => Err(fault),
+        };
+        lifecycle.finish(&outcome);
+        outcome
     }
 
     /// Boxes the future of each method. Together in one future they are large, and every
@@ -283,12 +305,6 @@ impl Dispatcher {
     pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
         discover::initialize(&self.registry, version)
     }
-}
-
-/// The error for a call that a stop interrupts. It does not say whether the call did its
-/// work.
-fn stopping_fault() -> Fault {
-    Fault::Unavailable("The server is stopping. Send the request again.".into())
 }
 
 fn parse_cursor(params: &Params) -> Result<Option<String>, Fault> {

@@ -1,11 +1,30 @@
 //! A running call.
 
+use std::{pin::Pin, sync::Arc};
+
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::Reply;
-use crate::protocol::{Fault, Outgoing};
+use crate::{
+    handler::{AskMode, Control, Suspended},
+    protocol::{Fault, Outgoing},
+};
+
+/// The handler of a call, which can be polled again after it was suspended.
+pub(super) struct Handler {
+    pub(super) run: Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>,
+    pub(super) asking: AskMode,
+    pub(super) control: Arc<Control>,
+}
+
+impl Handler {
+    /// Polls the handler until it returns, fails or is suspended. Safe to cancel.
+    pub(super) async fn poll(&mut self) -> Result<Result<Result<Reply, Fault>, Suspended>, Fault> {
+        self.control.run(&self.asking, self.run.as_mut()).await
+    }
+}
 
 /// A running call. It yields messages and then an outcome. It runs only while it is polled;
 /// dropping it stops it.
@@ -14,8 +33,7 @@ pub struct Running {
     future: Option<BoxFuture<'static, Result<Reply, Fault>>>,
     outcome: Option<Result<Reply, Fault>>,
     messages: mpsc::Receiver<Box<Outgoing>>,
-    /// Cancels the work that the handler has started elsewhere.
-    cancel_on_drop: Option<DropGuard>,
+    cancellation: CancellationToken,
 }
 
 /// The next output of a running call.
@@ -32,8 +50,12 @@ impl Running {
         messages: mpsc::Receiver<Box<Outgoing>>,
         cancellation: CancellationToken,
     ) -> Self {
-        let cancel = cancellation.drop_guard();
-        Self { future: Some(future), outcome: None, messages, cancel_on_drop: Some(cancel) }
+        Self { future: Some(future), outcome: None, messages, cancellation }
+    }
+
+    /// Ends the call because its client cancelled it.
+    pub fn cancel(self) {
+        self.cancellation.cancel();
     }
 
     /// The next message, or the outcome once all earlier messages are out; then None. Safe
@@ -45,10 +67,6 @@ impl Running {
                 biased;
                 outcome = future => {
                     self.future = None;
-                    if matches!(outcome, Ok(Reply::TaskCreated(_))) {
-                        // The handler and the work it has started continue as a task.
-                        self.cancel_on_drop.take().map(DropGuard::disarm);
-                    }
                     self.outcome = Some(outcome);
                 }
                 Some(message) = self.messages.recv() => return Some(Step::Message(*message)),

@@ -1,21 +1,21 @@
 //! `tasks/get`, `tasks/update`, `tasks/cancel`, and calls that continue as tasks.
 
-use std::{collections::BTreeMap, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
-use super::{Dispatcher, Reply};
-use crate::{
-    auth::Owner,
-    handler::{AskMode, Control, Scope, Suspended},
-    protocol::{ClientFacts, Fault, Params},
-    task::{EXTENSION, TaskEnd, TaskState, TaskView},
+use super::{
+    Dispatcher, Reply,
+    lifecycle::{End, Lifecycle},
+    running::Handler,
 };
-
-/// A running handler.
-pub(super) type Run = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
+use crate::{
+    handler::{Scope, Suspended},
+    protocol::{ClientFacts, Fault, Params},
+    task::{EXTENSION, TaskEnd, TaskRun, TaskState, TaskView},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,47 +56,54 @@ impl Dispatcher {
         if found { Ok(Reply::Empty) } else { Err(unknown_task(&task_id)) }
     }
 
-    /// Answers a call with a task and continues the call in the background.
-    pub(super) async fn run_as_task(
-        self: &Arc<Self>,
-        run: Run,
-        asking: AskMode,
-        control: Arc<Control>,
-        owner: Owner,
-        cancellation: CancellationToken,
-    ) -> Result<Reply, Fault> {
-        let (view, task) = self.tasks.create(&owner).await?;
-        control.become_task(Arc::clone(&task));
-        let stopping = self.stopping.clone();
-        self.task_calls.spawn(async move {
-            let _cancel_on_end = cancellation.drop_guard();
-            let end = tokio::select! {
+    /// Continues a call in the background, as a task, with its permit, span and metrics.
+    pub(super) fn continue_as_task(
+        &self,
+        mut handler: Handler,
+        task: Arc<dyn TaskRun>,
+        mut lifecycle: Lifecycle,
+    ) {
+        handler.control.become_task(Arc::clone(&task));
+        lifecycle.detach();
+        let span = lifecycle.span().clone();
+        let run = async move {
+            let result = tokio::select! {
                 biased;
                 // The task store already knows.
-                () = task.cancelled().cancelled() => return,
-                () = stopping.cancelled() => {
-                    TaskEnd::Failed(Fault::Unavailable("The server has stopped. Call the tool again.".into()))
+                () = task.cancelled().cancelled() => return lifecycle.interrupt(End::Cancelled),
+                (end, _) = lifecycle.deadline().passed() => {
+                    lifecycle.interrupt(end);
+                    let stopped = Fault::Unavailable("The server has stopped. Call the tool again.".into());
+                    return task.finish(TaskEnd::Failed(stopped)).await;
                 }
-                end = outcome(run, &asking, &control) => end,
+                result = handler.poll() => result,
             };
-            task.finish(end).await;
-        });
-        Ok(Reply::TaskCreated(Box::new(view)))
+            let outcome = match result {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(Suspended::InputRequired(_) | Suspended::Task)) => Err(without_result()),
+                Err(fault) => Err(fault),
+            };
+            lifecycle.finish(&outcome);
+            task.finish(task_end(outcome)).await;
+        };
+        self.task_calls.spawn(run.instrument(span));
     }
 }
 
-async fn outcome(mut run: Run, asking: &AskMode, control: &Control) -> TaskEnd {
-    let result = match control.run(asking, run.as_mut()).await {
-        Ok(Ok(Ok(Reply::CallTool(result)))) => serde_json::to_value(result),
-        Ok(Ok(Ok(_)) | Err(Suspended::InputRequired(_) | Suspended::Task)) => {
-            return TaskEnd::Failed(Fault::Internal("The task ended without a result.".into()));
-        }
-        Ok(Ok(Err(fault))) | Err(fault) => return TaskEnd::Failed(fault),
+fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
+    let result = match outcome {
+        Ok(Reply::CallTool(result)) => serde_json::to_value(result),
+        Ok(_) => return TaskEnd::Failed(without_result()),
+        Err(fault) => return TaskEnd::Failed(fault),
     };
     match result {
         Ok(result) => TaskEnd::Completed(result),
         Err(_) => TaskEnd::Failed(Fault::Internal("The result cannot be written.".into())),
     }
+}
+
+fn without_result() -> Fault {
+    Fault::Internal("The task ended without a result.".into())
 }
 
 fn task_params(params: &Params, client: &ClientFacts) -> Result<TaskParams, Fault> {

@@ -140,15 +140,23 @@ impl DetachableCall {
     pub async fn next(&mut self) -> Option<Step> {
         let (running, guard) = self.call.as_mut()?;
         let step = step(running, guard).await;
-        if !matches!(step, Some(Step::Message(_))) {
-            self.call = None;
+        match &step {
+            Some(Step::Message(_)) => {}
+            Some(Step::Outcome(_)) => self.call = None,
+            None => self.cancel_now(),
         }
         step
     }
 
     /// Stops the call.
     pub(super) fn cancel(mut self) {
-        self.call = None;
+        self.cancel_now();
+    }
+
+    fn cancel_now(&mut self) {
+        if let Some((running, _guard)) = self.call.take() {
+            running.cancel();
+        }
     }
 }
 
@@ -167,7 +175,13 @@ impl Drop for DetachableCall {
         // that is shutting down drops the call at once; the call must not be spawned again.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let detached = async move {
-                while let Some(Step::Message(_)) = step(&mut running, &guard).await {}
+                loop {
+                    match step(&mut running, &guard).await {
+                        Some(Step::Message(_)) => {}
+                        Some(Step::Outcome(_)) => return,
+                        None => return running.cancel(),
+                    }
+                }
             };
             self.tasks.spawn_on(detached, &runtime);
         }

@@ -81,6 +81,7 @@ impl Modern {
             progress_token: meta.progress_token,
             trace: meta.trace,
             log_level: meta.log_level,
+            validity: identity.validity(),
             identity,
             client: meta.client,
             session: None,

@@ -1,7 +1,7 @@
 //! `subscriptions/listen` (2026-07-28, patterns: Subscriptions).
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future::BoxFuture, stream};
 use rmcp::model::SubscriptionFilter;
 use serde::Deserialize;
 use serde_json::json;
@@ -10,7 +10,9 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    Era,
     announce::{all_lists_changed, announcements},
+    encode::encode_error,
     shared::Links,
 };
 use crate::{
@@ -33,12 +35,14 @@ pub struct Subscription {
     edits: broadcast::Receiver<Announcement>,
     pending: VecDeque<Bytes>,
     closing: CancellationToken,
+    /// Resolves when the caller's token expires.
+    expired: BoxFuture<'static, ()>,
     ended: bool,
 }
 
 impl Subscription {
     /// Opens a subscription for a caller. It ends with a result when `closing` is
-    /// cancelled.
+    /// cancelled, and with an error when the caller's token expires.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`], [`Fault::InsufficientScope`], or the store cannot resolve
@@ -93,7 +97,9 @@ impl Subscription {
             "params": { "_meta": { SUBSCRIPTION_ID: id }, "notifications": accepted },
         });
         let pending = VecDeque::from([acknowledged.to_string().into()]);
-        Ok(Self { id, lists, watched, changes, links, edits, pending, closing, ended: false })
+        let expired = identity.invalidated();
+        let ended = false;
+        Ok(Self { id, lists, watched, changes, links, edits, pending, closing, expired, ended })
     }
 
     /// The messages: the acknowledgement, then notifications of changes.
@@ -118,6 +124,10 @@ impl Subscription {
                 () = self.closing.cancelled() => {
                     self.ended = true;
                     return Some(self.result());
+                }
+                () = &mut self.expired => {
+                    self.ended = true;
+                    return Some(encode_error(Some(&self.id), &Fault::TokenExpired, Era::Modern));
                 }
                 edit = self.edits.recv() => {
                     match edit {

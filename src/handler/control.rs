@@ -1,15 +1,10 @@
 //! How a running handler ends its call early or turns it into a task.
 
-use std::{
-    fmt,
-    future::poll_fn,
-    pin::Pin,
-    sync::{Arc, OnceLock},
-    task::Poll,
-};
+use std::{fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::SetOnce;
 
 use super::{AskMode, InputRequired};
 use crate::{protocol::Fault, task::TaskRun};
@@ -22,7 +17,7 @@ const MAX_DEPTH: u8 = 4;
 #[derive(Default)]
 pub struct Control {
     interrupt: Mutex<Option<Interrupt>>,
-    task: OnceLock<Arc<dyn TaskRun>>,
+    task: SetOnce<Arc<dyn TaskRun>>,
     waker: AtomicWaker,
     /// How many calls this one is nested in.
     depth: u8,
@@ -119,13 +114,51 @@ impl Control {
     /// Requests that the call becomes a task, and waits until it is one.
     pub(super) async fn request_task(&self) {
         self.interrupt(Interrupt::BecomeTask);
-        // The call is polled again only as a task.
-        poll_fn(|_| if self.task().is_some() { Poll::Ready(()) } else { Poll::Pending }).await;
+        self.task.wait().await;
     }
 }
 
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{pin::pin, time::Duration};
+
+    use futures_util::{StreamExt, stream::FuturesUnordered};
+
+    use super::*;
+    use crate::{
+        auth::Principal,
+        clock::ManualClock,
+        random::Random,
+        task::{MemoryTasks, TaskLimits, Tasks},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_becomes_a_task_within_a_set_of_futures_goes_on() {
+        let (control, asking) = (Control::default(), AskMode::Unavailable("a test"));
+        let mut call = pin!(async {
+            // Polls a future again only after it was woken.
+            let mut set = FuturesUnordered::new();
+            set.push(control.request_task());
+            set.push(control.request_task());
+            while set.next().await.is_some() {}
+            "done"
+        });
+        let suspended = control.run(&asking, call.as_mut()).await.unwrap();
+        assert!(matches!(suspended, Err(Suspended::Task)));
+        let clock = Arc::new(ManualClock::new());
+        let tasks = MemoryTasks::new(clock, Random::counting(), TaskLimits::default());
+        let (_, task) = tasks.create(&Principal::Local.owner()).await.unwrap();
+        control.become_task(task);
+        let done = control.run(&asking, call.as_mut());
+        let done = tokio::time::timeout(Duration::from_secs(1), done).await.expect("it goes on");
+        assert!(matches!(done, Ok(Ok("done"))));
     }
 }

@@ -98,7 +98,8 @@ mod tests {
         let refused = acquire("10.0.0.3").err().unwrap();
         assert_eq!((refused.setting, refused.max), ("limits.connections", 3));
         drop(held);
-        let _held = [acquire("2001:db8::1").ok().unwrap(), acquire("2001:db8::ffff:1").ok().unwrap()];
+        let _held =
+            [acquire("2001:db8::1").ok().unwrap(), acquire("2001:db8::ffff:1").ok().unwrap()];
         drop(_third);
         assert_eq!(acquire("2001:db8::2").err().unwrap().setting, "limits.connections_per_address");
         drop(acquire("2001:db8:0:1::1").ok().unwrap());

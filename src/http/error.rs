@@ -160,6 +160,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
         | Fault::ResourceNotFound { .. }
+        | Fault::TokenExpired
         | Fault::Internal(_)
         | Fault::Unavailable(_) => StatusCode::OK,
     }

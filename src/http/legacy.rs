@@ -22,7 +22,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Response, Fault> {
     let Post { endpoint, identity, accepts, .. } = post;
     let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
-    let mut response = single_message(encoded, accepts, endpoint, &identity);
+    let mut response = single_message(encoded, accepts, endpoint);
     // Never fails: the ID has only hexadecimal digits.
     if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(SESSION, id);
@@ -38,7 +38,7 @@ pub(super) async fn single(
 ) -> Result<Response, Fault> {
     let Post { endpoint, identity, accepts, .. } = post;
     let encoded = endpoint.legacy.answer_single(&request, meta, identity.clone()).await?;
-    Ok(single_message(encoded, accepts, endpoint, &identity))
+    Ok(single_message(encoded, accepts, endpoint))
 }
 
 /// Answers a request in a session.
@@ -52,29 +52,26 @@ pub(super) async fn in_session(
     let session = legacy.session(session_id(headers)?, identity.principal()).await?;
     let promote_after = endpoint.options().promote_after;
     match legacy.answer(&session, request, meta, identity.clone(), accepts, promote_after).await? {
-        Answer::Message(encoded) => Ok(single_message(encoded, accepts, endpoint, &identity)),
+        Answer::Message(encoded) => Ok(single_message(encoded, accepts, endpoint)),
         Answer::Stream { prime, deliveries } => {
             let prime = prime.map(|id| id.to_string());
+            // The client resumes the stream with a new token.
+            let deliveries = sse::until_invalid(deliveries, &identity);
             let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
-            Ok(sse::response(frames, endpoint, &identity))
+            Ok(sse::response(frames, endpoint))
         }
         // A cancelled request gets no response message.
         Answer::Cancelled if accepts.stream => {
-            Ok(sse::response(futures_util::stream::empty(), endpoint, &identity))
+            Ok(sse::response(futures_util::stream::empty(), endpoint))
         }
         Answer::Cancelled => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
 /// Sends one message in the form that the client accepts.
-fn single_message(
-    encoded: Encoded,
-    accepts: Accepts,
-    endpoint: &Endpoint,
-    identity: &Identity,
-) -> Response {
+fn single_message(encoded: Encoded, accepts: Accepts, endpoint: &Endpoint) -> Response {
     if !accepts.message {
-        return sse::response(sse::message(encoded), endpoint, identity);
+        return sse::response(sse::message(encoded), endpoint);
     }
     error::json_response(StatusCode::OK, encoded.into())
 }
@@ -119,10 +116,11 @@ pub(super) async fn open_stream(
         endpoint.legacy.open_stream(&session, header(headers, &LAST_EVENT), identity).await?;
     let retry = endpoint.options().retry;
     let prime = prime.map(|id| id.alias(&endpoint.random.id()));
+    let deliveries = sse::until_invalid(deliveries, identity);
     let frames = sse::resumable(prime, deliveries, retry);
     let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
     let frames = sse::with_permit(frames, permit);
-    Ok(sse::response(frames, endpoint, identity))
+    Ok(sse::response(frames, endpoint))
 }
 
 /// Ends the session.

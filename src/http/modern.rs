@@ -52,9 +52,8 @@ pub(super) async fn answer(
         let permit = dispatcher.caller_limits().stream(&identity)?;
         let frames =
             subscription.messages().flat_map(|message| sse::message(Encoded::Complete(message)));
-        return Ok(sse::response(sse::with_permit(frames, permit), endpoint, &identity));
+        return Ok(sse::response(sse::with_permit(frames, permit), endpoint));
     }
-    let identity = call.identity.clone();
     let mut running = endpoint.dispatcher.start(call)?;
     let encoder = &endpoint.modern.encoder;
     match ResponseMode::decide(&mut running, accepts, endpoint.options().promote_after).await {
@@ -65,7 +64,7 @@ pub(super) async fn answer(
         ResponseMode::Stream(first) => {
             let messages = messages(running, first, request.id, encoder.clone());
             let frames = messages.flat_map(sse::message);
-            Ok(sse::response(frames, endpoint, &identity))
+            Ok(sse::response(frames, endpoint))
         }
         // Only a disconnected client cancels a call, so nobody reads this.
         ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),

@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
+use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderName, HeaderValue, header};
 use tokio_util::sync::CancellationToken;
 
@@ -14,21 +14,27 @@ use crate::{
     auth::Identity,
     era::Encoded,
     in_flight::InFlight,
-    session::{Deliveries, Delivery},
+    session::{Delivery, SessionError},
 };
 
 type Frame = io::Result<Bytes>;
 
-/// A response with a stream of events. It ends, between two events, when the caller's
-/// credentials are no longer valid; the client reconnects with new ones.
+/// Ends a stream of messages when the caller's credentials are no longer valid: between two
+/// messages, never inside one. Other streams end with their call, which has the deadline.
+pub(super) fn until_invalid<S: Stream + Send>(
+    messages: S,
+    identity: &Identity,
+) -> impl Stream<Item = S::Item> + Send + use<S> {
+    messages.take_until(identity.invalidated())
+}
+
+/// A response with a stream of events.
 pub(super) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
     endpoint: &Endpoint,
-    identity: &Identity,
 ) -> Response {
-    let invalidated = identity.invalidated();
     let in_flight = InFlight::new("larder_streams");
-    let frames = with_keep_alive(frames, endpoint.options().keep_alive, invalidated).map(move |frame| {
+    let frames = with_keep_alive(frames, endpoint.options().keep_alive).map(move |frame| {
         let _in_flight = &in_flight;
         frame
     });
@@ -67,7 +73,7 @@ pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
 /// A resumable stream: a priming event with this ID, then the deliveries.
 pub(super) fn resumable(
     prime: Option<String>,
-    deliveries: Deliveries,
+    deliveries: impl Stream<Item = Result<Delivery, SessionError>> + Send,
     retry: Duration,
 ) -> impl Stream<Item = Frame> + Send {
     let prime = prime.map(|id| {
@@ -96,7 +102,7 @@ fn retry_field(retry: Duration) -> Bytes {
     format!("retry: {}\n\n", retry.as_millis()).into()
 }
 
-fn encode_delivery(delivery: Result<Delivery, crate::session::SessionError>) -> Vec<Frame> {
+fn encode_delivery(delivery: Result<Delivery, SessionError>) -> Vec<Frame> {
     match delivery {
         Ok(Delivery::Event(event)) => vec![
             Ok(Bytes::from(format!("id: {}\ndata: ", event.id))),
@@ -111,29 +117,23 @@ fn encode_delivery(delivery: Result<Delivery, crate::session::SessionError>) -> 
 }
 
 /// Sends a comment when no event is sent for the given time, so that proxies do not close
-/// the connection as idle. Ends the stream when the credentials are no longer valid.
+/// the connection as idle.
 fn with_keep_alive(
     frames: impl Stream<Item = Frame> + Send + 'static,
     interval: Duration,
-    invalidated: Option<BoxFuture<'static, ()>>,
 ) -> impl Stream<Item = Frame> + Send {
-    // A comment and the end are allowed only between events.
-    let invalidated = invalidated.unwrap_or_else(|| std::future::pending().boxed());
-    let state = (frames.boxed(), true, invalidated);
-    stream::unfold(state, move |(mut frames, between_events, mut invalidated)| async move {
+    // A comment is allowed only between events.
+    let state = (frames.boxed(), true);
+    stream::unfold(state, move |(mut frames, between_events)| async move {
         let next = if between_events {
-            tokio::select! {
-                biased;
-                () = &mut invalidated => return None,
-                next = frames.next() => next,
-                () = tokio::time::sleep(interval) => {
-                    return Some((Ok(Bytes::from_static(b":\n\n")), (frames, true, invalidated)));
-                }
+            match tokio::time::timeout(interval, frames.next()).await {
+                Ok(next) => next,
+                Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), (frames, true))),
             }
         } else {
             frames.next().await
         }?;
         let between_events = next.as_ref().is_ok_and(|frame| frame.ends_with(b"\n\n"));
-        Some((next, (frames, between_events, invalidated)))
+        Some((next, (frames, between_events)))
     })
 }

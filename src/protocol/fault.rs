@@ -79,6 +79,11 @@ pub enum Fault {
         /// All scopes that the request needs, not only the missing ones.
         required: Vec<String>,
     },
+    /// The caller's token expired while the call ran (-32600).
+    #[error(
+        "The token expired while the request ran, so its result is not sent. Send the request again with a new token."
+    )]
+    TokenExpired,
     /// The caller reached one of its limits (HTTP 429).
     #[error("{message}")]
     Limited {
@@ -104,6 +109,11 @@ impl Fault {
     /// [`Self::InvalidParams`] without data.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::InvalidParams { message: message.into(), data: None }
+    }
+
+    /// Whether the server or something behind it failed, rather than the caller.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Internal(_) | Self::Unavailable(_) | Self::SessionsUnavailable(_))
     }
 
     /// [`Self::UnsupportedVersion`], for a server that supports versions up to `max`.

@@ -1,6 +1,6 @@
 //! The connection to the client.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -11,7 +11,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::Stdio;
 use crate::{
     auth::{Identity, Principal},
-    dispatch::Step,
+    dispatch::{Running, Step},
     era::{
         Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
         encode_error, encode_outcome,
@@ -19,6 +19,9 @@ use crate::{
     protocol::{Fault, Message, Meta, Method, Params, Request, RequestId},
     session::{Delivery, Session},
 };
+
+/// How long the client has to receive the last messages.
+pub(super) const STOP_MARGIN: Duration = Duration::from_secs(1);
 
 /// The connection to the client.
 pub(super) struct Connection {
@@ -50,6 +53,18 @@ impl Connection {
     pub(super) async fn handle(&mut self, line: Bytes) {
         let context = MessageContext { version: None, in_session: self.session.is_some() };
         let (id, era, result) = match Inbound::read(&line, context) {
+            // Its answer, and a cancellation, could not be told from those of the other request.
+            Inbound::Modern(request, _)
+            | Inbound::Single(request, _)
+            | Inbound::InSession(request, _)
+                if self.lock().contains_key(&request.id) =>
+            {
+                let fault = Fault::InvalidRequest(
+                    "A request with this id is still running. Send it again with another id."
+                        .into(),
+                );
+                (request.id, Era::Legacy, Err(fault))
+            }
             Inbound::Modern(request, meta) => {
                 (request.id.clone(), Era::Modern, self.modern(&request, meta).await)
             }
@@ -57,7 +72,7 @@ impl Connection {
                 (request.id.clone(), Era::Legacy, self.initialize(&request).await)
             }
             Inbound::Single(request, meta) => {
-                (request.id.clone(), Era::Legacy, self.single(&request, meta).await)
+                (request.id.clone(), Era::Legacy, self.single(&request, meta))
             }
             Inbound::InSession(request, meta) => {
                 (request.id.clone(), Era::Legacy, self.in_session(&request, meta).await)
@@ -91,9 +106,10 @@ impl Connection {
             let (params, dispatcher) = (&call.params, &stdio.dispatcher);
             let subscription =
                 Subscription::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
-            self.spawn(&self.streams, id, async move {
+            self.spawn(&self.streams, id, |cancelled| async move {
                 let mut messages = std::pin::pin!(subscription.messages());
-                while let Some(message) = messages.next().await {
+                while let Some(Some(message)) = cancelled.run_until_cancelled(messages.next()).await
+                {
                     if output.send(message).await.is_err() {
                         return;
                     }
@@ -101,16 +117,30 @@ impl Connection {
             });
             return Ok(());
         }
-        let mut running = stdio.dispatcher.start(call)?;
-        let encoder = stdio.modern.encoder.clone();
-        self.spawn(&self.calls, id.clone(), async move {
-            while let Some(step) = running.next().await {
+        let running = stdio.dispatcher.start(call)?;
+        self.run(running, id, stdio.modern.encoder.clone());
+        Ok(())
+    }
+
+    /// Sends what a call yields, until it ends or is cancelled.
+    fn run(&self, mut running: Running, id: RequestId, encoder: ResponseEncoder) {
+        let output = self.output.clone();
+        self.spawn(&self.calls, id.clone(), |cancelled| async move {
+            loop {
+                let step = tokio::select! {
+                    // Checked first: a cancelled request must not send anything more.
+                    biased;
+                    () = cancelled.cancelled() => return running.cancel(),
+                    // Nobody receives the result.
+                    () = output.closed() => return,
+                    step = running.next() => step,
+                };
+                let Some(step) = step else { return };
                 if send(&output, step, &id, &encoder).await.is_none() {
                     return;
                 }
             }
         });
-        Ok(())
     }
 
     async fn initialize(&mut self, request: &Request) -> Result<(), Fault> {
@@ -120,9 +150,11 @@ impl Connection {
         self.reply(encoded).await
     }
 
-    async fn single(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
-        let encoded = self.stdio.legacy.answer_single(request, meta, Identity::local()).await?;
-        self.reply(encoded).await
+    fn single(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
+        let legacy = &self.stdio.legacy;
+        let running = legacy.start_single(request, meta, Identity::local())?;
+        self.run(running, request.id.clone(), legacy.encoder.clone());
+        Ok(())
     }
 
     async fn in_session(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
@@ -136,7 +168,8 @@ impl Connection {
                 let _ = output.send(message).await;
             }
             SessionRequest::Started(mut call) => {
-                self.spawn(&self.calls, id.clone(), async move {
+                // The session's own cancellation ends the call.
+                self.spawn(&self.calls, id.clone(), |_| async move {
                     while let Some(step) = call.next().await {
                         if send(&output, step, &id, &encoder).await.is_none() {
                             return;
@@ -188,23 +221,18 @@ impl Connection {
         }
     }
 
-    /// Runs a request concurrently with others until it ends or is cancelled.
-    fn spawn(
+    /// Runs a request concurrently with others. Its ID is taken until it ends.
+    fn spawn<F: Future<Output = ()> + Send + 'static>(
         &self,
         tasks: &TaskTracker,
         id: RequestId,
-        run: impl Future<Output = ()> + Send + 'static,
+        run: impl FnOnce(CancellationToken) -> F,
     ) {
         let cancelled = CancellationToken::new();
         self.lock().insert(id.clone(), cancelled.clone());
-        let cancellations = Arc::clone(&self.cancellations);
+        let (cancellations, run) = (Arc::clone(&self.cancellations), run(cancelled));
         tasks.spawn(async move {
-            tokio::select! {
-                // Checked first: a cancelled request must not send anything more.
-                biased;
-                () = cancelled.cancelled() => {}
-                () = run => {}
-            }
+            run.await;
             lock(&cancellations).remove(&id);
         });
     }
@@ -219,13 +247,14 @@ impl Connection {
     }
 
     /// Ends the connection. The client may have closed only the input, so calls may finish
-    /// within the grace period unless the server stops.
+    /// within the grace period. Those that still run then end with an error that asks to send
+    /// them again, so each request has an answer.
     pub(super) async fn close(&mut self) {
         self.calls.close();
-        tokio::select! {
-            _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()) => {}
-            () = self.stdio.closing.cancelled() => {}
-        }
+        let _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()).await;
+        self.stdio.dispatcher.stop();
+        // The client may read no more.
+        let _ = tokio::time::timeout(STOP_MARGIN, self.calls.wait()).await;
         for cancelled in self.lock().values() {
             cancelled.cancel();
         }
@@ -233,9 +262,8 @@ impl Connection {
             // The session may have expired.
             let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
         }
-        self.calls.wait().await;
         self.streams.close();
-        self.streams.wait().await;
+        let _ = tokio::time::timeout(STOP_MARGIN, self.streams.wait()).await;
     }
 }
 

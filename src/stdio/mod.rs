@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    connection::Connection,
+    connection::{Connection, STOP_MARGIN},
     line::{Line, read_line},
 };
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) struct Stdio {
     pub(crate) message_bytes: usize,
     /// The maximum number of JSON values in a message, at all depths.
     pub(crate) message_values: usize,
-    /// How long running calls may continue after the end of the input.
+    /// How long running calls may continue after the end of the input, or after a stop.
     pub(crate) grace: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Stdio {
         mut output: impl AsyncWrite + Unpin + Send + 'static,
     ) -> io::Result<()> {
         let (sender, mut messages) = mpsc::channel::<Bytes>(OUTPUT_CAPACITY);
-        let writer = tokio::spawn(async move {
+        let mut writer = tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
                 output.write_all(&message).await?;
                 output.write_all(b"\n").await?;
@@ -62,10 +62,13 @@ impl Stdio {
         });
         let (closing, max_bytes, max_values) =
             (self.closing.clone(), self.message_bytes, self.message_values);
+        let sender_closed = sender.clone();
         let mut connection = Connection::new(self, sender);
         loop {
             let line = tokio::select! {
                 () = closing.cancelled() => break,
+                // The client closed the output: nobody receives an answer.
+                () = sender_closed.closed() => break,
                 line = read_line(&mut input, max_bytes) => line?,
             };
             match line {
@@ -86,8 +89,16 @@ impl Stdio {
                 }
             }
         }
+        drop(sender_closed);
         connection.close().await;
         drop(connection);
-        writer.await.map_err(io::Error::other)?
+        // A client that reads nothing must not hold up the end.
+        match tokio::time::timeout(STOP_MARGIN, &mut writer).await {
+            Ok(written) => written.map_err(io::Error::other)?,
+            Err(_) => {
+                writer.abort();
+                Ok(())
+            }
+        }
     }
 }

@@ -45,6 +45,7 @@ pub fn error_code(fault: &Fault, era: Era) -> i32 {
         | Fault::SessionNotFound
         | Fault::StreamNotFound(_)
         | Fault::InsufficientScope { .. }
+        | Fault::TokenExpired
         | Fault::Limited { .. }
         | Fault::TooMany(_) => -32600,
         Fault::MethodNotFound(_) => -32601,

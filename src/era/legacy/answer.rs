@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Legacy, has_priming_events};
 use crate::{
     auth::Identity,
-    dispatch::{Call, Reply, Step},
+    dispatch::{Call, Reply, Running, Step},
     era::{
         Accepts, DetachableCall, Encoded, ResponseMode,
         encode::{encode_outcome, encode_reply},
@@ -39,13 +39,31 @@ pub enum SessionRequest {
 }
 
 impl Legacy {
-    /// Answers a request outside of a session.
+    /// Answers a request outside of a session with one message.
+    ///
+    /// # Errors
+    /// Those of [`Self::start_single`], and the request's fault.
     pub async fn answer_single(
         &self,
         request: &Request,
         meta: Meta,
         identity: Identity,
     ) -> Result<Encoded, Fault> {
+        let reply = self.start_single(request, meta, identity)?.outcome().await?;
+        encode_reply(&request.id, reply, &self.encoder).await
+    }
+
+    /// Starts a request outside of a session. The call lives as long as the client waits.
+    ///
+    /// # Errors
+    /// [`Fault::MethodNotFound`], [`Fault::InvalidRequest`] for a method that needs a session,
+    /// and those of [`Dispatcher::start`](crate::dispatch::Dispatcher::start).
+    pub fn start_single(
+        &self,
+        request: &Request,
+        meta: Meta,
+        identity: Identity,
+    ) -> Result<Running, Fault> {
         let method = parse_method(request)?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
             return Err(Fault::InvalidRequest(format!(
@@ -60,7 +78,7 @@ impl Legacy {
         } else {
             meta.client
         };
-        let params = request.params.clone();
+        let (params, validity) = (request.params.clone(), identity.validity());
         let call = Call {
             method,
             params,
@@ -71,9 +89,9 @@ impl Legacy {
             session: None,
             log_level: None,
             asking: AskMode::Unavailable("The client cannot be asked without a session."),
+            validity,
         };
-        let reply = self.dispatcher.start(call)?.outcome().await?;
-        encode_reply(&request.id, reply, &self.encoder).await
+        self.dispatcher.start(call)
     }
 
     /// Answers a request in a session. The answer is one message if the outcome comes
@@ -181,6 +199,8 @@ impl Legacy {
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
             log_level: Some(session.log_level),
             asking,
+            // A token's end closes the connection, and the call continues.
+            validity: None,
         };
         let running = self.dispatcher.start(call)?;
         let guard = self.active_calls.register(&session.id, &request.id);

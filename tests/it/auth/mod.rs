@@ -24,7 +24,7 @@ use larder::config::{AuthMode, Config, IssuerConfig};
 use serde_json::{Value, json};
 
 use self::{issuer::Issuer, signer::Signer};
-use crate::support::{Answer, Server, post, request};
+use crate::support::{Answer, Server, Setup, post, request};
 
 /// The audience of valid tokens: the public URL of the server.
 const RESOURCE: &str = "http://127.0.0.1:8000/mcp";
@@ -43,19 +43,23 @@ async fn world() -> World {
 }
 
 async fn world_with(change: impl FnOnce(&mut Config)) -> World {
+    world_set_up(|setup| change(&mut setup.config)).await
+}
+
+pub(crate) async fn world_set_up(change: impl FnOnce(&mut Setup)) -> World {
     let issuer = Issuer::start().await;
     let server = Server::configured(|setup| {
         accept(&mut setup.config, &issuer.url);
-        change(&mut setup.config);
+        change(setup);
     })
     .await;
     World { issuer, server }
 }
 
 /// An issuer, and a server that accepts its tokens.
-struct World {
+pub(crate) struct World {
     issuer: Issuer,
-    server: Server,
+    pub(crate) server: Server,
 }
 
 impl World {
@@ -84,7 +88,7 @@ impl World {
     }
 
     /// A valid token of a subject, with these scopes.
-    fn token_for(&self, subject: &str, scope: &str) -> String {
+    pub(crate) fn token_for(&self, subject: &str, scope: &str) -> String {
         self.token(|claims| {
             claims["sub"] = json!(subject);
             claims["scope"] = json!(scope);

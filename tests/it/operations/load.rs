@@ -142,7 +142,8 @@ async fn a_connection_between_requests_has_more_time_than_a_head() {
         idle_timeout: Duration::from_secs(3600),
         ..ServeLimits::default()
     };
-    let address = serving(Router::new().route("/", routing::get(|| async { "hello" })), limits).await;
+    let address =
+        serving(Router::new().route("/", routing::get(|| async { "hello" })), limits).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut buffer = [0; 1024];
     for _ in 0..2 {
@@ -240,11 +241,10 @@ async fn an_http2_stream_whose_window_stays_closed_is_reset_and_no_other() {
 
 #[tokio::test]
 async fn one_address_cannot_take_all_connections() {
-    let limits = ServeLimits {
-        connections_per_address: Arc::new(1.into()),
-        ..ServeLimits::default()
-    };
-    let address = serving(Router::new().route("/", routing::get(|| async { "hello" })), limits).await;
+    let limits =
+        ServeLimits { connections_per_address: Arc::new(1.into()), ..ServeLimits::default() };
+    let address =
+        serving(Router::new().route("/", routing::get(|| async { "hello" })), limits).await;
     let _held = TcpStream::connect(address).await.unwrap();
     let refused = async || {
         let mut stream = TcpStream::connect(address).await.unwrap();

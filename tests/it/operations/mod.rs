@@ -7,6 +7,7 @@ mod configuration;
 mod crowds;
 mod dashboards;
 mod deployed;
+mod ends;
 mod health;
 mod https;
 mod load;

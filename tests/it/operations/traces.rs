@@ -1,5 +1,7 @@
 //! Request ids in logs, and traces.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -32,9 +34,8 @@ async fn log_lines_carry_the_request_id() {
     assert_eq!(minted.header("x-request-id").unwrap().len(), 32);
 }
 
-#[tokio::test]
-async fn traces_are_exported_and_continue_the_callers_trace() {
-    // The collector accepts one request and keeps its bytes.
+/// A collector of traces that accepts one request; its URL, and the bytes of the request.
+async fn collector() -> (String, tokio::task::JoinHandle<Vec<u8>>) {
     let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/v1/traces", collector.local_addr().unwrap());
     let collected = tokio::spawn(async move {
@@ -56,6 +57,12 @@ async fn traces_are_exported_and_continue_the_callers_trace() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
         bytes
     });
+    (endpoint, collected)
+}
+
+#[tokio::test]
+async fn traces_are_exported_and_continue_the_callers_trace() {
+    let (endpoint, collected) = collector().await;
     let environment = [
         ("LARDER_TRACES__ENDPOINT", &endpoint[..]),
         ("LARDER_TRACES__SERVICE_NAME", "larder-under-test"),
@@ -82,4 +89,20 @@ async fn traces_are_exported_and_continue_the_callers_trace() {
     assert!(has(&id), "the caller's trace is not continued");
     assert!(has(b"tools/call list_resources") && has(b"larder-under-test"));
     assert!(!has(b"ping"), "a request that is not sampled was exported");
+}
+
+#[tokio::test]
+async fn the_last_traces_of_a_server_over_stdio_are_sent() {
+    let (endpoint, collected) = collector().await;
+    let mut command = larder(&["serve", "--stdio"]);
+    command.env("LARDER_TRACES__ENDPOINT", &endpoint).env("NO_PROXY", "127.0.0.1");
+    command.env("LARDER_TRACES__SAMPLE", "1");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let list = request("tools/call", json!({ "name": "list_resources", "arguments": {} }));
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(format!("{list}\n").as_bytes()).await.unwrap();
+    drop(input);
+    assert!(patiently("the exit", child.wait()).await.unwrap().success());
+    let bytes = patiently("traces", collected).await.unwrap();
+    assert!(bytes.windows(25).any(|w| w == b"tools/call list_resources"));
 }
