@@ -133,12 +133,14 @@ impl CommandConnection {
     }
 
     async fn request<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, RedisError> {
+        // The connection on which the last attempt waits.
+        let used = Mutex::new(None);
         let attempt = async {
-            match self.try_request(request).await {
+            match self.try_request(request, &used).await {
                 // A read-only server executed nothing: send the request to the new primary.
                 Err(error) if is_read_only(&error) => {
                     self.demoted.notify_one();
-                    self.try_request(request).await
+                    self.try_request(request, &used).await
                 }
                 reply => reply,
             }
@@ -146,18 +148,25 @@ impl CommandConnection {
         match tokio::time::timeout(self.timeout, attempt).await {
             Ok(reply) => reply.map_err(|error| RedisError::classify(error, self.timeout)),
             Err(_) => {
-                if let Target::Server(server) = &self.target {
-                    server.mark_suspect();
+                // A host that has vanished sends no error, so only a new connection can tell.
+                if let Some(lost) = used.lock().take() {
+                    lost.store(true, Ordering::Relaxed);
                 }
                 Err(RedisError::Timeout(self.timeout))
             }
         }
     }
 
-    async fn try_request<T: FromRedisValue>(&self, request: Request<'_>) -> RedisResult<T> {
+    async fn try_request<T: FromRedisValue>(
+        &self,
+        request: Request<'_>,
+        used: &Mutex<Option<Arc<AtomicBool>>>,
+    ) -> RedisResult<T> {
         match &self.target {
             Target::Server(server) => {
+                *used.lock() = None;
                 let mut live = server.live().await?;
+                *used.lock() = Some(Arc::clone(&live.lost));
                 let reply = request.send(&mut live.connection).await;
                 live.check_liveness(reply)
             }
@@ -221,14 +230,6 @@ impl Server {
     fn current(&self) -> Option<LiveConnection> {
         self.live.lock().clone().filter(|live| !live.lost.load(Ordering::Relaxed))
     }
-
-    /// Has the next command open a new connection. A host that has vanished sends
-    /// no error, so only a new connection can tell.
-    fn mark_suspect(&self) {
-        if let Some(live) = &*self.live.lock() {
-            live.lost.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 impl LiveConnection {
@@ -274,4 +275,41 @@ async fn connect(
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use ::redis::cmd;
+
+    use super::*;
+    use crate::testing::RedisServer;
+
+    #[tokio::test]
+    async fn a_timeout_gives_up_the_connection_on_which_it_waited_and_no_newer_one() {
+        let redis = RedisServer::start().await;
+        let address = Address::parse(&redis.url()).unwrap();
+        let timeout = Duration::from_secs(2);
+        let commands = CommandConnection::new(&address, timeout, Arc::default()).unwrap();
+        let Target::Server(server) = &commands.target else { panic!("one server") };
+        commands.query::<()>(&cmd("PING")).await.unwrap();
+        let first = server.current().unwrap();
+        let mut blocking = cmd("BLPOP");
+        blocking.arg("nothing").arg(0);
+        let waits = commands.query::<()>(&blocking);
+        let replaced = async {
+            // The first connection is replaced while a command waits on it.
+            first.lost.store(true, Ordering::Relaxed);
+            commands.query::<()>(&cmd("PING")).await.unwrap();
+            server.current().unwrap()
+        };
+        let (waited, second) = tokio::join!(waits, replaced);
+        assert!(matches!(waited, Err(RedisError::Timeout(_))), "{waited:?}");
+        assert!(!Arc::ptr_eq(&first.lost, &second.lost));
+        assert!(server.current().is_some_and(|now| Arc::ptr_eq(&now.lost, &second.lost)));
+        // A timeout on the present connection replaces it.
+        assert!(commands.query::<()>(&blocking).await.is_err());
+        assert!(server.current().is_none());
+    }
 }
