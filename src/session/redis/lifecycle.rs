@@ -42,6 +42,7 @@ impl Inner {
         if may_cache && let Some(session) = self.cache.get(id, principal) {
             return Ok(session);
         }
+        let lookup = may_cache.then(|| self.cache.look_up(id));
         let keys = SessionKeys::new(self.redis.keys(), &principal.owner(), id.into());
         let call = keys.session(&self.scripts.get).arg(millis(self.limits.idle));
         let reply = self.call(call).await?;
@@ -50,8 +51,8 @@ impl Inner {
             SessionError::NotFound
         })?;
         let session = Arc::new(session);
-        if may_cache {
-            self.cache.insert(&session);
+        if let Some(lookup) = lookup {
+            lookup.found(&session);
         }
         Ok(session)
     }
