@@ -414,6 +414,8 @@ fn session_limits(config: &Config) -> SessionLimits {
         idle: Duration::from_secs(config.sessions.idle),
         replay: Duration::from_secs(config.sessions.replay),
         sessions_per_principal: config.sessions.per_principal,
+        replay_bytes_per_principal: config.sessions.replay_bytes_per_principal,
+        replay_bytes: config.sessions.replay_bytes,
         ..SessionLimits::default()
     }
 }

@@ -18,6 +18,12 @@ pub struct SessionsConfig {
     pub replay: u64,
     /// Sessions of one caller.
     pub per_principal: usize,
+    /// Bytes of finished streams that an instance keeps for resumption, for one caller.
+    /// Answers beyond it reach only a client that is connected; others are told to send the
+    /// request again.
+    pub replay_bytes_per_principal: usize,
+    /// The same for all callers of an instance.
+    pub replay_bytes: usize,
     /// Whether the resources that a session created are deleted when the client ends it.
     /// Otherwise they live until they expire.
     pub delete_resources: bool,
@@ -31,6 +37,8 @@ impl Default for SessionsConfig {
             idle: limits.idle.as_secs(),
             replay: limits.replay.as_secs(),
             per_principal: limits.sessions_per_principal,
+            replay_bytes_per_principal: limits.replay_bytes_per_principal,
+            replay_bytes: limits.replay_bytes,
             delete_resources: false,
         }
     }

@@ -21,6 +21,11 @@ pub struct SessionLimits {
     pub bytes_per_stream: usize,
     /// How long a message is kept after newer ones arrive.
     pub message_age: Duration,
+    /// Bytes of the streams that one process has finished and keeps for resumption, per
+    /// principal.
+    pub replay_bytes_per_principal: usize,
+    /// The same of all principals.
+    pub replay_bytes: usize,
 }
 
 impl Default for SessionLimits {
@@ -34,6 +39,8 @@ impl Default for SessionLimits {
             events_per_stream: 10_000,
             bytes_per_stream: 4 << 20,
             message_age: Duration::from_secs(60 * 60),
+            replay_bytes_per_principal: 16 << 20,
+            replay_bytes: 64 << 20,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! messages with one writer and a closing mark. A follower that loses its
 //! connection resumes after the last event it received.
 
+mod budget;
 mod error;
 mod event;
 mod limits;
@@ -19,6 +20,7 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
+use serde_json::json;
 
 pub use error::SessionError;
 pub use event::{Event, EventId};
@@ -172,6 +174,22 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     async fn maintain(&self);
 }
 
+/// Whether the last message of a stream is kept for followers that come later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// It is kept for the replay time, if there is room.
+    Kept,
+    /// It goes to the present follower only: the client can ask for it again.
+    NotKept,
+}
+
+/// The error response in place of an answer that is not kept.
+fn unkept_answer_error(call: &RequestId) -> String {
+    let message = "The connection was lost before the answer was sent, and the answer is not kept. Send the request again.";
+    json!({ "jsonrpc": "2.0", "id": call, "error": { "code": -32603, "message": message } })
+        .to_string()
+}
+
 /// The one writer of a stream. Dropping it closes the stream.
 #[async_trait]
 pub trait StreamWriter: Send {
@@ -183,7 +201,11 @@ pub trait StreamWriter: Send {
 
     /// Appends the last message and closes the stream atomically, so that a finished
     /// call is never mistaken for one whose process died.
-    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError>;
+    ///
+    /// A message that is not kept, or for which the budget of kept streams has no room, goes
+    /// only to the present follower. Without a follower, an error takes its place that asks to
+    /// send the request again.
+    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError>;
 
     /// Asks the follower to reconnect once everything appended so far is delivered.
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError>;

@@ -12,7 +12,7 @@ use crate::{
     },
     handler::AskMode,
     protocol::{ClientFacts, Fault, Meta, Method, Outgoing, Request, RequestId},
-    session::{Deliveries, EventId, Session, SessionError, StreamWriter},
+    session::{Deliveries, EventId, Retention, Session, SessionError, StreamWriter},
 };
 
 /// The answer to a request in a session.
@@ -36,6 +36,26 @@ pub enum SessionRequest {
     Answered(Reply),
     /// A call runs.
     Started(DetachableCall),
+}
+
+/// The largest answer of `resources/read` that is kept for resumption, in bytes. The client can
+/// read again what is larger.
+const MAX_KEPT_READ: usize = 256 * 1024;
+
+/// How the stream of a call is written.
+#[derive(Debug, Clone, Copy)]
+struct StreamRules {
+    /// Whether the client can resume the stream before its first message, so that it may be
+    /// disconnected.
+    primed: bool,
+    /// Whether the call reads a resource.
+    is_read: bool,
+}
+
+impl StreamRules {
+    fn retention(self, bytes: usize) -> Retention {
+        if self.is_read && bytes > MAX_KEPT_READ { Retention::NotKept } else { Retention::Kept }
+    }
 }
 
 impl Legacy {
@@ -141,8 +161,9 @@ impl Legacy {
         let legacy = Arc::clone(self);
         let id = request.id;
         let primed = has_priming_events(session);
-        self.tasks
-            .spawn(async move { legacy.write_stream(call, first, writer, &id, primed).await });
+        let is_read = request.method == Method::ReadResource.as_str();
+        let rules = StreamRules { primed, is_read };
+        self.tasks.spawn(async move { legacy.write_stream(call, first, writer, &id, rules).await });
         Ok(Answer::Stream { prime: primed.then_some(start), deliveries })
     }
 
@@ -207,15 +228,14 @@ impl Legacy {
         Ok(DetachableCall::new(running, guard, self.tasks.clone()))
     }
 
-    /// Writes a call's messages and its outcome to its stream. `primed`: whether the client
-    /// can resume the stream before its first message, so that it may be disconnected.
+    /// Writes a call's messages and its outcome to its stream.
     async fn write_stream(
         &self,
         mut call: DetachableCall,
         mut first: Option<Outgoing>,
         mut writer: Box<dyn StreamWriter>,
         id: &RequestId,
-        primed: bool,
+        rules: StreamRules,
     ) {
         loop {
             let step = match first.take() {
@@ -224,7 +244,7 @@ impl Legacy {
             };
             let is_last = !matches!(step, Some(Step::Message(_)));
             let written = match step {
-                Some(Step::Message(Outgoing::Disconnect { retry })) if primed => {
+                Some(Step::Message(Outgoing::Disconnect { retry })) if rules.primed => {
                     writer.disconnect(retry).await
                 }
                 Some(Step::Message(message)) => match message.encode() {
@@ -232,7 +252,9 @@ impl Legacy {
                     None => Ok(()),
                 },
                 Some(Step::Outcome(outcome)) => {
-                    writer.finish(encode_outcome(id, outcome, &self.encoder).await).await
+                    let answer = encode_outcome(id, outcome, &self.encoder).await;
+                    let retention = rules.retention(answer.len());
+                    writer.finish(answer, retention).await
                 }
                 // The client has cancelled the call and expects no response.
                 None => return,

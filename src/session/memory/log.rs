@@ -9,7 +9,10 @@ use tokio::sync::Notify;
 
 use crate::{
     clock::{Clock, Timestamp},
-    session::{Deliveries, Delivery, Event, EventId, SessionError, SessionLimits},
+    session::{
+        Deliveries, Delivery, Event, EventId, Retention, SessionError, SessionLimits,
+        budget::Reservation,
+    },
 };
 
 /// A log with one writer and at most one follower at a time.
@@ -43,6 +46,8 @@ struct State {
     last_used: Timestamp,
     /// The last announced change.
     last_change: Option<Box<str>>,
+    /// Counts the bytes of a finished log, until the log is dropped.
+    reservation: Option<Reservation>,
 }
 
 impl Log {
@@ -58,6 +63,7 @@ impl Log {
             closed: false,
             last_used: Timestamp::from_millis(0),
             last_change: None,
+            reservation: None,
         };
         Self {
             stream,
@@ -72,19 +78,61 @@ impl Log {
     }
 
     pub(super) fn append(&self, message: Bytes) {
+        self.push(&mut self.state.lock(), message);
+        self.changed.notify_waiters();
+    }
+
+    fn push(&self, state: &mut State, message: Bytes) {
+        if state.closed {
+            return;
+        }
         let now = self.clock.now();
+        state.bytes += message.len();
+        state.events.push_back((now, message));
+        while self.exceeds_limits(state, now) {
+            let oldest = state.events.pop_front().map_or(0, |(_, message)| message.len());
+            state.bytes -= oldest;
+            state.trimmed += 1;
+        }
+    }
+
+    /// Appends the last message and closes the log. `reserve` takes the bytes from the budget
+    /// of kept logs; `lost` stands in place of a message that is not kept. Returns whether the
+    /// log can be resumed.
+    pub(super) fn finish(
+        &self,
+        message: Bytes,
+        retention: Retention,
+        reserve: impl Fn(usize) -> Option<Reservation>,
+        lost: impl FnOnce() -> Bytes,
+    ) -> bool {
+        let is_kept = {
+            let mut state = self.state.lock();
+            let bytes = state.bytes + message.len();
+            let reservation = (retention == Retention::Kept).then(|| reserve(bytes)).flatten();
+            let is_kept = reservation.is_some() || !state.following;
+            let last = if reservation.is_some() || state.following { message } else { lost() };
+            if reservation.is_some() || state.following {
+                state.reservation = reservation;
+            } else {
+                state.make_room(reserve);
+            }
+            self.push(&mut state, last);
+            state.close(self.clock.now());
+            is_kept
+        };
+        self.changed.notify_waiters();
+        is_kept
+    }
+
+    /// Closes the log without a last message.
+    pub(super) fn abandon(&self, reserve: impl Fn(usize) -> Option<Reservation>) {
         {
             let mut state = self.state.lock();
-            if state.closed {
-                return;
+            if !state.closed && state.bytes > 0 && !state.following {
+                state.make_room(reserve);
             }
-            state.bytes += message.len();
-            state.events.push_back((now, message));
-            while self.exceeds_limits(&state, now) {
-                let oldest = state.events.pop_front().map_or(0, |(_, message)| message.len());
-                state.bytes -= oldest;
-                state.trimmed += 1;
-            }
+            state.close(self.clock.now());
         }
         self.changed.notify_waiters();
     }
@@ -119,11 +167,7 @@ impl Log {
     }
 
     pub(super) fn close(&self) {
-        {
-            let mut state = self.state.lock();
-            state.closed = true;
-            state.last_used = self.clock.now();
-        }
+        self.state.lock().close(self.clock.now());
         self.changed.notify_waiters();
     }
 
@@ -183,6 +227,23 @@ impl Log {
             Some((next, continues.then_some((following, position + 1))))
         })
         .boxed())
+    }
+}
+
+impl State {
+    fn close(&mut self, now: Timestamp) {
+        self.closed = true;
+        self.last_used = now;
+    }
+
+    /// Reserves room for the messages, or drops them.
+    fn make_room(&mut self, reserve: impl Fn(usize) -> Option<Reservation>) {
+        self.reservation = reserve(self.bytes);
+        if self.reservation.is_none() {
+            self.trimmed += self.events.len() as u64;
+            self.bytes = 0;
+            self.events.clear();
+        }
     }
 }
 

@@ -20,8 +20,10 @@ use self::{
     watches::Watches,
 };
 use super::{
-    Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
-    StreamWriter, Watch,
+    Deliveries, EventId, Retention, Session, SessionError, SessionLimits, Sessions, Signal,
+    Signals, StreamWriter, Watch,
+    budget::{ReplayBudget, Reservation},
+    unkept_answer_error,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -44,6 +46,7 @@ struct Inner {
     // Held for a few map operations and never across an await.
     table: Mutex<Table>,
     watches: Mutex<Watches>,
+    budget: Arc<ReplayBudget>,
     /// Notified when something is added that may expire next.
     added: Notify,
 }
@@ -52,7 +55,8 @@ impl MemorySessions {
     /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
         let (table, watches, added) = (Mutex::default(), Mutex::default(), Notify::new());
-        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, added }) }
+        let budget = ReplayBudget::new(&limits);
+        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, budget, added }) }
     }
 }
 
@@ -168,7 +172,7 @@ impl Sessions for MemorySessions {
     async fn open(
         &self,
         session: &Session,
-        _call: &RequestId,
+        call: &RequestId,
     ) -> Result<Box<dyn StreamWriter>, SessionError> {
         let log = self.inner.new_log();
         let max = self.inner.limits.streams_per_session;
@@ -177,8 +181,13 @@ impl Sessions for MemorySessions {
         if !opened {
             return Err(SessionError::too_many_streams(max));
         }
-        let session = Arc::clone(&session.id);
-        Ok(Box::new(MemoryWriter { inner: Arc::clone(&self.inner), session, log }))
+        Ok(Box::new(MemoryWriter {
+            inner: Arc::clone(&self.inner),
+            session: Arc::clone(&session.id),
+            owner: session.principal.owner(),
+            call: call.clone(),
+            log,
+        }))
     }
 
     async fn follow(&self, session: &Session, after: &EventId) -> Result<Deliveries, SessionError> {
@@ -242,7 +251,15 @@ impl Sessions for MemorySessions {
 struct MemoryWriter {
     inner: Arc<Inner>,
     session: Arc<str>,
+    owner: Owner,
+    call: RequestId,
     log: Arc<Log>,
+}
+
+impl MemoryWriter {
+    fn reserve(&self, bytes: usize) -> Option<Reservation> {
+        self.inner.budget.reserve(&self.owner, bytes)
+    }
 }
 
 #[async_trait]
@@ -256,9 +273,15 @@ impl StreamWriter for MemoryWriter {
         Ok(())
     }
 
-    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError> {
-        self.log.append(message);
-        self.log.close();
+    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
+        let lost = || unkept_answer_error(&self.call).into();
+        if !self.log.finish(message, retention, |bytes| self.reserve(bytes), lost) {
+            // The present follower keeps it until it has read it.
+            let mut table = self.inner.table.lock();
+            if let Some(record) = table.record(&self.session) {
+                record.remove_stream(&self.log.stream);
+            }
+        }
         Ok(())
     }
 
@@ -270,7 +293,7 @@ impl StreamWriter for MemoryWriter {
 
 impl Drop for MemoryWriter {
     fn drop(&mut self) {
-        self.log.close();
+        self.log.abandon(|bytes| self.reserve(bytes));
         let until = self.inner.clock.now().saturating_add(self.inner.limits.replay);
         self.inner.table.lock().keep_stream_until(until, &self.session, &self.log.stream);
         self.inner.added.notify_one();

@@ -50,6 +50,10 @@ impl Record {
         true
     }
 
+    pub(super) fn remove_stream(&mut self, stream: &str) {
+        self.calls.retain(|log| *log.stream != *stream);
+    }
+
     pub(super) fn stream(&self, stream: &str) -> Option<Arc<Log>> {
         let logs = self.calls.iter().chain(&self.standalone);
         logs.into_iter().find(|log| *log.stream == *stream).cloned()

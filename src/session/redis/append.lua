@@ -1,5 +1,6 @@
 -- Appends a message. Arguments: stream, position, message, replay (not '' closes the
--- stream), linger, events, bytes, age.
+-- stream), linger, events, bytes, age, error ('' to keep the message, else what stands in
+-- its place for followers that come later), trim (not '' drops the earlier messages with it).
 -- Idempotent by position, so a writer that received no reply may retry.
 local stream, position = ARGV[4], tonumber(ARGV[5])
 local log = redis.call('HMGET', KEYS[1], 'last', 'until')
@@ -14,9 +15,23 @@ end
 if position > last + 1 then
   return { 'none' }
 end
--- Before the push, which wakes the follower: it must see both.
-if ARGV[7] ~= '' then
-  close(stream, tonumber(ARGV[7]), tonumber(ARGV[8]))
+local message, replay = ARGV[6], tonumber(ARGV[7])
+if ARGV[12] ~= '' then
+  if redis.call('HEXISTS', KEYS[1], 'channel') == 1 then
+    -- The present follower receives the message, and nobody else.
+    replay = 0
+  else
+    message = ARGV[12]
+    if ARGV[13] ~= '' then
+      redis.call('DEL', key('stream', session, stream))
+      redis.call('HSET', KEYS[1], 'trimmed', digits(last), 'bytes', 0)
+      redis.call('HDEL', KEYS[1], 'since')
+    end
+  end
 end
-push(session, stream, ARGV[6], { events = tonumber(ARGV[9]), bytes = tonumber(ARGV[10]), age = tonumber(ARGV[11]) })
+-- Before the push, which wakes the follower: it must see both.
+if replay then
+  close(stream, replay, tonumber(ARGV[8]))
+end
+push(session, stream, message, { events = tonumber(ARGV[9]), bytes = tonumber(ARGV[10]), age = tonumber(ARGV[11]) })
 return { 'ok' }

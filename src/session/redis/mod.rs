@@ -42,15 +42,18 @@ mod subscriptions;
 mod tests;
 mod writer;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::{cache::Cache, hub::Hub, keys::SessionKeys, lease_renewal::Leases, scripts::Scripts};
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
     StreamWriter, Watch,
+    budget::{ReplayBudget, Reservation},
 };
 use crate::{
     auth::{Owner, Principal},
@@ -87,6 +90,9 @@ struct Inner {
     hub: Hub,
     cache: Cache,
     leases: Arc<Leases>,
+    budget: Arc<ReplayBudget>,
+    /// What this instance has reserved for finished streams, by the end of their replay time.
+    kept: Mutex<VecDeque<(Instant, Reservation)>>,
 }
 
 impl RedisSessions {
@@ -98,6 +104,8 @@ impl RedisSessions {
             cache: Cache::new(CACHE_TTL.min(limits.idle / 8)),
             scripts: Scripts::new(),
             leases: Arc::default(),
+            budget: ReplayBudget::new(&limits),
+            kept: Mutex::default(),
             redis,
             random,
             limits,
@@ -114,6 +122,16 @@ impl RedisSessions {
 }
 
 impl Inner {
+    /// Holds a reservation until its stream expires, and gives back those that have expired.
+    fn keep(&self, reservation: Option<Reservation>) {
+        let now = Instant::now();
+        let mut kept = self.kept.lock();
+        while kept.front().is_some_and(|(until, _)| *until <= now) {
+            kept.pop_front();
+        }
+        kept.extend(reservation.map(|reservation| (now + self.limits.replay, reservation)));
+    }
+
     fn keys(&self, session: &Session) -> SessionKeys {
         SessionKeys::new(self.redis.keys(), &session.principal.owner(), Arc::clone(&session.id))
     }

@@ -12,7 +12,7 @@ use crate::{
     protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId},
     random::Random,
     redis::{cmd, pipe},
-    session::{Delivery, Session, SessionLimits, Sessions},
+    session::{Delivery, Retention, Session, SessionLimits, Sessions},
     testing::{
         Installations, RedisServer,
         session::{self as contract, Harness},
@@ -88,7 +88,7 @@ async fn an_expired_session_leaves_no_keys() {
     let mut writer = sessions.open(&session, &RequestId::Number(1)).await.expect("it opens");
     writer.append("1".into()).await.expect("it is appended");
     drop(sessions.standalone(&session).await.expect("it can be followed"));
-    writer.finish("2".into()).await.expect("it is appended");
+    writer.finish("2".into(), Retention::Kept).await.expect("it is appended");
     drop((writer, sessions));
     let redis = harness.0.redis(0).await;
     // Announcements expire after a minute, streams after the linger time.

@@ -12,9 +12,10 @@ use super::{
     scripts::with_limits, unavailable,
 };
 use crate::{
+    auth::Owner,
     protocol::RequestId,
     redis::{RedisError, millis},
-    session::{EventId, Session, SessionError, StreamWriter},
+    session::{EventId, Retention, Session, SessionError, StreamWriter, unkept_answer_error},
 };
 
 /// Writes the stream of a call. Closes it on drop.
@@ -24,11 +25,22 @@ pub(super) struct RedisWriter {
     stream: Arc<str>,
     call: RequestId,
     position: u64,
+    /// The bytes of the messages so far, at most as many as the stream keeps.
+    bytes: usize,
+    owner: Owner,
     finished: bool,
     /// A message could not be written, so the stream must not end as if the call had
     /// finished.
     broken: bool,
     lease: Option<Lease>,
+}
+
+/// How the last message is kept.
+struct Last {
+    /// The error that stands in its place for later followers; empty if it is kept.
+    lost: String,
+    /// Whether the earlier messages are dropped with it.
+    trim: bool,
 }
 
 /// The error response for followers of a call whose result is lost.
@@ -59,6 +71,8 @@ impl Inner {
             stream,
             call: call.clone(),
             position: 0,
+            bytes: 0,
+            owner: session.principal.owner(),
             finished: false,
             broken: false,
             lease: Some(lease),
@@ -87,13 +101,24 @@ impl StreamWriter for RedisWriter {
     }
 
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError> {
-        self.write(&message, None).await
+        self.write(&message, None).await?;
+        self.bytes = (self.bytes + message.len()).min(self.inner.limits.bytes_per_stream);
+        Ok(())
     }
 
-    async fn finish(&mut self, message: Bytes) -> Result<(), SessionError> {
-        let replay = self.inner.limits.replay;
-        self.write(&message, Some(millis(replay))).await?;
+    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
+        let budget = &self.inner.budget;
+        let is_kept = retention == Retention::Kept;
+        let mut kept = is_kept.then(|| budget.reserve(&self.owner, self.bytes + message.len()));
+        let mut last = Last { lost: String::new(), trim: false };
+        if kept.as_ref().is_none_or(Option::is_none) {
+            last.lost = unkept_answer_error(&self.call);
+            kept = Some(budget.reserve(&self.owner, self.bytes));
+            last.trim = kept.as_ref().is_some_and(Option::is_none);
+        }
+        self.write(&message, Some(last)).await?;
         self.finished = true;
+        self.inner.keep(kept.flatten());
         Ok(())
     }
 
@@ -105,8 +130,8 @@ impl StreamWriter for RedisWriter {
 }
 
 impl RedisWriter {
-    /// Appends a message. With a replay time (ms), also closes the stream.
-    async fn write(&mut self, message: &Bytes, replay: Option<u64>) -> Result<(), SessionError> {
+    /// Appends a message. The last one also closes the stream.
+    async fn write(&mut self, message: &Bytes, last: Option<Last>) -> Result<(), SessionError> {
         if self.broken {
             return Err(SessionError::Unavailable);
         }
@@ -115,8 +140,12 @@ impl RedisWriter {
         loop {
             let call = self.keys.stream(&inner.scripts.append, &self.stream);
             let call = call.arg(position).arg(&message[..]);
-            let call = call.arg(replay.map_or_else(String::new, |replay| replay.to_string()));
+            let replay = last.as_ref().map(|_| millis(inner.limits.replay).to_string());
+            let call = call.arg(replay.unwrap_or_default());
             let call = with_limits(call.arg(millis(LINGER)), &inner.limits);
+            let call = call.arg(last.as_ref().map_or("", |last| &last.lost));
+            let call =
+                call.arg(if last.as_ref().is_some_and(|last| last.trim) { "trim" } else { "" });
             match inner.redis.call::<Vec<String>>(&call).await {
                 Ok(reply) if reply[0] == "ok" => {
                     self.position = position;

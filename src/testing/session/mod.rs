@@ -93,7 +93,9 @@ macro_rules! session_contract {
                 a_finished_stream_ends_with_its_last_message,
                 a_new_follower_cuts_the_old_one_off,
                 a_writer_can_disconnect_the_follower_and_the_stream_continues,
-                running_streams_are_limited_and_finished_ones_make_room;
+                running_streams_are_limited_and_finished_ones_make_room,
+                an_answer_that_is_not_kept_reaches_the_present_follower_alone,
+                finished_streams_are_kept_within_a_budget;
             lifetime:
                 a_session_is_found_as_it_was_created,
                 an_unknown_session_is_not_found,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 
 use super::{Harness, Stage, append, begin, call, in_time, next, texts};
-use crate::session::{EventId, SessionError, SessionLimits};
+use crate::session::{EventId, Retention, SessionError, SessionLimits};
 
 /// Each message once, in order.
 pub async fn a_follower_receives_existing_and_new_messages(harness: &dyn Harness) {
@@ -117,7 +117,7 @@ pub async fn a_finished_stream_ends_with_its_last_message(harness: &dyn Harness)
     let mut writer = stage.open().await;
     let follower = stage.follow(&writer.start()).await;
     append(&mut writer, "1").await;
-    writer.finish("result".into()).await.expect("it is appended");
+    writer.finish("result".into(), Retention::Kept).await.expect("it is appended");
     assert_eq!(texts(follower).await, ["1", "result"]);
     assert_eq!(texts(stage.follow(&writer.start()).await).await, ["1", "result"]);
 }
@@ -164,4 +164,52 @@ pub async fn running_streams_are_limited_and_finished_ones_make_room(harness: &d
     // Waits until the stream is closed.
     assert!(texts(ended).await.is_empty());
     stage.other.open(&stage.session, &call()).await.expect("there is room");
+}
+
+/// Only the present follower receives what is not kept.
+pub async fn an_answer_that_is_not_kept_reaches_the_present_follower_alone(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let mut writer = stage.open().await;
+    let follower = stage.follow(&writer.start()).await;
+    append(&mut writer, "1").await;
+    writer.finish("result".into(), Retention::NotKept).await.expect("it is appended");
+    assert_eq!(texts(follower).await, ["1", "result"]);
+    let again = stage.other.follow(&stage.session, &writer.start()).await.err();
+    assert_eq!(again, Some(SessionError::NoStream(writer.start().to_string())));
+
+    // Without a follower an error takes its place.
+    let mut writer = stage.open().await;
+    append(&mut writer, "1").await;
+    writer.finish("result".into(), Retention::NotKept).await.expect("it is appended");
+    let messages = texts(stage.follow(&writer.start()).await).await;
+    assert_eq!((messages.len(), &*messages[0]), (2, "1"));
+    let error = &messages[1];
+    assert!(error.contains("\"id\":1") && error.contains("Send the request again"), "{error}");
+}
+
+/// One principal's finished streams have a budget, which expires with them.
+pub async fn finished_streams_are_kept_within_a_budget(harness: &dyn Harness) {
+    let limits = SessionLimits {
+        replay: harness.tick(),
+        replay_bytes_per_principal: 1000,
+        ..SessionLimits::default()
+    };
+    let stage = Stage::limited(harness, limits).await;
+    let answer = "x".repeat(600);
+    let finished = async || {
+        let mut writer = stage.open().await;
+        writer.finish(answer.clone().into(), Retention::Kept).await.expect("it is appended");
+        texts(stage.follow(&writer.start()).await).await.remove(0)
+    };
+    assert_eq!(finished().await, answer);
+    let error = finished().await;
+    assert!(error.contains("Send the request again"), "{error}");
+    // The budget is free again soon after the streams can no longer be resumed.
+    harness.pass(harness.tick()).await;
+    in_time(async {
+        while finished().await != answer {
+            harness.pass(harness.tick()).await;
+        }
+    })
+    .await;
 }
