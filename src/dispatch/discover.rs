@@ -6,7 +6,11 @@ use rmcp::model::{
 };
 
 use super::{CacheHint, Dispatcher, Reply};
-use crate::{protocol::ProtocolVersion, registry::Registry, task::EXTENSION};
+use crate::{
+    protocol::{Announcement, ProtocolVersion},
+    registry::Registry,
+    task::EXTENSION,
+};
 
 impl Dispatcher {
     /// The cache hint for the server's definition. It is the same for every caller, unless
@@ -42,15 +46,15 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
 /// Declares a capability if and only if its methods are answered.
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
-    let list_changed = (!registry.has_fixed_lists()).then_some(true);
+    let list_changed = |list: Announcement| registry.announces(&list).then_some(true);
     if registry.has_tools() {
         let mut tools = ToolsCapability::default();
-        tools.list_changed = list_changed;
+        tools.list_changed = list_changed(Announcement::ToolListChanged);
         capabilities.tools = Some(tools);
     }
     if registry.has_prompts() {
         let mut prompts = PromptsCapability::default();
-        prompts.list_changed = list_changed;
+        prompts.list_changed = list_changed(Announcement::PromptListChanged);
         capabilities.prompts = Some(prompts);
     }
     if registry.has_completions() {

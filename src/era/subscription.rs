@@ -76,11 +76,12 @@ impl Subscription {
         let changes = dispatcher.store().feed().subscribe(identity.owner());
         let edits = dispatcher.registry().listen();
         // The server does not announce changes of what it does not have.
-        let catalog = dispatcher.registry().catalog();
+        let announces = |list| dispatcher.registry().announces(&list);
         let mut accepted = requested;
-        accepted.tools_list_changed = accepted.tools_list_changed.filter(|_| catalog.has_tools());
+        accepted.tools_list_changed =
+            accepted.tools_list_changed.filter(|_| announces(Announcement::ToolListChanged));
         accepted.prompts_list_changed =
-            accepted.prompts_list_changed.filter(|_| catalog.has_prompts());
+            accepted.prompts_list_changed.filter(|_| announces(Announcement::PromptListChanged));
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|uri| !unreadable.contains(uri));
         }

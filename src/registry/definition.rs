@@ -77,6 +77,18 @@ impl Registry {
         Arc::clone(&self.catalog.read())
     }
 
+    /// Whether the server declares that it announces changes of a list: whether it has the
+    /// list, and the list can change.
+    pub fn announces(&self, announcement: &Announcement) -> bool {
+        let changes = !self.definition.fixed_lists;
+        match announcement {
+            Announcement::ToolListChanged => changes && self.has_tools(),
+            Announcement::PromptListChanged => changes && self.has_prompts(),
+            // Any call may store a resource.
+            _ => true,
+        }
+    }
+
     /// Announcements of list changes from now on.
     pub fn listen(&self) -> broadcast::Receiver<Announcement> {
         self.changes.subscribe()
@@ -96,6 +108,18 @@ impl Registry {
             let problem = "This server's tools and prompts stay as they are while it runs";
             return BuildError::check(vec![problem.into()]);
         }
+        // Custom handlers list what they like, and never what is registered.
+        let custom = &self.definition.custom;
+        let (is_custom, kind) = match announcement {
+            Announcement::ToolListChanged => (custom.tools.is_defined(), "tools"),
+            Announcement::PromptListChanged => (custom.prompts.is_defined(), "prompts"),
+            _ => (false, "resources"),
+        };
+        if is_custom {
+            return BuildError::check(vec![format!(
+                "Handlers of this server list its {kind}, so that none can be added or removed: announce a change with ctx.{kind}_changed()"
+            )]);
+        }
         {
             let mut problems = Vec::new();
             let mut current = self.catalog.write();
@@ -106,6 +130,13 @@ impl Registry {
         }
         self.announce(announcement);
         Ok(())
+    }
+
+    /// Announces a change, unless the server declares that it never does.
+    pub(super) fn announce_declared(&self, announcement: Announcement) {
+        if self.announces(&announcement) {
+            self.announce(announcement);
+        }
     }
 
     pub(super) fn announce(&self, announcement: Announcement) {

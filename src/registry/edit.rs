@@ -1,5 +1,6 @@
 //! Adding and removing items while the server runs. Subscribed clients get a
-//! list change notification.
+//! list change notification. Other instances do not change: items are code, which
+//! one process cannot give to another.
 
 use super::{
     build_error::BuildError, prompt::Prompt, resource::Resource, template::Template, tool::Tool,
@@ -87,6 +88,25 @@ impl<S: Send + Sync + 'static> Context<S> {
                 catalog.templates.add(template, problems);
             }
         })
+    }
+
+    /// Announces to all clients that the tools have changed, for servers that list
+    /// them by [`Builder::list_tools`](crate::Builder::list_tools). Nothing is sent if
+    /// the lists are fixed.
+    pub fn tools_changed(&self) {
+        self.registry().announce_declared(Announcement::ToolListChanged);
+    }
+
+    /// Announces to all clients that the prompts have changed, as
+    /// [`Context::tools_changed`] does for tools.
+    pub fn prompts_changed(&self) {
+        self.registry().announce_declared(Announcement::PromptListChanged);
+    }
+
+    /// Announces to all clients that the resources or their templates have changed.
+    /// Changes of stored resources are announced without it.
+    pub fn resources_changed(&self) {
+        self.registry().announce_declared(Announcement::ResourceListChanged);
     }
 
     /// Removes a resource template.

@@ -26,8 +26,8 @@ impl Registry {
     /// may have changed.
     pub fn set_output_rules(&self, rules: OutputRules) {
         let before = self.output.swap(Arc::new(rules));
-        if before.tools != self.output.load().tools && !self.definition.fixed_lists {
-            self.announce(Announcement::ToolListChanged);
+        if before.tools != self.output.load().tools {
+            self.announce_declared(Announcement::ToolListChanged);
         }
     }
 

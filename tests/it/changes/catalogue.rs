@@ -302,3 +302,47 @@ async fn without_any_prompt_the_capability_is_not_declared() {
     client.call("edit", change("add prompt", "again")).await.text();
     assert!(declared().await);
 }
+
+#[tokio::test]
+async fn lists_of_custom_handlers_change_only_by_announcement() {
+    let server = Server::offering(|builder| {
+        let input = json!({ "type": "object" }).as_object().cloned().unwrap();
+        let tool = rmcp::model::Tool::new("change", "Changes.", input);
+        builder
+            .list_tools(move |_: Ctx| {
+                let tools = vec![tool.clone()];
+                async move { Ok(tools) }
+            })
+            .call_tool(|ctx: Ctx, _: String, _: rmcp::model::JsonObject| async move {
+                let refused = ctx.add_tool(added("more".into())).unwrap_err().to_string();
+                ctx.tools_changed();
+                // There are no prompts, so there is nothing to announce.
+                ctx.prompts_changed();
+                Ok(refused)
+            })
+    })
+    .await;
+    let client = Modern::of(&server);
+    let capabilities = client.send("server/discover", json!({})).await.result();
+    assert_eq!(capabilities["capabilities"]["tools"], json!({ "listChanged": true }));
+    let mut session = Legacy::of(&server).await.listen().await;
+    let mut heard = client.listen(1, json!({ "toolsListChanged": true })).await;
+    let refused = client.call("change", json!({})).await.text();
+    assert!(refused.contains("ctx.tools_changed()"), "{refused}");
+    assert_eq!(heard.message().await["method"], list_changed("tools"));
+    assert_eq!(methods(&mut session, 1).await, [list_changed("tools")]);
+    client.call("change", json!({})).await.text();
+    assert_eq!(methods(&mut session, 1).await, [list_changed("tools")]);
+    assert_eq!(listed(&client, "tools").await, ["change"]);
+}
+
+#[tokio::test]
+async fn fixed_lists_are_neither_declared_nor_acknowledged() {
+    let server = Server::offering(|builder| offers(builder).fixed_lists()).await;
+    let client = Modern::of(&server);
+    let capabilities = client.send("server/discover", json!({})).await.result();
+    assert_eq!(capabilities["capabilities"]["tools"], json!({}));
+    let all = json!({ "notifications": { "promptsListChanged": true, "toolsListChanged": true } });
+    let mut events = client.stream(1, "subscriptions/listen", all).await;
+    assert_eq!(events.message().await["params"]["notifications"], json!({}));
+}
