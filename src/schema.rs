@@ -35,6 +35,21 @@ pub(crate) fn describe<A: JsonSchema>() -> ArgumentSchema {
     ArgumentSchema { name: snake_case(&A::schema_name()), description, schema, is_unit }
 }
 
+/// The schema of a struct without references, as far as it is not recursive.
+pub(crate) fn describe_inline<T: JsonSchema>() -> JsonObject {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = root_schema::<T>(settings);
+    simplify(&mut schema);
+    match schema {
+        Value::Object(mut schema) => {
+            schema.remove("description");
+            schema
+        }
+        _ => JsonObject::new(),
+    }
+}
+
 fn root_schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     if let Some(members) = schema.as_object_mut() {

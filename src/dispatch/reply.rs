@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
 
-use crate::{handler::InputRequired, store::Kind, task::TaskView};
+use crate::{handler::InputRequired, registry::CacheRule, store::Kind, task::TaskView};
 
 /// The result of a call. Large variants are boxed, because a reply is moved often.
 pub enum Reply {
@@ -67,4 +67,11 @@ impl CacheHint {
         Self { ttl_ms: Self::DEFINITION.ttl_ms, scope: model::CacheScope::Private };
     /// For what belongs to one caller and may change with the next call.
     pub const NO_CACHE: Self = Self { ttl_ms: 0, scope: model::CacheScope::Private };
+}
+
+impl From<CacheRule> for CacheHint {
+    fn from(rule: CacheRule) -> Self {
+        let ttl_ms = u64::try_from(rule.ttl.as_millis()).unwrap_or(u64::MAX);
+        Self { ttl_ms, scope: rule.scope }
+    }
 }

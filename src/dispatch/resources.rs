@@ -89,12 +89,13 @@ impl Dispatcher {
             Err(missing) => missing,
         };
         // A static resource is served even if the store is unavailable.
+        let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
         if let Some(read) = self.registry.read(&text, scope).await {
             let (content, mime_type) = read?;
             let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
             let (kind, chunks) = content.into_parts();
             let reply = ReadReply { uri: text.into_owned(), mime_type, kind, chunks };
-            return Ok(Reply::Read(reply, CacheHint::NO_CACHE));
+            return Ok(Reply::Read(reply, hint));
         }
         Err(missing.into())
     }

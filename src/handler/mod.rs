@@ -20,6 +20,7 @@ mod structure;
 mod structured;
 
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
+pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use context::{Context, CreateResource, UpdateResource};

@@ -10,6 +10,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
+    resource::CacheRule,
 };
 use crate::{handler::Scope, protocol::Fault, store::Content};
 
@@ -113,6 +114,24 @@ impl Registry {
     /// matches the URI.
     pub fn is_static(&self, uri: &str) -> bool {
         self.catalog().covers(uri)
+    }
+
+    /// How clients may cache what [`Registry::read`] returns for that URI.
+    pub fn cache_rule(&self, uri: &str) -> Option<CacheRule> {
+        let catalog = self.catalog();
+        let rule = match catalog.resource(uri) {
+            Some(resource) => resource.body.cache,
+            None if catalog.templates.iter().all(|t| t.body.cache.is_none()) => None,
+            None => {
+                let mut templates = catalog.templates.iter();
+                templates.find(|t| t.body.template.matches(uri).is_some())?.body.cache
+            }
+        };
+        let scope = match self.uri_scopes(uri).is_empty() {
+            true => rule?.scope,
+            false => model::CacheScope::Private,
+        };
+        Some(CacheRule { scope, ..rule? })
     }
 
     /// Reads a static resource, or through the first template that matches.

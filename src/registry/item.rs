@@ -46,6 +46,15 @@ macro_rules! common_setters {
 /// Setters of resources and templates.
 macro_rules! annotation_setters {
     () => {
+        /// How long clients may cache what a read returns, and whether callers may share
+        /// it (2026-07-28, utilities: Caching). By default they may not cache it. What
+        /// needs scopes is never shared.
+        #[must_use]
+        pub fn cache(mut self, ttl: std::time::Duration, scope: model::CacheScope) -> Self {
+            self.cache = Some(crate::registry::CacheRule { ttl, scope });
+            self
+        }
+
         /// The audience: the user, the model, or both.
         #[must_use]
         pub fn audience(mut self, audience: impl IntoIterator<Item = model::Role>) -> Self {

@@ -1,6 +1,6 @@
 //! [`Resource`]: a static resource of the server's definition.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
@@ -37,6 +37,16 @@ pub struct Resource<S = ()> {
     scopes: Vec<String>,
     handler: Handler<S>,
     stat: Option<StatFn>,
+    cache: Option<CacheRule>,
+}
+
+/// How a client may cache what a read returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheRule {
+    /// How long it is fresh.
+    pub ttl: Duration,
+    /// Whether callers may share it.
+    pub scope: model::CacheScope,
 }
 
 /// What is known about a resource without reading it.
@@ -65,6 +75,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
             scopes: Vec::new(),
             handler: Box::new(move |context| read(context).then(R::into_content).boxed()),
             stat: None,
+            cache: None,
         }
     }
 
@@ -136,7 +147,8 @@ impl<S: Send + Sync + 'static> Resource<S> {
         check_annotations(&item, self.listed.annotations.as_ref(), problems);
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
-        Item { listed: self.listed, scopes, body: Body { read: Box::new(read), stat: self.stat } }
+        let body = Body { read: Box::new(read), stat: self.stat, cache: self.cache };
+        Item { listed: self.listed, scopes, body }
     }
 }
 
@@ -145,6 +157,7 @@ pub(super) type Registered = Item<model::Resource, Body>;
 pub(super) struct Body {
     read: Box<dyn Fn(Arc<Scope>) -> BoxFuture<'static, ReadResult> + Send + Sync>,
     stat: Option<StatFn>,
+    pub(super) cache: Option<CacheRule>,
 }
 
 impl Registered {

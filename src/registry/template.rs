@@ -12,7 +12,8 @@ use super::{
     annotations::{check_annotations, check_icons},
     complete::{self, Completers, CompletionInput},
     item::{Item, annotation_setters, common_setters},
-    resource, scope_rules,
+    resource::{self, CacheRule},
+    scope_rules,
 };
 use crate::{
     handler::{Context, IntoContent, ResourceError, Scope},
@@ -55,6 +56,7 @@ pub struct Template<S = ()> {
     typed: Option<model::JsonObject>,
     handler: Handler<S>,
     completers: Completers<S>,
+    cache: Option<CacheRule>,
 }
 
 impl<S: Send + Sync + 'static> Template<S> {
@@ -73,6 +75,7 @@ impl<S: Send + Sync + 'static> Template<S> {
                 read(context, variables).then(R::into_content).boxed()
             }),
             completers: Completers::default(),
+            cache: None,
         }
     }
 
@@ -111,6 +114,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             }),
             scopes: Vec::new(),
             completers: Completers::default(),
+            cache: None,
         }
     }
 
@@ -165,7 +169,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        let body = Body { template, completers, read: Box::new(read) };
+        let body = Body { template, completers, read: Box::new(read), cache: self.cache };
         Some(Item { listed: self.listed, scopes, body })
     }
 }
@@ -176,6 +180,7 @@ pub(super) struct Body {
     pub(super) template: UriTemplate,
     pub(super) completers: complete::Registered,
     read: Box<dyn Fn(Arc<Scope>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
+    pub(super) cache: Option<CacheRule>,
 }
 
 impl Registered {

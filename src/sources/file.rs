@@ -13,7 +13,8 @@ use tokio_util::io::ReaderStream;
 
 use super::sniff::{is_text, sniff};
 use crate::{
-    handler::{Context, IntoContent, ResourceError},
+    handler::{Context, IntoContent, ResourceError, below_root},
+    protocol::Fault,
     registry::{Resource, ResourceStat},
     store::Content,
 };
@@ -60,6 +61,26 @@ impl FileResource {
     pub fn within(directory: impl Into<PathBuf>, name: impl AsRef<Path>) -> Self {
         let directory = directory.into();
         Self { within: Some(directory.clone()), ..Self::new(directory.join(name)) }
+    }
+
+    /// The file of a `file:` URI, if it is in one of the client's roots. Asks the client for
+    /// them under that key. A symbolic link that leads out of the root is not found.
+    ///
+    /// # Errors
+    /// The client has no roots, or the file is in none of them.
+    pub async fn in_roots<S>(
+        ctx: &Context<S>,
+        key: &str,
+        uri: &str,
+    ) -> Result<Self, ResourceError> {
+        let roots = ctx.roots(key).await;
+        let roots = roots.map_err(|error| ResourceError::Failed(error.to_string()))?;
+        let Some((root, name)) = below_root(&roots, uri) else {
+            let uri: String = uri.chars().take(100).collect();
+            let message = format!("{uri:?} is in none of the client's roots.");
+            return Err(Fault::invalid_params(message).into());
+        };
+        Ok(Self::within(root, name))
     }
 
     /// Whether the content is sent as `blob` or as `text`. Default: detected from

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{capability::Capability, request::AskError};
+use super::{capability::Capability, form, request::AskError};
 use crate::{
     handler::{AskMode, Context},
-    schema::{self, Validator},
+    schema::Validator,
 };
 
 /// What the user did with an elicitation request.
@@ -24,7 +24,8 @@ pub enum Elicited<T> {
 
 impl<S> Context<S> {
     /// Asks the user to fill in a form. The form's fields are those of a flat
-    /// struct of strings, numbers and booleans.
+    /// struct of strings, numbers, booleans and enums without data;
+    /// [`Builder::form`](crate::Builder::form) checks that when the server is built.
     ///
     /// # Errors
     /// [`AskError`]. In the modern era, a client without the capability gets a
@@ -34,7 +35,7 @@ impl<S> Context<S> {
         key: &str,
         message: &str,
     ) -> Result<Elicited<T>, AskError> {
-        let schema = schema::describe::<T>().schema;
+        let schema = form::describe::<T>().map_err(AskError::Refused)?;
         Ok(match self.elicit_form(key, message, schema).await? {
             Elicited::Accepted(content) => {
                 let content = serde_json::from_value(Value::Object(content));
@@ -56,6 +57,7 @@ impl<S> Context<S> {
         message: &str,
         schema: JsonObject,
     ) -> Result<Elicited<JsonObject>, AskError> {
+        form::check(&schema).map_err(AskError::Refused)?;
         let validator = Validator::new(schema.clone()).map_err(AskError::Refused)?;
         let params = json!({ "message": message, "requestedSchema": schema });
         let parse = move |result| {

@@ -10,11 +10,13 @@
 
 mod capability;
 mod elicit;
+pub(crate) mod form;
 mod request;
 mod roots;
 mod sampling;
 
 pub use elicit::Elicited;
 pub use request::AskError;
+pub(crate) use roots::below_root;
 pub use roots::{Root, within_roots};
 pub use sampling::{Sampled, Sampling};

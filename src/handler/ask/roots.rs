@@ -1,5 +1,7 @@
 //! Roots: the directories in which the client lets the server work.
 
+use std::path::{Path, PathBuf};
+
 use iri_string::types::UriStr;
 use serde::Deserialize;
 use serde_json::json;
@@ -52,6 +54,17 @@ pub fn within_roots(roots: &[Root], uri: &str) -> bool {
     roots
         .iter()
         .any(|root| segments(&root.uri).is_some_and(|root| file.starts_with(root.as_slice())))
+}
+
+/// The path of the root that contains a `file:` URI, and the path of the file below it.
+pub(crate) fn below_root(roots: &[Root], uri: &str) -> Option<(PathBuf, PathBuf)> {
+    let file = segments(uri)?;
+    let roots = roots.iter().filter_map(|root| segments(&root.uri));
+    let root = roots.into_iter().find(|root| file.starts_with(root))?;
+    // A path of Windows begins with its drive.
+    let start = if cfg!(windows) { "" } else { "/" };
+    let below = file[root.len()..].iter().collect();
+    Some((Path::new(start).join(root.iter().collect::<PathBuf>()), below))
 }
 
 /// The percent-decoded segments of the path. `None` if the URI is not a `file:`

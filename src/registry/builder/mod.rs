@@ -6,6 +6,7 @@ mod custom;
 use std::sync::Arc;
 
 use rmcp::model::{ExperimentalCapabilities, Icon, Implementation, JsonObject};
+use schemars::JsonSchema;
 
 use super::{
     annotations::check_icons,
@@ -18,6 +19,7 @@ use super::{
     template::Template,
     tool::Tool,
 };
+use crate::handler::form;
 
 /// The default page size of lists.
 const DEFAULT_PAGE_SIZE: usize = 100;
@@ -186,6 +188,28 @@ impl<S: Send + Sync + 'static> Builder<S> {
     pub fn template(mut self, template: Template<S>) -> Self {
         if let Some(template) = template.register(&self.state, &mut self.problems) {
             self.catalog.templates.add(template, &mut self.problems);
+        }
+        self
+    }
+
+    /// Checks that clients can show a struct as a form, for handlers that ask with
+    /// [`Context::elicit`](crate::Context::elicit).
+    ///
+    /// ```
+    /// use larder::Registry;
+    ///
+    /// #[derive(schemars::JsonSchema)]
+    /// struct Person {
+    ///     name: Vec<Vec<String>>,
+    /// }
+    ///
+    /// let built = Registry::builder("forms").form::<Person>().build();
+    /// assert!(built.unwrap_err().problems[0].contains("name"));
+    /// ```
+    #[must_use]
+    pub fn form<T: JsonSchema>(mut self) -> Self {
+        if let Err(problem) = form::describe::<T>() {
+            self.problems.push(format!("Form {:?}: {problem}", T::schema_name()));
         }
         self
     }

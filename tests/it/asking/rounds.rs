@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use larder::{FileResource, Template, Variables};
 use serde_json::{Value, json};
 
 use crate::{
     asking::offers,
-    support::{Answer, Beat, Modern, Server, TextFile},
+    support::{Answer, Beat, Ctx, Modern, Server, TextFile},
 };
 
 /// All capabilities.
@@ -376,5 +377,45 @@ async fn servers_with_the_same_key_accept_each_others_states() {
         let client = Modern::able(&server, all());
         let answer = retry(&client, "ask_twice", Some(&asked.state), first.clone()).await;
         assert_eq!(answer.refusal(), (200, -32602, Some(json!(1))));
+    }
+}
+
+/// The answer to a read of a file, after the client has told its roots.
+async fn read_in_roots(client: &Modern, uri: &str, root: &str) -> Answer {
+    let params = json!({ "uri": uri });
+    let asked = required(&client.send("resources/read", params.clone()).await);
+    assert_eq!(asked.questions["roots"]["method"], "roots/list");
+    let mut again = params;
+    again["requestState"] = json!(asked.state);
+    again["inputResponses"] = json!({ "roots": { "roots": [{ "uri": root }] } });
+    client.send("resources/read", again).await
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_resource_keeps_to_the_roots_of_the_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("a root");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("in.txt"), "inside").unwrap();
+    std::fs::write(folder.path().join("out.txt"), "outside").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("out.txt"), root.join("link.txt")).unwrap();
+    let server = Server::offering(|builder| {
+        let read = |ctx: Ctx, variables: Variables| async move {
+            let uri = format!("file:///{}", variables["path"].replace(' ', "%20"));
+            FileResource::in_roots(&ctx, "roots", &uri).await
+        };
+        builder.template(Template::new("file:///{+path}", "file", read))
+    });
+    let server = server.await;
+    let client = Modern::able(&server, all());
+    let folder = format!("file://{}", folder.path().display());
+    let root = format!("{folder}/a%20root");
+    let read = read_in_roots(&client, &format!("{root}/in.txt"), &root).await.result();
+    assert_eq!(read["contents"][0]["text"], "inside");
+    for outside in [format!("{folder}/out.txt"), format!("{root}/link.txt"), format!("{root}/no")] {
+        let refused = read_in_roots(&client, &outside, &root).await;
+        assert!(!String::from_utf8_lossy(&refused.body).contains("outside\""), "{refused:?}");
+        refused.error();
     }
 }

@@ -1,6 +1,7 @@
 //! The examples whose tools store resources.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use larder::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use super::start;
@@ -41,7 +42,16 @@ async fn a_search_is_stored_under_the_name_of_its_query() {
     assert_eq!(link["description"], format!("Found {count} matches for 'timeout'"));
     assert_eq!(link["mimeType"], "application/json");
     let described = example.call("describe_resource", json!({ "uri": uri })).await;
-    assert!(text(&described).contains("expires: "), "{described}");
+    assert_expires_in(text(&described), 3600);
+}
+
+/// Checks the time to live in a description, in seconds. The machine may be busy.
+fn assert_expires_in(description: &str, ttl: i64) {
+    let (_, expires) = description.split_once("expires: ").unwrap();
+    let expires = expires.split_whitespace().next().unwrap().trim_end_matches([',', ';']);
+    let expires = chrono::DateTime::parse_from_rfc3339(expires).unwrap().timestamp();
+    let now = i64::try_from(SystemClock.now().as_millis() / 1000).unwrap();
+    assert!((ttl - 60..=ttl + 1).contains(&(expires - now)), "{description}");
 }
 
 #[tokio::test]
@@ -58,6 +68,8 @@ async fn a_pdf_is_read_as_it_was_generated() {
     let pdf = BASE64_STANDARD.decode(read["blob"].as_str().unwrap()).unwrap();
     assert!(pdf.starts_with(b"%PDF-") && pdf.ends_with(b"%%EOF\n"));
     assert_eq!(link["size"], pdf.len());
+    let described = example.call("describe_resource", json!({ "uri": uri })).await;
+    assert_expires_in(text(&described), 1800);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Resources: from files, the web and handlers, and those that tools create.
 
+mod caching;
 mod custom;
 mod dynamic;
 mod expiry;

@@ -27,6 +27,25 @@ async fn site() -> String {
     format!("http://{address}")
 }
 
+#[tokio::test]
+async fn the_callers_token_is_not_passed_on() {
+    let echo = async |headers: axum::http::HeaderMap| format!("{headers:?}");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let site = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().route("/", get(echo));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let registry = Registry::builder("pages")
+        .resource(HttpResource::new(site).allow_private().at("x:echo"))
+        .build()
+        .unwrap();
+    let server = Server::of(registry).await;
+    let client = Modern::bearing(&server, "a-secret-token");
+    let read = client.read("x:echo").await;
+    let headers = read["text"].as_str().unwrap();
+    assert!(headers.contains("host"), "{headers}");
+    assert!(!headers.contains("authorization") && !headers.contains("a-secret-token"), "{headers}");
+}
+
 /// The error of a read.
 async fn error(client: &Modern, uri: &str) -> Value {
     client.send("resources/read", json!({ "uri": uri })).await.error()

@@ -142,3 +142,36 @@ async fn a_started_read_is_whole_or_fails() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_expiry_does_not_depend_on_the_time_zone() {
+    let folder = Folder::new();
+    let url = format!("file://{}", folder.store().display());
+    let mut expiries = Vec::new();
+    // Fourteen hours ahead of UTC, and eleven behind it.
+    for zone in ["Pacific/Kiritimati", "Pacific/Pago_Pago"] {
+        let (_process, at) = serving_in(&["--store", &url], &[ONE_MESSAGE, ("TZ", zone)]).await;
+        let client = Modern::at(&at);
+        if expiries.is_empty() {
+            client.create(json!({ "uri": "x:short", "text": "1", "ttl": 3600 })).await;
+        }
+        let described = client.call("describe_resource", json!({ "uri": "x:short" })).await.text();
+        let (_, expires) = described.split_once("expires: ").unwrap();
+        expiries.push(expires.lines().next().unwrap().to_owned());
+    }
+    assert_eq!(expiries[0], expiries[1]);
+}
+
+#[tokio::test]
+async fn without_a_setting_resources_are_in_memory_and_end_with_the_process() {
+    for expected in [true, false] {
+        let (process, url) = serving_in(&[], &[ONE_MESSAGE]).await;
+        let client = Modern::at(&url);
+        if expected {
+            client.create(json!({ "uri": "x:kept", "text": "1" })).await;
+        }
+        let read = client.send("resources/read", json!({ "uri": "x:kept" })).await;
+        assert_eq!(read.json().get("result").is_some(), expected, "{read:?}");
+        process.stop("-TERM").await;
+    }
+}

@@ -291,3 +291,26 @@ async fn the_fiction_example_gives_a_hint_in_one_request() {
     assert_eq!(outcome(&unknown)["outcome"], "failed");
     assert!(texts(&unknown).contains("if://walkthrough/none"), "{}", texts(&unknown));
 }
+
+#[tokio::test]
+async fn a_run_without_bindings_has_exactly_these_messages() {
+    let steps = workflow()
+        .with_instructions("Be brief.")
+        .step(WorkflowStep::new("again", ToolHandle::new("say_back")).arg("value", constant(1)))
+        .step(read_resource("docs://pointer").with_guidance("Now {a}."));
+    let (_server, client, _) = client(steps).await;
+    let result = get(&client, json!({ "a": "this" })).await;
+    let said: Vec<_> =
+        messages(&result).into_iter().map(|(role, content)| (role, content.to_string())).collect();
+    let text = |text: &str| json!({ "type": "text", "text": text }).to_string();
+    let embedded = json!({ "uri": "docs://pointer", "mimeType": "text/plain", "text": "three" });
+    let expected = [
+        ("user", text("Do it\na: this\n\nBe brief.")),
+        ("assistant", text("I will do this:\n1. again\n2. read docs://pointer")),
+        ("assistant", text("I call say_back with {\"value\":1}.")),
+        ("user", text("Result of say_back:\n{\"value\":1}")),
+        ("assistant", text("Now this.")),
+        ("user", json!({ "type": "resource", "resource": embedded }).to_string()),
+    ];
+    assert_eq!(said, expected.map(|(role, content)| (role.to_owned(), content)));
+}
