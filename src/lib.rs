@@ -76,6 +76,8 @@ mod in_flight;
 mod key_ring;
 pub mod preview;
 pub mod protocol;
+#[cfg(feature = "query")]
+pub mod query;
 pub mod random;
 pub mod records;
 #[cfg(feature = "redis")]

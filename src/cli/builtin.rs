@@ -14,9 +14,13 @@ pub(super) fn registry(
 ) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
-            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, and find resources by words with search_resources. Resources expire.",
+            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, compute answers from JSON, CSV and logs with query_resource, and find resources by words with search_resources. Resources expire.",
         )
         .with(tools::reading(ToolOptions::default()));
+    #[cfg(feature = "query")]
+    if config.query.enabled {
+        builder = builder.with(tools::querying(config.query.limits(), config.tools.write));
+    }
     if config.tools.write {
         builder = builder.with(tools::writing());
     }

@@ -1,5 +1,6 @@
-//! The commands `dev` and `install`. Both make a host start this server over
-//! standard input and output, with the flags given here.
+//! The commands of every server: `dev` and `install`, which make a host start this
+//! server over standard input and output, with the flags given here; and the worker
+//! process of queries.
 
 use std::process::ExitCode;
 
@@ -7,13 +8,19 @@ use clap::Subcommand;
 
 use super::{ServeArgs, USAGE, dev, fail, install};
 
-/// `dev` and `install`, of the binary and of every server built on the crate.
+/// Of the binary and of every server built on the crate.
 #[derive(Debug, Subcommand)]
 pub(super) enum HostCommand {
     /// Run this server in the MCP Inspector (needs Node.js).
     Dev(dev::DevArgs),
     /// Add this server to a host's configuration.
     Install(install::InstallArgs),
+    /// Answer queries on standard input: the server starts this for query_resource.
+    #[command(hide = true)]
+    QueryWorker {
+        /// The most memory to use beyond the program itself, in bytes.
+        memory_bytes: u64,
+    },
 }
 
 impl HostCommand {
@@ -23,6 +30,7 @@ impl HostCommand {
         let serve_args = match &self {
             Self::Dev(args) => args.serve_args(),
             Self::Install(args) => args.serve_args(),
+            Self::QueryWorker { .. } => None,
         };
         // Better reported here than in a host's log.
         if let Some(Err(error)) = serve_args.map(ServeArgs::configure) {
@@ -31,6 +39,7 @@ impl HostCommand {
         let result = match self {
             Self::Dev(args) => dev::run(&args, subcommand),
             Self::Install(args) => install::run(&args, subcommand),
+            Self::QueryWorker { memory_bytes } => Ok(crate::query::worker::main(memory_bytes)),
         };
         result.unwrap_or_else(|problem| fail(USAGE, &problem))
     }

@@ -8,6 +8,8 @@ mod limits;
 mod load;
 mod observe;
 mod public_url;
+#[cfg(feature = "query")]
+mod query;
 #[cfg(feature = "redis")]
 mod redis;
 mod server;
@@ -25,6 +27,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "query")]
+pub use self::query::QueryConfig;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisConfig;
 #[cfg(feature = "object")]
@@ -77,6 +81,9 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The built-in tools and the size of results.
     pub tools: ToolsConfig,
+    /// The tool query_resource: SQL and jq over stored content.
+    #[cfg(feature = "query")]
+    pub query: QueryConfig,
     /// Logs.
     pub log: LogConfig,
     /// Metrics for Prometheus.
@@ -102,6 +109,8 @@ impl Config {
         self.tasks.check()?;
         self.limits.check()?;
         self.tools.check()?;
+        #[cfg(feature = "query")]
+        self.query.check()?;
         self.log.check()?;
         self.traces.check()?;
         self.auth.check(self.public_url()?.as_ref())?;

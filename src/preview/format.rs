@@ -28,7 +28,8 @@ pub enum Format {
 }
 
 impl Format {
-    pub(super) fn detect(sample: &Sample<'_>) -> Self {
+    /// The format of sampled content.
+    pub fn detect(sample: &Sample<'_>) -> Self {
         if !sample.is_text {
             return image(sample.head).unwrap_or(Self::Binary);
         }

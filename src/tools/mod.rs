@@ -8,6 +8,8 @@ mod create;
 mod delete;
 mod describe;
 mod list;
+#[cfg(feature = "query")]
+mod query;
 #[cfg(feature = "search")]
 mod rank;
 mod read;
@@ -80,6 +82,28 @@ pub fn reading<S: Send + Sync + 'static>(
 /// `URI?bytes=0-65535`. [`reading`] includes it.
 pub fn windows<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| builder.template(windows::template())
+}
+
+/// Adds `query_resource`: SQL and jq over stored content, in processes of their
+/// own. With `store`, results can be stored as resources.
+///
+/// The server's program is started again for that, with the argument
+/// `query-worker`, so it must be the binary of this crate, or one whose `main`
+/// calls [`cli::run`](crate::cli::run).
+#[cfg(feature = "query")]
+pub fn querying<S: Send + Sync + 'static>(
+    limits: crate::query::QueryLimits,
+    store: bool,
+) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    move |builder| {
+        let tool = query::tool(limits, store);
+        let title = "Query resources";
+        builder.tool(if store {
+            tool.annotations(hints(title, false, true)).spill(Spill::Never)
+        } else {
+            read_only(tool, title)
+        })
+    }
 }
 
 /// Adds the tools that write: `create_resource`, `update_resource`,

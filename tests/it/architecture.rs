@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 15] = [
     &["auth", "redis"],
     &["admission"],
     &["store", "session", "task"],
-    &["handler"],
+    &["handler", "query"],
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools"],

@@ -7,6 +7,7 @@ mod grep;
 mod ls;
 mod mcp_client;
 mod put;
+mod query;
 mod rm;
 
 use std::{
@@ -98,6 +99,10 @@ pub(super) enum ClientCommand {
     Cat(cat::CatArgs),
     /// Print the lines that match a regular expression; exit code 1 if none.
     Grep(grep::GrepArgs),
+    /// Run one SELECT over resources and print the rows as CSV. The first is table t.
+    Query(query::QueryArgs),
+    /// Run a jq filter over a resource and print a value a line.
+    Jq(query::JqArgs),
     /// Delete resources.
     Rm(rm::RmArgs),
     /// Call a tool and print its result.
@@ -111,6 +116,8 @@ pub(super) fn run(command: ClientCommand) -> ExitCode {
             ClientCommand::Ls(args) => ls::run(args).await,
             ClientCommand::Cat(args) => cat::run(args).await,
             ClientCommand::Grep(args) => grep::run(args).await,
+            ClientCommand::Query(args) => query::run_sql(args).await,
+            ClientCommand::Jq(args) => query::run_jq(args).await,
             ClientCommand::Rm(args) => rm::run(args).await,
             ClientCommand::Call(args) => call::run(args).await,
         })

@@ -1,0 +1,135 @@
+//! `larder query` and `larder jq`
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{ClientError, McpClient, ServerArgs, print};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct QueryArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    reading: ReadingArgs,
+    /// The URI of the resource.
+    uri: String,
+    /// The statement, such as: SELECT level, count(*) FROM t GROUP BY level
+    sql: String,
+    /// Another table: its name and the URI of the resource. Repeat for more.
+    #[arg(long = "table", value_name = "NAME=URI", value_parser = parse_table)]
+    tables: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct JqArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    reading: ReadingArgs,
+    /// The URI of the resource.
+    uri: String,
+    /// The filter, such as: .items[] | select(.price > 10) | .name
+    filter: String,
+    /// Read all inputs into one list first.
+    #[arg(long, short)]
+    slurp: bool,
+}
+
+/// How the content is read.
+#[derive(Debug, Args)]
+struct ReadingArgs {
+    /// The format of the content: json, ndjson, csv, tsv or log.
+    #[arg(long)]
+    format: Option<String>,
+    /// The JSON Pointer to the list or object that has the rows.
+    #[arg(long, value_name = "POINTER")]
+    rows: Option<String>,
+    /// For logs: a regular expression whose named groups are the columns.
+    #[arg(long, value_name = "REGEX")]
+    pattern: Option<String>,
+}
+
+fn parse_table(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, uri)| !name.is_empty() && !uri.is_empty());
+    let (name, uri) = parts.ok_or("write it as NAME=URI")?;
+    Ok((name.to_owned(), uri.to_owned()))
+}
+
+pub(super) async fn run_sql(args: QueryArgs) -> Result<(), ClientError> {
+    let from = if args.tables.is_empty() {
+        json!(args.uri)
+    } else {
+        let first = [("t".to_owned(), args.uri)];
+        let tables = first.into_iter().chain(args.tables);
+        Value::Object(tables.map(|(name, uri)| (name, uri.into())).collect())
+    };
+    let arguments = json!({ "from": from, "sql": args.sql });
+    print_rows(args.server, args.reading, arguments, true).await
+}
+
+pub(super) async fn run_jq(args: JqArgs) -> Result<(), ClientError> {
+    let arguments = json!({ "from": args.uri, "jq": args.filter, "slurp": args.slurp });
+    print_rows(args.server, args.reading, arguments, false).await
+}
+
+/// Prints all rows, in as many calls as they need.
+async fn print_rows(
+    server: ServerArgs,
+    reading: ReadingArgs,
+    mut arguments: Value,
+    has_header: bool,
+) -> Result<(), ClientError> {
+    let ReadingArgs { format, rows, pattern } = reading;
+    for (name, value) in [("format", format), ("rows", rows), ("pattern", pattern)] {
+        if let Some(value) = value {
+            arguments[name] = value.into();
+        }
+    }
+    // As many as fit into a result.
+    arguments["limit"] = json!(10_000);
+    let client = McpClient::new(server)?;
+    let mut is_first = true;
+    loop {
+        let output = client.call("query_resource", &arguments).await?;
+        let Some((_, mut rows)) = output.text.split_once("\n\n") else {
+            return Err(ClientError::unexpected_reply());
+        };
+        if has_header && !std::mem::take(&mut is_first) {
+            // A header may have line breaks in quotes.
+            rows = rows.get(header_bytes(rows)..).unwrap_or_default();
+        }
+        print(rows.as_bytes())?;
+        let structured = &output.result["structuredContent"];
+        match &structured["next"] {
+            Value::Object(next) if next.contains_key("into") => {
+                return Err(ClientError::Failed(
+                    "A row is longer than one result and was cut: select less.".into(),
+                ));
+            }
+            Value::Object(next) => arguments = Value::Object(next.clone()),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// The length of the first row of CSV, with its line break.
+fn header_bytes(rows: &str) -> usize {
+    let mut quoted = false;
+    let end = rows.bytes().position(|byte| {
+        quoted ^= byte == b'"';
+        byte == b'\n' && !quoted
+    });
+    end.map_or(rows.len(), |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_ends_outside_of_quotes() {
+        assert_eq!(header_bytes("a,b\n1,2\n"), 4);
+        assert_eq!(header_bytes("\"a\nb\"\n1\n"), 6);
+        assert_eq!(header_bytes("a"), 1);
+    }
+}

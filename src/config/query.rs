@@ -1,0 +1,74 @@
+//! `[query]`: the tool query_resource.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+use crate::query::QueryLimits;
+
+/// `[query]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueryConfig {
+    /// Whether the tool query_resource is offered.
+    pub enabled: bool,
+    /// The longest that one query runs, in seconds.
+    pub seconds: u64,
+    /// The most memory of one query, in bytes. Each query runs in a process of its own.
+    pub memory_bytes: u64,
+    /// The most content that one query reads, in bytes.
+    pub input_bytes: u64,
+    /// The largest result of a query that is stored as a resource, in bytes.
+    pub result_bytes: u64,
+    /// The most queries at once, and the most processes for them. More wait for a turn.
+    pub concurrent: usize,
+    /// How long an idle process keeps its tables for the next query over the same
+    /// content, in seconds; 0 to keep none.
+    pub warm_seconds: u64,
+}
+
+impl QueryConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        // The program itself needs some.
+        if self.memory_bytes < 16 << 20 {
+            return Err(ConfigError::new("query.memory_bytes", "it must be at least 16777216"));
+        }
+        let positive = [
+            ("query.seconds", self.seconds),
+            ("query.input_bytes", self.input_bytes),
+            ("query.result_bytes", self.result_bytes),
+            ("query.concurrent", self.concurrent as u64),
+        ];
+        positive.iter().try_for_each(|(name, value)| ConfigError::require_positive(name, *value))
+    }
+
+    /// The limits of queries.
+    pub fn limits(&self) -> QueryLimits {
+        QueryLimits {
+            time: Duration::from_secs(self.seconds),
+            memory_bytes: self.memory_bytes,
+            input_bytes: self.input_bytes,
+            result_bytes: self.result_bytes,
+            concurrent: self.concurrent,
+            warm: Duration::from_secs(self.warm_seconds),
+            program: None,
+        }
+    }
+}
+
+impl Default for QueryConfig {
+    fn default() -> Self {
+        let limits = QueryLimits::default();
+        Self {
+            enabled: true,
+            seconds: limits.time.as_secs(),
+            memory_bytes: limits.memory_bytes,
+            input_bytes: limits.input_bytes,
+            result_bytes: limits.result_bytes,
+            concurrent: limits.concurrent,
+            warm_seconds: limits.warm.as_secs(),
+        }
+    }
+}

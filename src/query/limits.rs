@@ -1,0 +1,38 @@
+//! [`QueryLimits`]
+
+use std::{path::PathBuf, time::Duration};
+
+/// What queries may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// The longest that one query runs.
+    pub time: Duration,
+    /// The most memory of one worker process, in bytes, beyond the program itself.
+    pub memory_bytes: u64,
+    /// The most content that one query reads, in bytes.
+    pub input_bytes: u64,
+    /// The largest result that is stored, in bytes.
+    pub result_bytes: u64,
+    /// The most worker processes at once, idle ones included.
+    pub concurrent: usize,
+    /// How long an idle worker keeps its tables for the next query.
+    pub warm: Duration,
+    /// The program that is started with the argument `query-worker`. By default
+    /// the running one, which must be the binary or a server that
+    /// [`cli::run`](crate::cli::run) starts.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for QueryLimits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(10),
+            memory_bytes: 512 << 20,
+            input_bytes: 1 << 30,
+            result_bytes: 64 << 20,
+            concurrent: 2,
+            warm: Duration::from_secs(60),
+            program: None,
+        }
+    }
+}

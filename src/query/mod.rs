@@ -1,0 +1,21 @@
+//! Queries over stored content: SQL by SQLite, jq by jaq.
+//!
+//! Both engines run what a caller sends, so each query runs in a process of its
+//! own: [`worker`] has no environment, no files, no network and bounded memory
+//! and time. Content goes to it block by block through its standard input, when
+//! it asks for it. [`Queries`] starts, feeds and ends these processes.
+
+mod cell;
+mod error;
+mod limits;
+mod pool;
+mod process;
+mod question;
+mod turns;
+mod wire;
+pub mod worker;
+
+pub use error::QueryError;
+pub use limits::QueryLimits;
+pub use pool::Queries;
+pub use question::{Answer, Column, Engine, Question, ReadCounts, ResultFormat, Table};

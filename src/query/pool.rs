@@ -1,0 +1,147 @@
+//! [`Queries`]: runs queries in worker processes, and keeps some of these for
+//! the next query over the same content.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    Answer, Engine, QueryError, QueryLimits, Question, process::Worker, turns::Turns,
+    wire::Progress,
+};
+use crate::{auth::Owner, store::StoredResource};
+
+/// What a worker that does not stop by itself gets beyond the limit.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs queries.
+#[derive(Debug)]
+pub struct Queries {
+    limits: QueryLimits,
+    turns: Turns,
+    warm: Arc<Mutex<Vec<Warm>>>,
+    next: AtomicU64,
+}
+
+/// An idle worker with tables, the oldest first.
+struct Warm {
+    /// Whose tables it has, and which.
+    key: String,
+    worker: Worker,
+    /// Tells it from later ones with the same key.
+    number: u64,
+}
+
+impl std::fmt::Debug for Warm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Warm").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Queries {
+    /// Queries within these limits.
+    pub fn new(limits: QueryLimits) -> Self {
+        let turns = Turns::new(limits.concurrent);
+        Self { limits, turns, warm: Arc::default(), next: AtomicU64::new(0) }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &QueryLimits {
+        &self.limits
+    }
+
+    /// Asks a question about contents, as their owner or someone with whom they
+    /// are shared. The whole result goes to `store`, if the question has a format
+    /// for that.
+    ///
+    /// # Errors
+    /// Why there is no result. What `store` got until then is not the result.
+    pub async fn ask(
+        &self,
+        caller: &Owner,
+        question: &Question,
+        contents: &[StoredResource],
+        store: Option<&mpsc::Sender<io::Result<Bytes>>>,
+    ) -> Result<Answer, QueryError> {
+        let limit = self.limits.input_bytes;
+        let bytes = contents.iter().map(|content| content.entry.size).sum();
+        if bytes > limit {
+            return Err(QueryError::Input { bytes, limit });
+        }
+        let concurrent = self.limits.concurrent.max(1);
+        let busy = QueryError::Busy { concurrent };
+        let _turn = self.turns.next(caller, self.limits.time).await.ok_or(busy)?;
+        let key = key(caller, question, contents);
+        let mut worker = self.worker(&key)?;
+        let progress = Mutex::new(Progress::default());
+        let asking = worker.ask(question, contents, store, &progress);
+        let Ok((result, usable)) = timeout(self.limits.time + GRACE, asking).await else {
+            let Progress { read, total } = *progress.lock();
+            return Err(QueryError::Time { seconds: question.seconds, read, total });
+        };
+        if usable && question.engine == Engine::Sql {
+            self.keep(key, worker);
+        }
+        result
+    }
+
+    /// A worker that has the tables, or a new one.
+    fn worker(&self, key: &str) -> Result<Worker, QueryError> {
+        let concurrent = self.limits.concurrent.max(1);
+        let mut dropped = Vec::new();
+        {
+            let mut warm = self.warm.lock();
+            if let Some(index) = warm.iter().position(|warm| warm.key == key) {
+                return Ok(warm.remove(index).worker);
+            }
+            // Idle ones count: each may have as much memory as a busy one.
+            while !warm.is_empty() && warm.len() + self.turns.running(concurrent) > concurrent {
+                dropped.push(warm.remove(0));
+            }
+        }
+        drop(dropped);
+        Worker::start(&self.limits).map_err(|error| {
+            tracing::error!(%error, "a query worker cannot be started");
+            QueryError::Failed
+        })
+    }
+
+    /// Keeps a worker for the next question, for a while.
+    fn keep(&self, key: String, worker: Worker) {
+        if self.limits.warm.is_zero() {
+            return;
+        }
+        let mut warm = self.warm.lock();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        warm.push(Warm { key, worker, number });
+        let (idle, after) = (Arc::downgrade(&self.warm), self.limits.warm);
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            let Some(idle) = idle.upgrade() else { return };
+            let mut idle = idle.lock();
+            let expired = idle.iter().position(|warm| warm.number == number);
+            let expired = expired.map(|index| idle.remove(index));
+            drop(idle);
+            drop(expired);
+        });
+    }
+}
+
+/// What a worker's tables depend on. A worker never serves another caller.
+fn key(caller: &Owner, question: &Question, contents: &[StoredResource]) -> String {
+    let contents = contents.iter().map(|content| {
+        let entry = &content.entry;
+        json!([entry.owner, entry.uri, entry.revision, entry.sha256])
+    });
+    json!([caller, question.tables, contents.collect::<Vec<_>>()]).to_string()
+}

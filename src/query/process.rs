@@ -1,0 +1,227 @@
+//! A worker process: started, fed, and killed when it is dropped.
+
+use std::{io, path::Path, process::Stdio};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use parking_lot::Mutex;
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::mpsc,
+};
+
+use super::{
+    Answer, Engine, QueryError, QueryLimits, Question,
+    wire::{self, Progress},
+    worker::COMMAND,
+};
+use crate::store::StoredResource;
+
+/// How much of standard error is read: enough to tell why a worker has died.
+const STDERR_BYTES: u64 = 4 << 10;
+/// Messages of a worker that wait until they are used.
+const WAITING_MESSAGES: usize = 4;
+
+pub(super) struct Worker {
+    child: Option<Child>,
+    input: ChildStdin,
+    /// The messages of the worker; closed when it ends.
+    messages: mpsc::Receiver<(u8, Vec<u8>)>,
+    stderr: ChildStderr,
+}
+
+impl Worker {
+    pub(super) fn start(limits: &QueryLimits) -> io::Result<Self> {
+        let program = match &limits.program {
+            Some(program) => program.clone(),
+            None => std::env::current_exe()?,
+        };
+        let mut child = command(&program, limits.memory_bytes).spawn()?;
+        let missing = || io::Error::other("a pipe is missing");
+        let input = child.stdin.take().ok_or_else(missing)?;
+        let output = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        let messages = messages(output);
+        Ok(Self { child: Some(child), input, messages, stderr })
+    }
+
+    /// Asks a question. `progress` is how far the worker has come. The result to
+    /// store goes to `store`. Unless there is an answer or the error leaves the
+    /// worker usable, it must be dropped; the second value says so.
+    pub(super) async fn ask(
+        &mut self,
+        question: &Question,
+        contents: &[StoredResource],
+        store: Option<&mpsc::Sender<io::Result<Bytes>>>,
+        progress: &Mutex<Progress>,
+    ) -> (Result<Answer, QueryError>, bool) {
+        let Ok(asked) = serde_json::to_vec(question) else {
+            return (Err(QueryError::Failed), false);
+        };
+        // A worker that has died says why below.
+        let _ = wire::send(&mut self.input, wire::QUESTION, &asked).await;
+        while let Some((tag, payload)) = self.messages.recv().await {
+            let message = match handle(tag, &payload, store, progress).await {
+                Ok(message) => message,
+                Err(error) => return (Err(error), false),
+            };
+            match message {
+                Message::Ended(result) => return (result, true),
+                Message::Pull(index) => {
+                    let Some(content) = contents.get(index) else { break };
+                    if let Some(ended) = self.feed(content, store, progress).await {
+                        return ended;
+                    }
+                }
+                Message::Handled => {}
+            }
+        }
+        (Err(self.cause_of_death(question).await), false)
+    }
+
+    /// Sends content, and handles what the worker says in the meantime. Returns
+    /// the end, if that comes first.
+    async fn feed(
+        &mut self,
+        content: &StoredResource,
+        store: Option<&mpsc::Sender<io::Result<Bytes>>>,
+        progress: &Mutex<Progress>,
+    ) -> Option<(Result<Answer, QueryError>, bool)> {
+        let mut blocks = std::pin::pin!(content.stream());
+        loop {
+            let (tag, block) = match blocks.next().await {
+                Some(Ok(block)) => (wire::BLOCK, block),
+                Some(Err(error)) => {
+                    return Some((Err(QueryError::Store(error.to_string())), false));
+                }
+                None => (wire::END, Bytes::new()),
+            };
+            let (input, messages) = (&mut self.input, &mut self.messages);
+            let mut sending = std::pin::pin!(wire::send(input, tag, &block));
+            let sent = loop {
+                let message = tokio::select! {
+                    sent = &mut sending => break sent,
+                    message = messages.recv() => message,
+                };
+                let Some((tag, payload)) = message else {
+                    break Err(io::ErrorKind::BrokenPipe.into());
+                };
+                match handle(tag, &payload, store, progress).await {
+                    Ok(Message::Handled) => {}
+                    // It has not read everything, and ends.
+                    Ok(Message::Ended(result)) => return Some((result, false)),
+                    Ok(Message::Pull(_)) => return Some((Err(QueryError::Failed), false)),
+                    Err(error) => return Some((Err(error), false)),
+                }
+            };
+            // Otherwise the worker has died, which the caller finds out.
+            if sent.is_err() || tag == wire::END {
+                return None;
+            }
+        }
+    }
+
+    /// Why the worker has ended without an answer.
+    async fn cause_of_death(&mut self, question: &Question) -> QueryError {
+        let mut stderr = Vec::new();
+        let _ = (&mut self.stderr).take(STDERR_BYTES).read_to_end(&mut stderr).await;
+        let stderr = String::from_utf8_lossy(&stderr);
+        let status = match &mut self.child {
+            Some(child) => child.wait().await.ok(),
+            None => None,
+        };
+        let is_sql = question.engine == Engine::Sql;
+        if stderr.contains("overflowed its stack") {
+            return QueryError::Refused("The query recurs too deeply.".into());
+        }
+        if stderr.contains("memory allocation") || stderr.contains("out of memory") {
+            return QueryError::memory(question.memory_bytes, is_sql);
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::process::ExitStatusExt;
+            const SIGXCPU: i32 = 24;
+            if status.and_then(|status| status.signal()) == Some(SIGXCPU) {
+                return QueryError::Time { seconds: question.seconds, read: 0, total: None };
+            }
+        }
+        tracing::warn!(?status, stderr = %stderr.trim(), "a query worker has failed");
+        QueryError::Failed
+    }
+}
+
+/// What a message asks for. The result to store is passed on.
+async fn handle(
+    tag: u8,
+    payload: &[u8],
+    store: Option<&mpsc::Sender<io::Result<Bytes>>>,
+    progress: &Mutex<Progress>,
+) -> Result<Message, QueryError> {
+    fn parse<'a, T: serde::Deserialize<'a>>(payload: &'a [u8]) -> Result<T, QueryError> {
+        serde_json::from_slice(payload).map_err(|_| QueryError::Failed)
+    }
+    Ok(match tag {
+        wire::PULL => Message::Pull(parse(payload)?),
+        wire::PROGRESS => {
+            *progress.lock() = parse(payload)?;
+            Message::Handled
+        }
+        wire::STORE => {
+            let part = Ok(Bytes::copy_from_slice(payload));
+            // The store has ended early: its own error says why.
+            let Some(store) = store else { return Err(QueryError::Failed) };
+            store.send(part).await.map_err(|_| QueryError::Failed)?;
+            Message::Handled
+        }
+        wire::ANSWER => Message::Ended(Ok(parse(payload)?)),
+        wire::FAILURE => Message::Ended(Err(parse(payload)?)),
+        _ => return Err(QueryError::Failed),
+    })
+}
+
+/// What a message of the worker asks for.
+enum Message {
+    Handled,
+    Pull(usize),
+    Ended(Result<Answer, QueryError>),
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let _ = child.start_kill();
+        // Reaped at once, so that no zombie stays.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { child.wait().await });
+        }
+    }
+}
+
+fn command(program: &Path, memory_bytes: u64) -> Command {
+    let mut command = Command::new(program);
+    command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
+    // The allocator reserves 1 GiB of address space by default, which would count
+    // as used memory.
+    #[cfg(feature = "mimalloc")]
+    command.env("MIMALLOC_ARENA_RESERVE", "16M");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A signal to the server's group is the server's to handle.
+    #[cfg(unix)]
+    command.process_group(0);
+    command.kill_on_drop(true);
+    command
+}
+
+/// Reads messages as they come, so that waiting for one can be cancelled.
+fn messages(mut output: ChildStdout) -> mpsc::Receiver<(u8, Vec<u8>)> {
+    let (sender, receiver) = mpsc::channel(WAITING_MESSAGES);
+    tokio::spawn(async move {
+        while let Ok(Some(message)) = wire::receive(&mut output).await {
+            if sender.send(message).await.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,38 @@
+//! The time that a question has.
+
+use std::time::Duration;
+
+use crate::{
+    clock::{Clock, SystemClock, Timestamp},
+    query::{QueryError, Question, wire::Progress},
+};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    at: Timestamp,
+    seconds: u64,
+}
+
+impl Deadline {
+    pub(super) fn new(question: &Question) -> Self {
+        let seconds = question.seconds;
+        Self { at: SystemClock.now().saturating_add(Duration::from_secs(seconds)), seconds }
+    }
+
+    /// The deadline, for [`Deadline::has_passed`].
+    pub(super) fn as_millis(&self) -> u64 {
+        self.at.as_millis()
+    }
+
+    pub(super) fn has_passed(millis: u64) -> bool {
+        SystemClock.now() >= Timestamp::from_millis(millis)
+    }
+
+    pub(super) fn check(&self, progress: Progress) -> Result<(), QueryError> {
+        if Self::has_passed(self.as_millis()) { Err(self.error(progress)) } else { Ok(()) }
+    }
+
+    pub(super) fn error(&self, Progress { read, total }: Progress) -> QueryError {
+        QueryError::Time { seconds: self.seconds, read, total }
+    }
+}

@@ -1,0 +1,316 @@
+//! jq filters, by jaq. Nothing that a filter can name reaches out of it: `env`,
+//! `halt`, `input`, `debug`, `stderr` and imports are undefined.
+
+use jaq_core::{
+    Compiler, Ctx, Vars, data,
+    load::{Arena, File, Loader},
+    unwrap_valr,
+};
+use jaq_json::{Map, Num, Val, read, write};
+use serde_json::Value;
+
+use super::{
+    Deadline,
+    channel::Channel,
+    decode::{self, Columns, MAX_RECORD, Sink, content_error},
+    output::{Stored, Window},
+};
+use crate::{
+    preview::words::cut,
+    query::{
+        Answer, Column, QueryError, Question, ReadCounts, ResultFormat, Table,
+        cell::{Cell, Field},
+        wire::Progress,
+    },
+    records::{Fault, Layout, Pointer, Scanner, Splitter},
+};
+
+type Data = data::JustLut<Val>;
+type Filter = jaq_core::compile::Filter<jaq_core::Native<Data>>;
+
+/// What reaches out of a filter.
+const UNDEFINED: [&str; 13] = [
+    "env",
+    "halt",
+    "halt_error",
+    "input",
+    "inputs",
+    "input_filename",
+    "input_line_number",
+    "debug",
+    "debug_empty",
+    "stderr",
+    "stderr_empty",
+    "get_search_list",
+    "repl",
+];
+
+pub(super) fn answer(
+    question: &Question,
+    slurp: bool,
+    channel: &mut Channel,
+) -> Result<Answer, QueryError> {
+    let deadline = Deadline::new(question);
+    let filter = compile(&question.text)?;
+    let [table] = &question.tables[..] else {
+        let problem = "jq reads one resource; use sql to read several.";
+        return Err(QueryError::Refused(problem.into()));
+    };
+    let stored = match question.store {
+        Some(ResultFormat::Csv) => {
+            let problem = "jq results are stored as ndjson or json; csv needs sql.";
+            return Err(QueryError::Refused(problem.into()));
+        }
+        format => format.map(|format| Stored::new(question, format)),
+    };
+    let window = Window::new(question, String::new());
+    let mut run = Run {
+        filter,
+        deadline,
+        window,
+        stored,
+        line: Vec::new(),
+        slurped: slurp.then(Vec::new),
+        rows: 0,
+    };
+    let counts = run.inputs(table, channel)?;
+    if let Some(inputs) = run.slurped.take() {
+        run.input(inputs.into_iter().collect(), channel)?;
+    }
+    if let Some(stored) = run.stored {
+        stored.finish(channel)?;
+    }
+    let column = Column { name: "value".into(), kind: "json".into() };
+    Ok(run.window.finish(vec![column], counts))
+}
+
+fn compile(text: &str) -> Result<Filter, QueryError> {
+    let is_defined = |name: &str| !UNDEFINED.contains(&name);
+    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let defs = defs.filter(|def| is_defined(def.name));
+    let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let funs = funs.filter(|(name, ..)| is_defined(name));
+    let arena = Arena::default();
+    let modules = Loader::new(defs)
+        .load(&arena, File { code: text, path: () })
+        .map_err(|errors| refused(&load_error(&errors)))?;
+    let compiled = Compiler::default().with_funs(funs).compile(modules);
+    compiled.map_err(|errors| {
+        let undefined = errors.iter().flat_map(|(_, errors)| errors).next();
+        refused(&undefined.map_or_else(
+            || "it does not compile".to_owned(),
+            |(name, kind)| format!("{} {} is not defined", kind.as_str(), cut(name, 100)),
+        ))
+    })
+}
+
+fn load_error(errors: &jaq_core::load::Errors<&str, ()>) -> String {
+    use jaq_core::load::Error;
+    let near = |rest: &str| match rest.trim() {
+        "" => "at its end".to_owned(),
+        rest => format!("near {:?}", cut(rest, 40)),
+    };
+    match errors.iter().map(|(_, error)| error).next() {
+        Some(Error::Io(_)) => "modules cannot be imported".into(),
+        Some(Error::Lex(errors)) => match errors.first() {
+            Some((expected, found)) => {
+                format!("expected {} {}", expected.as_str(), near(found))
+            }
+            None => "it is not a filter".into(),
+        },
+        Some(Error::Parse(errors)) => match errors.first() {
+            Some((expected, found)) => {
+                format!("expected {} {}", expected.as_str(), near(found))
+            }
+            None => "it is not a filter".into(),
+        },
+        None => "it is not a filter".into(),
+    }
+}
+
+fn refused(problem: &str) -> QueryError {
+    QueryError::Refused(format!("jq: {problem}."))
+}
+
+struct Run<'a> {
+    filter: Filter,
+    deadline: Deadline,
+    window: Window<'a>,
+    stored: Option<Stored>,
+    /// The output that is being written.
+    line: Vec<u8>,
+    slurped: Option<Vec<Val>>,
+    rows: u64,
+}
+
+impl Run<'_> {
+    /// Runs the filter on each input of the content, in its order.
+    fn inputs(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
+        match (table.layout, &table.rows) {
+            (Layout::Json, None) => self.document(table, channel),
+            (Layout::Json | Layout::JsonLines, _) => self.records(table, channel),
+            (Layout::Rows { .. } | Layout::Log, _) => self.rows(table, channel),
+        }
+    }
+
+    /// The whole content is the only input.
+    fn document(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
+        let mut bytes = Vec::new();
+        let mut scanner = Scanner::new(Layout::Json, Pointer::default());
+        let fault = |fault: Fault| content_error(&table.name, &fault);
+        let mut content = channel.content(0)?;
+        content.blocks(|block, _| {
+            bytes.extend_from_slice(block);
+            // Too deep a value would exhaust the stack.
+            scanner.feed(block, |_| {}).map_err(fault)
+        })?;
+        drop(content);
+        scanner.finish(|_| {}).map_err(fault)?;
+        let value = parse(&bytes).ok_or_else(|| QueryError::Content {
+            table: table.name.clone(),
+            problem: "it is not JSON".into(),
+        })?;
+        let size = bytes.len() as u64;
+        drop(bytes);
+        self.take(value, channel)?;
+        Ok(ReadCounts { rows: 1, bytes: size, skipped: 0 })
+    }
+
+    /// Each record is an input; a member of an object is `{key, value}`.
+    fn records(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
+        let at = table.rows.as_deref().unwrap_or_default().parse();
+        let at: Pointer = at.map_err(|error| QueryError::Refused(format!("rows: {error}.")))?;
+        let mut splitter = Splitter::new(table.layout, at.clone(), MAX_RECORD);
+        let mut counts = ReadCounts::default();
+        let lines = table.layout == Layout::JsonLines;
+        let mut failed = None;
+        let mut content = channel.content(0)?;
+        let mut pending = Vec::new();
+        let mut take = |bytes: &[u8], member: bool, pending: &mut Vec<Val>| {
+            let value = if member { parse_member(bytes) } else { parse(bytes) };
+            match value {
+                Some(value) => {
+                    counts.rows += 1;
+                    pending.push(value);
+                }
+                None if lines => counts.skipped += 1,
+                None => failed = Some(counts.rows),
+            }
+        };
+        content.blocks(|block, content| {
+            let fed = splitter.feed(block, |record, bytes| {
+                take(bytes, record.value > record.start, &mut pending);
+            });
+            fed.map_err(|fault| content_error(&table.name, &fault))?;
+            pending.drain(..).try_for_each(|value| self.take(value, content.channel()))
+        })?;
+        let finished = splitter.finish(|record, bytes| {
+            take(bytes, record.value > record.start, &mut pending);
+        });
+        finished.map_err(|fault| content_error(&table.name, &fault))?;
+        let bytes = content.bytes;
+        pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
+        let problem = match failed {
+            Some(record) => format!("record {record} is not JSON"),
+            None if !lines && splitter.scanner().container().is_none() => {
+                format!("it has no value at {at}")
+            }
+            None => return Ok(ReadCounts { bytes, ..counts }),
+        };
+        Err(QueryError::Content { table: table.name.clone(), problem })
+    }
+
+    /// Each row is an input: an object of its columns.
+    fn rows(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
+        let deadline = self.deadline;
+        let mut objects = Objects { row: Vec::new(), run: self };
+        let mut columns = Columns::default();
+        let mut content = channel.content(0)?;
+        let at = Pointer::default();
+        decode::read(table, &at, &mut columns, &mut content, &deadline, None, &mut objects)
+    }
+
+    fn take(&mut self, value: Val, channel: &mut Channel) -> Result<(), QueryError> {
+        match &mut self.slurped {
+            Some(inputs) => inputs.push(value),
+            None => self.input(value, channel)?,
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, value: Val, channel: &mut Channel) -> Result<(), QueryError> {
+        self.rows += 1;
+        let progress = Progress { read: self.rows, total: None };
+        channel.progress(progress)?;
+        let Self { filter, deadline, window, stored, line, .. } = self;
+        let ctx = Ctx::<Data>::new(&filter.lut, Vars::new([]));
+        for output in filter.id.run((ctx, value)).map(unwrap_valr) {
+            deadline.check(progress)?;
+            let output = output.map_err(|error| refused(cut(&error.to_string(), 300)))?;
+            let shown = window.next();
+            if !shown && stored.is_none() {
+                continue;
+            }
+            line.clear();
+            // Writing to a list cannot fail.
+            let _ = write::write(line, &write::Pp::default(), 0, &output);
+            if let Some(stored) = stored {
+                stored.add(line, channel)?;
+            }
+            if shown {
+                line.push(b'\n');
+                let text = String::from_utf8_lossy(line);
+                window.add(&text, || {
+                    vec![serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text.trim()))]
+                });
+            }
+        }
+        deadline.check(progress)
+    }
+}
+
+/// A JSON value that is not nested too deeply.
+fn parse(bytes: &[u8]) -> Option<Val> {
+    let mut scanner = Scanner::new(Layout::Json, Pointer::default());
+    scanner.feed(bytes, |_| {}).and_then(|()| scanner.finish(|_| {})).ok()?;
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    read::parse_single(bytes).ok()
+}
+
+fn parse_member(bytes: &[u8]) -> Option<Val> {
+    let object = read::parse_single(&[b"{", bytes, b"}"].concat()).ok()?;
+    let Val::Obj(members) = object else { return None };
+    let (key, value) = members.iter().next()?;
+    let name = |name: &'static str| Val::utf8_str(name);
+    let pairs = [(name("key"), key.clone()), (name("value"), value.clone())];
+    Some(Val::obj(pairs.into_iter().collect()))
+}
+
+/// Makes an input of each row.
+struct Objects<'a, 'b> {
+    row: Vec<(usize, Val)>,
+    run: &'a mut Run<'b>,
+}
+
+impl Sink for Objects<'_, '_> {
+    fn field(&mut self, column: usize, field: Field<'_>) {
+        let value = match field.cell() {
+            Cell::Null => Val::Null,
+            Cell::Integer(number) => Val::Num(Num::from_integral(number)),
+            // As it is written.
+            Cell::Real(number) => match field {
+                Field::Csv(text) => Val::Num(Num::from_dec_str(text)),
+                _ => Val::from(number),
+            },
+            Cell::Text(text) => Val::utf8_str(text.into_owned()),
+        };
+        self.row.push((column, value));
+    }
+
+    fn end(&mut self, columns: &Columns, channel: &mut Channel) -> Result<(), QueryError> {
+        let name = |column: usize| Val::utf8_str(columns.names[column].clone());
+        let members: Map =
+            self.row.drain(..).map(|(column, value)| (name(column), value)).collect();
+        self.run.take(Val::obj(members), channel)
+    }
+}

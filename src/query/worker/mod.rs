@@ -1,0 +1,75 @@
+//! The worker process: `larder query-worker`. It answers questions on its
+//! standard input until that ends.
+
+mod channel;
+mod confine;
+mod deadline;
+mod decode;
+mod jq;
+mod output;
+mod sql;
+
+use std::process::ExitCode;
+
+use self::{channel::Channel, deadline::Deadline, sql::Database};
+use super::{Engine, QueryError, Question};
+
+/// The argument that makes the program a worker.
+pub const COMMAND: &str = "query-worker";
+
+/// The stack of the thread that runs queries: nested content and filters need it.
+const STACK_BYTES: usize = 64 << 20;
+
+/// The worker's main. `memory_bytes` is what it may use beyond the program.
+pub fn main(memory_bytes: u64) -> ExitCode {
+    let worker = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        confine::enter(memory_bytes)?;
+        serve()
+    });
+    match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn serve() -> std::io::Result<()> {
+    let mut channel = Channel::new();
+    let mut database = None;
+    let mut cpu = 0;
+    while let Some(question) = channel.question()? {
+        // Limits are on the whole process, which may have answered before.
+        cpu += question.seconds + 2;
+        confine::limit_cpu(cpu);
+        let answer = match question.engine {
+            Engine::Sql => answer_sql(&mut database, &question, &mut channel),
+            Engine::Jq { slurp } => jq::answer(&question, slurp, &mut channel),
+        };
+        match answer {
+            Ok(answer) => channel.answer(&answer)?,
+            Err(error) => {
+                channel.fail(&error)?;
+                if !channel.is_idle() {
+                    // The rest of the content would have to be read and dropped.
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A worker gets questions over the same tables only, so they stay.
+fn answer_sql(
+    database: &mut Option<Database>,
+    question: &Question,
+    channel: &mut Channel,
+) -> Result<super::Answer, QueryError> {
+    let deadline = Deadline::new(question);
+    let mut open = match database.take() {
+        Some(open) => open,
+        None => Database::open(question, channel, &deadline)?,
+    };
+    let answer = open.answer(question, channel, &deadline);
+    *database = Some(open);
+    answer
+}
