@@ -86,7 +86,9 @@ impl Live {
             .transpose()?;
         #[cfg(feature = "http")]
         self.http.reload_certificate()?;
-        auth.into_iter().for_each(|auth| self.authenticator.reload(auth));
+        if let Some(auth) = auth {
+            self.authenticator.reload(auth);
+        }
         registry.set_output_rules(output);
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);

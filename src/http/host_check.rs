@@ -128,10 +128,9 @@ fn split(authority: &Authority) -> Option<(&str, Option<u16>)> {
     let rest = authority.as_str().strip_prefix(host)?;
     let port = match rest.strip_prefix(':') {
         None if rest.is_empty() => None,
-        None => return None,
         Some("") => None,
         Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => Some(port.parse().ok()?),
-        Some(_) => return None,
+        None | Some(_) => return None,
     };
     (!host.is_empty()).then_some((host, port))
 }
