@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
-use super::{Reply, lifecycle::End};
+use super::{End, Reply};
 use crate::{
     in_flight::InFlight,
     protocol::{Fault, Member, Method, Params, Trace, json_size},

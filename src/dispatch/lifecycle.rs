@@ -4,71 +4,8 @@
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
 
-use super::{Reply, instrument::CallMetrics};
+use super::{End, Reply, instrument::CallMetrics};
 use crate::{admission::Permit, auth::Validity, protocol::Fault};
-
-/// How a call ended. A call that becomes a task has not ended: it takes its lifecycle along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// With a result.
-    Done,
-    /// With questions to the client, which calls again with the answers.
-    InputRequired,
-    /// With a result that is an error of the tool.
-    ToolError,
-    /// With a protocol error for which the caller is responsible.
-    Refused,
-    /// With a protocol error for which the server or something behind it is responsible.
-    Failed,
-    /// The server stopped.
-    Stopped,
-    /// The caller's token expired, or was revoked.
-    Expired,
-    /// The client cancelled it.
-    Cancelled,
-    /// The client closed its connection.
-    ClientGone,
-}
-
-impl End {
-    /// All ends.
-    pub const ALL: [Self; 9] = [
-        Self::Done,
-        Self::InputRequired,
-        Self::ToolError,
-        Self::Refused,
-        Self::Failed,
-        Self::Stopped,
-        Self::Expired,
-        Self::Cancelled,
-        Self::ClientGone,
-    ];
-
-    /// The end of a call with this outcome.
-    fn of(outcome: &Result<Reply, Fault>) -> Self {
-        match outcome {
-            Ok(Reply::CallTool(result)) if result.is_error == Some(true) => Self::ToolError,
-            Ok(Reply::InputRequired(_)) => Self::InputRequired,
-            Ok(_) => Self::Done,
-            Err(fault) if fault.is_failure() => Self::Failed,
-            Err(_) => Self::Refused,
-        }
-    }
-
-    /// The `error.type` in metrics and traces. Empty for success.
-    pub fn error_type(self) -> &'static str {
-        match self {
-            Self::Done | Self::InputRequired => "",
-            Self::ToolError => "tool_error",
-            Self::Refused => "refused",
-            Self::Failed => "error",
-            Self::Stopped => "stopped",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::ClientGone => "client_gone",
-        }
-    }
-}
 
 /// What interrupts a call.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 
 mod admission;
 mod discover;
+mod end;
 mod instrument;
 mod lifecycle;
 mod prompts;
@@ -23,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-pub use lifecycle::End;
+pub use end::End;
 pub use reply::{CacheHint, ReadReply, Reply};
 pub use running::{Running, Step};
 

@@ -55,7 +55,10 @@ impl Running {
 
     /// Ends the call because its client cancelled it.
     pub fn cancel(self) {
-        self.cancellation.cancel();
+        // Otherwise it has ended, or continues as a task, which is cancelled as such.
+        if self.future.is_some() {
+            self.cancellation.cancel();
+        }
     }
 
     /// The next message, or the outcome once all earlier messages are out; then None. Safe

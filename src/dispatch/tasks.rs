@@ -6,11 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
-use super::{
-    Dispatcher, Reply,
-    lifecycle::{End, Lifecycle},
-    running::Handler,
-};
+use super::{Dispatcher, End, Reply, lifecycle::Lifecycle, running::Handler};
 use crate::{
     handler::{Scope, Suspended},
     protocol::{ClientFacts, Fault, Params},

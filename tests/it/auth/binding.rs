@@ -134,7 +134,7 @@ async fn nobody_is_notified_of_changes_of_another_principal() {
     // The first notification is about mallory's own resource.
     assert_eq!(heard.message().await["method"], "notifications/resources/list_changed");
     world.server.clock.advance(Duration::from_secs(600));
-    assert!(heard.next().await.is_none());
+    assert_expired(heard).await;
 }
 
 #[tokio::test]
@@ -170,13 +170,21 @@ async fn a_stream_ends_with_its_token_and_is_resumed_with_the_next() {
 async fn a_modern_stream_ends_with_its_token() {
     let world = world().await;
     let alice = Modern::bearing(&world.server, &world.token_for("alice", ""));
-    let mut listening = alice.listen(1, json!({ "toolsListChanged": true })).await;
+    let listening = alice.listen(1, json!({ "toolsListChanged": true })).await;
     let arguments = json!({ "key": "k", "steps": 1 });
-    let mut call = alice.stream_call_begun(&world.server, "k", arguments).await;
+    let call = alice.stream_call_begun(&world.server, "k", arguments).await;
     world.server.clock.advance(Duration::from_secs(600));
-    assert!(listening.next().await.is_none());
-    assert!(call.next().await.is_none());
+    assert_expired(listening).await;
+    assert_expired(call).await;
     world.server.stage.reached("k", Beat::Dropped).await;
+}
+
+/// Checks that a stream ends with an error that says why, and with nothing else.
+async fn assert_expired(events: Events) {
+    let messages = events.messages().await;
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    let said = messages[0]["error"]["message"].as_str().unwrap();
+    assert!(said.contains("token expired"), "{said}");
 }
 
 impl Modern {

@@ -47,6 +47,7 @@ async fn ends(ctx: Ctx, args: EndsSo) -> Result<String, ToolError> {
     if args.task {
         ctx.require_task().await;
     }
+    tracing::warn!("the handler goes on");
     match &*args.how {
         "Done" => Ok("done".into()),
         "InputRequired" => asking::name(&ctx, "name").await,
@@ -364,4 +365,42 @@ async fn a_subscription_whose_token_expires_says_so() {
     let last = only(listening, "a subscription").await;
     assert_eq!(last["id"], "sub");
     assert_last(&last, End::Expired, "a subscription");
+}
+
+/// What is logged on this thread, on which the server of a test runs.
+#[derive(Clone, Default)]
+struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_log_lines_of_a_task_carry_the_id_of_its_request() {
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    let _log = tracing::subscriber::set_default(lines.finish());
+    let world = world().await;
+    let client = Modern::bearing(&world.server, &world.token_for("alice", ""));
+    let client = client.with(json!({ "extensions": { TASKS: {} } }));
+    let arguments = json!({ "how": "Done", "task": true });
+    let call = client.request(1, "tools/call", json!({ "name": "ends", "arguments": arguments }));
+    let begun = crate::support::Answer::of(call.header("x-request-id", "the-first")).await.result();
+    let id = json!({ "taskId": begun["taskId"] });
+    eventually("the task to end", async || {
+        client.send("tasks/get", id.clone()).await.result()["status"] == "completed"
+    })
+    .await;
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let line = text.lines().find(|line| line.contains("the handler goes on"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("request=\"the-first\"") && line.contains("call{"), "{line}");
 }

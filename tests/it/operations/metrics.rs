@@ -115,7 +115,7 @@ async fn calls_writes_sessions_and_streams_are_counted() {
     assert_eq!(of("create_resource", ""), 1, "{}", after.0);
     assert_eq!(of("read_resource", "tool_error"), 1);
     assert!(!after.0.contains("no_such_tool"), "clients must not be able to create labels");
-    assert_eq!(of("", "error"), 1);
+    assert_eq!(of("", "refused"), 1);
     for (name, expected) in [
         ("larder_stored_bytes_total", 1000),
         ("larder_resources_written_total", 1),
