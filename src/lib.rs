@@ -78,6 +78,7 @@ pub mod preview;
 pub mod protocol;
 #[cfg(feature = "query")]
 pub mod query;
+mod quote;
 pub mod random;
 pub mod records;
 #[cfg(feature = "redis")]

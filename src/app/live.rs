@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     auth::Authenticator,
+    compute,
     config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
     dispatch::{DispatchLimits, Dispatcher},
 };
@@ -71,6 +72,7 @@ impl Live {
         if (config.auth.mode, new.auth.mode) == (AuthMode::Static, AuthMode::Static) {
             next.auth.tokens.clone_from(&new.auth.tokens);
         }
+        next.compute.clone_from(&new.compute);
         next.log.level.clone_from(&new.log.level);
         // The set of tools is fixed at startup.
         next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };
@@ -90,6 +92,7 @@ impl Live {
             self.authenticator.reload(auth);
         }
         registry.set_output_rules(output);
+        compute::configure(next.compute.limits());
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_limits(next.limits.admission());

@@ -21,6 +21,7 @@ use crate::{
     admission::Limits,
     auth::Authenticator,
     clock::{Clock, SystemClock},
+    compute,
     config::{Config, ConfigError},
     dispatch::{DispatchLimits, Dispatcher},
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
@@ -221,6 +222,7 @@ impl App {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
+        compute::configure(config.compute.limits());
         let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         #[cfg(feature = "http")]

@@ -2,6 +2,7 @@
 //! flags. Each overrides the one before.
 
 mod auth;
+mod compute;
 mod error;
 mod limits;
 #[cfg(feature = "cli")]
@@ -37,6 +38,7 @@ pub use self::store::ObjectsConfig;
 pub use self::workflows::WorkflowLocations;
 pub use self::{
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
+    compute::ComputeConfig,
     error::ConfigError,
     limits::LimitsConfig,
     observe::{LogConfig, LogFormat, MetricsConfig, TracesConfig},
@@ -79,6 +81,8 @@ pub struct Config {
     pub tasks: TasksConfig,
     /// Limits on requests and responses.
     pub limits: LimitsConfig,
+    /// Work for the CPU, such as searches and compression.
+    pub compute: ComputeConfig,
     /// The built-in tools and the size of results.
     pub tools: ToolsConfig,
     /// The tool query_resource: SQL and jq over stored content.
@@ -108,6 +112,7 @@ impl Config {
         self.sessions.check()?;
         self.tasks.check()?;
         self.limits.check()?;
+        self.compute.check()?;
         self.tools.check()?;
         #[cfg(feature = "query")]
         self.query.check()?;

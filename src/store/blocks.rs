@@ -12,7 +12,7 @@ use super::{
     Block, ContentStream, Kind, StoreError, Upload,
     compression::{Compression, StoredBlock},
 };
-use crate::compute::Compute;
+use crate::{auth::Owner, compute::Compute};
 
 /// The maximum size of a block before compression. Small enough that a window
 /// reads little more than it needs, large enough that the block table stays small.
@@ -34,6 +34,8 @@ pub(super) struct ContentStats {
 
 /// Takes pieces of any size and appends blocks to an upload.
 pub(super) struct BlockWriter {
+    /// For whom the work is done.
+    owner: Owner,
     kind: Kind,
     block_bytes: usize,
     compression: Compression,
@@ -72,12 +74,13 @@ impl ProcessedBlock {
 }
 
 impl BlockWriter {
-    pub(super) fn new(kind: Kind, upload: Box<dyn Upload>) -> Self {
-        Self::with_block_size(kind, upload, Compression::WhenSmaller, BLOCK_BYTES)
+    pub(super) fn new(owner: &Owner, kind: Kind, upload: Box<dyn Upload>) -> Self {
+        Self::with_block_size(owner, kind, upload, Compression::WhenSmaller, BLOCK_BYTES)
     }
 
     /// A writer with another block size and compression.
     pub(super) fn with_block_size(
+        owner: &Owner,
         kind: Kind,
         upload: Box<dyn Upload>,
         compression: Compression,
@@ -85,13 +88,14 @@ impl BlockWriter {
     ) -> Self {
         debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block can hold any character");
         Self {
+            owner: owner.clone(),
             kind,
             block_bytes,
             compression,
             upload,
             rest: BytesMut::new(),
             offset: 0,
-            hash: Compute::Done(Sha256::new()),
+            hash: Compute::Done(Ok(Sha256::new())),
             in_flight: VecDeque::new(),
             blocks: Vec::new(),
             line_feeds: 0,
@@ -146,7 +150,7 @@ impl BlockWriter {
             Kind::Text => self.line_feeds + u64::from(unfinished_line),
             Kind::Binary => 0,
         };
-        let sha256 = hex(&self.hash.done().await.finalize());
+        let sha256 = hex(&self.hash.done().await?.finalize());
         let stats = ContentStats { size: self.offset, lines, sha256, blocks: self.blocks };
         Ok((self.upload, stats))
     }
@@ -178,12 +182,12 @@ impl BlockWriter {
         }
         self.offset += block.len() as u64;
         let (length, kind, compression) = (block.len(), self.kind, self.compression);
-        let hashed = block.clone();
+        let (owner, hashed) = (self.owner.as_str(), block.clone());
         self.in_flight
-            .push_back(Compute::run(length, move || ProcessedBlock::new(block, kind, compression)));
-        let placeholder = Compute::Done(Sha256::new());
-        let mut hash = std::mem::replace(&mut self.hash, placeholder).done().await;
-        self.hash = Compute::run(length, move || {
+            .push_back(Compute::run(owner, length, move || ProcessedBlock::new(block, kind, compression)));
+        let placeholder = Compute::Done(Ok(Sha256::new()));
+        let mut hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
+        self.hash = Compute::run(owner, length, move || {
             hash.update(&hashed);
             hash
         });
@@ -203,7 +207,7 @@ impl BlockWriter {
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
         let processed = oldest
             .done()
-            .await
+            .await?
             .map_err(|error| StoreError::NotText { offset: offset + error.valid_up_to() as u64 })?;
         let block = processed.stored;
         let stored_len = block.bytes.len() as u64;

@@ -46,7 +46,7 @@ impl StoredResource {
         let blocks = Arc::new(Mutex::new(Vec::new()));
         let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
         let mut writer =
-            BlockWriter::with_block_size(kind, upload, Compression::Never, block_bytes);
+            BlockWriter::with_block_size(&owner, kind, upload, Compression::Never, block_bytes);
         writer.write_all(pieces).await?;
         let (_, stats) = writer.finish().await?;
         let draft = Draft {

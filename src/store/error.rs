@@ -1,7 +1,7 @@
 //! The errors of the store.
 
 use super::{InvalidUri, ResourceUri};
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, compute::Busy};
 
 /// An error of the store. Its text may be shown to the caller. What only the log
 /// may contain is the `source` of [`StoreError::Unavailable`] and
@@ -70,6 +70,9 @@ pub enum StoreError {
     /// The stream of the content to store failed.
     #[error("Reading the content to store failed: {0}")]
     Input(#[source] std::io::Error),
+    /// Too much work waits for the CPU.
+    #[error(transparent)]
+    Busy(#[from] Busy),
     /// The backend is not reachable.
     #[error("The {backend} store is not available now; try again shortly.")]
     Unavailable {

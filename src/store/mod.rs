@@ -52,3 +52,5 @@ pub use stored_bytes::StoredBytes;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};
 pub use write::Details;
+
+pub use crate::compute::Busy;

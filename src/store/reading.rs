@@ -6,7 +6,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
 use super::{Block, StoreError, StoredResource, compression};
-use crate::compute::Compute;
+use crate::{
+    auth::Owner,
+    compute::{Compute, Stop},
+};
 
 /// How many blocks of a stream are decompressed at once.
 const MAX_DECOMPRESSING: usize = 4;
@@ -18,25 +21,33 @@ const MAX_FETCHES: usize = 4;
 impl StoredResource {
     /// The content as a stream of blocks. Each block of text is valid UTF-8.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
-        self.stream_by(|block| match block {
-            plain @ FetchedBlock { compressed: false, .. } => Compute::Done(Ok(plain.bytes)),
-            compressed => Compute::run(compressed.size, move || compressed.content()),
+        let owner = self.entry.owner.clone();
+        self.stream_by(move |block| match block {
+            plain @ FetchedBlock { compressed: false, .. } => Compute::Done(Ok(Ok(plain.bytes))),
+            compressed => {
+                Compute::run(owner.as_str(), compressed.size, move || compressed.content())
+            }
         })
     }
 
-    /// The results of `work` on each block, in order. `work` may be CPU-bound: it
-    /// runs on the thread that decompressed the block, for several blocks at once.
+    /// The results of `work` on each block, in order. `work` may take long: it runs
+    /// for `caller` on the thread that decompressed the block, for several blocks
+    /// at once, and returns early, with any result, once it is told to stop.
     pub(crate) fn map_blocks<T, W>(
         &self,
+        caller: &Owner,
         work: W,
     ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: Fn(Bytes) -> T + Clone + Send + 'static,
+        W: Fn(Bytes, &Stop) -> T + Clone + Send + 'static,
     {
+        let caller = caller.clone();
         self.stream_by(move |block| {
             let work = work.clone();
-            Compute::run(block.size, move || block.content().map(work))
+            Compute::queue(caller.as_str(), move |stop| {
+                block.content().map(|content| work(content, stop))
+            })
         })
     }
 
@@ -60,7 +71,7 @@ impl StoredResource {
         let found = self.clone();
         let results = blocks.map(move |block| {
             let (found, running) = (found.clone(), block.map(&work));
-            async move { running?.done().await.map_err(|error| found.corrupt(error)) }
+            async move { running?.done().await?.map_err(|error| found.corrupt(error)) }
         });
         results.buffered(MAX_DECOMPRESSING)
     }
@@ -146,7 +157,8 @@ impl StoredResource {
             size: self.index(block.len)?,
             compressed: true,
         };
-        let content = Compute::run(fetched.size, move || fetched.content()).done().await;
+        let owner = self.entry.owner.as_str();
+        let content = Compute::run(owner, fetched.size, move || fetched.content()).done().await?;
         let content = content.map_err(|error| self.corrupt(error))?;
         Ok(content.slice(self.index(from)?..self.index(to)?))
     }

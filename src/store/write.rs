@@ -118,7 +118,7 @@ impl Store {
         mode: WriteMode,
     ) -> Result<Committed, StoreError> {
         let (kind, pieces) = content.into_parts();
-        let mut writer = BlockWriter::new(kind, self.backend.begin(owner, &uri).await?);
+        let mut writer = BlockWriter::new(owner, kind, self.backend.begin(owner, &uri).await?);
         writer.write_all(pieces).await?;
         let (upload, stats) = writer.finish().await?;
         let draft = Draft {

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 
 use super::{
-    regex::{escape, matcher},
+    regex::{SharedMatcher, escape, matcher},
     scan::LineSink,
     wording::line_excerpt,
 };
@@ -25,8 +24,8 @@ pub(super) struct Query {
     pub(super) terms: Vec<String>,
     /// A regular expression that matches any of them, for `search_resource`.
     pub(super) pattern: String,
-    any: RegexMatcher,
-    each: Vec<RegexMatcher>,
+    any: SharedMatcher,
+    each: Vec<SharedMatcher>,
 }
 
 impl Query {
@@ -55,13 +54,13 @@ impl Query {
         Ok(Self { pattern: format!("(?i){}", patterns.join("|")), terms, any, each })
     }
 
-    pub(super) fn matcher(&self) -> RegexMatcher {
-        self.any.clone()
+    pub(super) fn matcher(&self) -> SharedMatcher {
+        Arc::clone(&self.any)
     }
 
     /// The terms in a text, as a bit mask.
     pub(super) fn terms_in(&self, bytes: &[u8]) -> u32 {
-        let has = |matcher: &RegexMatcher| matcher.is_match(bytes).unwrap_or(false);
+        let has = |matcher: &SharedMatcher| matcher.is_match(bytes).unwrap_or(false);
         (0..).zip(&self.each).filter(|(_, matcher)| has(matcher)).map(|(index, _)| 1 << index).sum()
     }
 }

@@ -1,24 +1,26 @@
 //! `search_resource`
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc, time::Duration};
 
 use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{
     ToolOptions,
-    regex::{escape, matcher},
+    regex::{SharedMatcher, check_length, escape, matcher, reason},
     scan::{LineSink, scan},
     wording::{call_at_revision, line_excerpt, revision_suffix},
 };
 use crate::{
+    auth::Owner,
+    compute::{self, Compute},
     handler::{Context, ToolError},
     preview::words::{count, number},
+    quote::shortened,
     registry::Tool,
-    store::{Kind, StoredResource},
+    store::{Kind, StoreError, StoredResource},
 };
 
 const DEFAULT_LIMIT: usize = 50;
@@ -67,8 +69,7 @@ async fn search<S>(
     args: SearchResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let matcher =
-        matcher(&args.query, false).map_err(|error| invalid_query(&args.query, &error))?;
+    check_length(&args.query)?;
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
@@ -83,32 +84,59 @@ async fn search<S>(
         )));
     }
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
+    let time = compute::search_time();
+    let searching = find_matches(ctx.identity().owner(), &found, &args, budget);
+    match tokio::time::timeout(time, searching).await {
+        Ok(matches) => Ok(result_text(&found, &args, limit, &matches?)),
+        Err(_) => Err(too_slow(&args, time)),
+    }
+}
+
+async fn find_matches(
+    caller: &Owner,
+    found: &StoredResource,
+    args: &SearchResource,
+    budget: usize,
+) -> Result<Matches, ToolError> {
+    let _slot = compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?;
+    let query = args.query.clone();
+    let compiling = Compute::queue(caller.as_str(), move |_| matcher(&query, false));
+    let matcher = compiling.done().await.map_err(StoreError::from)?;
+    let matcher = matcher.map_err(|error| invalid_query(&args.query, &error))?;
     let matches = Matches {
-        matcher: matcher.clone(),
+        matcher: Arc::clone(&matcher),
         text: String::new(),
         budget,
         skip: args.offset,
-        limit,
+        limit: args.limit.unwrap_or(DEFAULT_LIMIT),
         shown: 0,
         total: 0,
         first_line: None,
         full: false,
     };
-    let matches = scan(&found, matcher, args.context, matches).await?;
-    Ok(result_text(&found, &args, limit, &matches))
+    scan(caller, found, matcher, args.context, matches).await
+}
+
+fn too_slow(args: &SearchResource, time: Duration) -> ToolError {
+    let read = json!({ "uri": args.uri });
+    ToolError::new(format!(
+        "The search took longer than {} seconds (compute.search_seconds) and was stopped. Use a simpler regular expression, with less repetition, or read parts: {}.",
+        time.as_secs_f64(),
+        call_at_revision("read_resource", read, args.revision)
+    ))
 }
 
 fn invalid_query(query: &str, error: &grep_regex::Error) -> ToolError {
-    let query: String = query.chars().take(200).collect();
     ToolError::new(format!(
-        "query is not a valid regular expression: {error}. To search for the text itself, escape it: {}",
-        json!({ "query": escape(&query) })
+        "query is not a valid regular expression: {}. To search for the text itself, escape it: {}",
+        reason(error),
+        json!({ "query": escape(&shortened(query)) })
     ))
 }
 
 /// Collects the lines of the result, and counts all matches.
 struct Matches {
-    matcher: RegexMatcher,
+    matcher: SharedMatcher,
     text: String,
     budget: usize,
     skip: u64,

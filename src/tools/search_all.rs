@@ -4,7 +4,7 @@
 //! instances may share the store. A search reads the content, the newest first,
 //! within limits that the result names.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{fmt::Write, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use schemars::JsonSchema;
@@ -15,10 +15,12 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     ToolOptions,
     rank::{Hits, Query, rank},
+    regex::check_length,
     scan::scan,
     wording::call,
 };
 use crate::{
+    compute::{self, Compute},
     handler::{Context, ToolError},
     preview::words::{count, number},
     registry::Tool,
@@ -34,8 +36,6 @@ const MAX_LISTED: usize = 10_000;
 const PAGE_SIZE: usize = 1_000;
 /// The most bytes of content that one search reads.
 const MAX_BYTES: u64 = 512 << 20;
-/// The time limit of one search.
-const MAX_TIME: Duration = Duration::from_secs(10);
 /// The number of resources searched at once.
 const CONCURRENCY: usize = 4;
 
@@ -69,12 +69,18 @@ async fn search<S>(
     args: &SearchResources,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let query = Arc::new(Query::parse(&args.query)?);
+    check_length(&args.query)?;
+    let deadline = Instant::now() + compute::search_time();
+    let caller = ctx.identity().owner().as_str();
+    let slot = timeout_at(deadline, compute::search_slot(caller)).await;
+    let _slot = slot.map_err(|_| no_slot())?.map_err(StoreError::from)?;
+    let text = args.query.clone();
+    let parsing = Compute::queue(caller, move |_| Query::parse(&text));
+    let query = Arc::new(parsing.done().await.map_err(StoreError::from)??);
     let mut coverage = Coverage::default();
     let mut found = Vec::new();
     let listed = candidates(ctx, args, &mut coverage).await?;
     let plan = coverage.plan(listed);
-    let deadline = Instant::now() + MAX_TIME;
     let searches =
         plan.into_iter().map(|listed| search_one(ctx, Arc::clone(&query), listed, deadline));
     let mut searched = stream::iter(searches).buffered(CONCURRENCY);
@@ -96,6 +102,12 @@ async fn search<S>(
     }
     rank(&mut found, coverage.searched, |entry| entry.size);
     Ok(result_text(args, &query, &found, &coverage, budget))
+}
+
+fn no_slot() -> ToolError {
+    ToolError::new(
+        "The server is busy with other searches (compute.searches). Try again when some have ended.",
+    )
 }
 
 /// What a search has covered.
@@ -183,7 +195,7 @@ async fn search_one<S>(
         return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
     let scan = async |found: &StoredResource| {
-        scan(found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await
+        scan(ctx.identity().owner(), found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await
     };
     let search = async {
         if !entry.is_expired(ctx.store().now())

@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 15] = [
         "compute",
         "in_flight",
         "key_ring",
+        "quote",
     ],
     &["auth", "redis"],
     &["admission"],
@@ -185,7 +186,7 @@ fn modules_use_only_modules_of_lower_layers() {
 fn store_and_session_use_few_other_modules() {
     let may_use: [(&str, &[&str]); 2] = [
         ("session", &["protocol", "clock", "random", "auth", "redis"]),
-        ("store", &["clock", "random", "auth", "redis", "compute"]),
+        ("store", &["clock", "random", "auth", "redis", "compute", "quote"]),
     ];
     for (file, text) in sources() {
         let path = module_path(&file);

@@ -3,8 +3,11 @@
 use std::{io, ops::Range};
 
 use bytes::Bytes;
+use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
+
+use crate::compute::Stop;
 
 /// A block, and the matches in its complete lines.
 pub(super) struct SearchedBlock {
@@ -39,10 +42,10 @@ impl Hit {
     }
 }
 
-pub(super) fn search(matcher: &RegexMatcher, block: Bytes) -> SearchedBlock {
+pub(super) fn search(matcher: &RegexMatcher, block: Bytes, stop: &Stop) -> SearchedBlock {
     let start = memchr::memchr(b'\n', &block).map_or(block.len(), |index| index + 1);
     let end = memchr::memrchr(b'\n', &block).map_or(start, |index| index + 1);
-    let hits = find_hits(matcher, &block[start..end]);
+    let hits = find_hits(matcher, &block[start..end], stop);
     SearchedBlock { block, complete_lines: start..end, hits }
 }
 
@@ -50,11 +53,6 @@ impl SearchedBlock {
     /// The bytes before its complete lines: the end of an earlier block's line.
     pub(super) fn head_len(&self) -> usize {
         self.complete_lines.start
-    }
-
-    /// The bytes of its matching lines.
-    pub(super) fn matching_bytes(&self) -> usize {
-        self.hits.iter().map(|hit| hit.range().len()).sum()
     }
 
     /// The bytes before its complete lines, and whether the line ends there; the
@@ -68,25 +66,67 @@ impl SearchedBlock {
     }
 }
 
-/// The matching lines of a text.
-pub(super) fn find_hits(matcher: &RegexMatcher, text: &[u8]) -> Vec<Hit> {
-    let mut collector = HitCollector(Vec::new());
+/// How many bytes of lines are searched before the next look at the stop.
+const SLICE_BYTES: usize = 16 << 10;
+
+/// The matching lines of a text; once `stop` is set, some of them.
+pub(super) fn find_hits(matcher: &RegexMatcher, text: &[u8], stop: &Stop) -> Vec<Hit> {
     let mut searcher = SearcherBuilder::new().line_number(true).build();
-    // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
-    let _ = searcher.search_slice(matcher, text, &mut collector);
-    collector.0
+    let mut collector = HitCollector { hits: Vec::new(), line: 0, start: 0 };
+    let mut rest = text;
+    while !rest.is_empty() && !stop.is_set() {
+        let (slice, after) = rest.split_at(slice_end(rest));
+        if slice.len() > 2 * SLICE_BYTES && is_slow(matcher, slice, stop) {
+            break;
+        }
+        // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
+        let _ = searcher.search_slice(matcher, slice, &mut collector);
+        collector.line += memchr::memchr_iter(b'\n', slice).count() as u64;
+        collector.start += slice.len() as u64;
+        rest = after;
+    }
+    collector.hits
 }
 
-struct HitCollector(Vec<Hit>);
+/// Where to cut a text after about [`SLICE_BYTES`], at the end of a line.
+fn slice_end(text: &[u8]) -> usize {
+    if text.len() <= SLICE_BYTES {
+        return text.len();
+    }
+    match memchr::memrchr(b'\n', &text[..SLICE_BYTES]) {
+        Some(feed) => feed + 1,
+        None => memchr::memchr(b'\n', text).map_or(text.len(), |feed| feed + 1),
+    }
+}
+
+/// Whether the stop is set before parts of a long line are searched. The engine
+/// cannot be interrupted within a line, and a regular expression that is slow on
+/// the whole is slow on the parts.
+fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool {
+    line.chunks(SLICE_BYTES).any(|part| {
+        // Only the time matters.
+        let _ = matcher.is_match(part);
+        stop.is_set()
+    })
+}
+
+/// Collects hits of consecutive slices.
+struct HitCollector {
+    hits: Vec<Hit>,
+    /// The number of the slice's first line.
+    line: u64,
+    /// The slice's offset in the text.
+    start: u64,
+}
 
 impl Sink for HitCollector {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let small = |number: u64| u32::try_from(number).map_err(io::Error::other);
-        let start = found.absolute_byte_offset();
-        self.0.push(Hit {
-            line: small(found.line_number().unwrap_or(1) - 1)?,
+        let start = self.start + found.absolute_byte_offset();
+        self.hits.push(Hit {
+            line: small(self.line + found.line_number().unwrap_or(1) - 1)?,
             start: small(start)?,
             end: small(start + found.bytes().len() as u64)?,
         });

@@ -4,16 +4,17 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use grep_regex::RegexMatcher;
 
 use super::{
+    super::regex::SharedMatcher,
     LineSink,
     block::{Lines, SearchedBlock, find_hits},
 };
+use crate::compute::Stop;
 
 /// Reports the lines of blocks to a sink, in order.
 pub(super) struct Gatherer<K> {
-    matcher: RegexMatcher,
+    matcher: SharedMatcher,
     /// The lines of context before and after a match.
     context: usize,
     sink: K,
@@ -34,7 +35,7 @@ struct Position {
 }
 
 impl<K: LineSink> Gatherer<K> {
-    pub(super) fn new(matcher: RegexMatcher, context: usize, sink: K) -> Self {
+    pub(super) fn new(matcher: SharedMatcher, context: usize, sink: K) -> Self {
         let (partial_line, before) = (Vec::new(), VecDeque::new());
         Self { matcher, context, sink, partial_line, before, after: 0, next_line: None }
     }
@@ -44,14 +45,9 @@ impl<K: LineSink> Gatherer<K> {
         self.partial_line.len()
     }
 
-    /// The bytes that adding this block copies or searches.
-    pub(super) fn work_bytes(&self, block: &SearchedBlock) -> usize {
-        self.partial_line.len() + block.head_len() + block.matching_bytes()
-    }
-
     /// Adds the next block; `first_line` is the number, from 0, of the line at
     /// its start.
-    pub(super) fn add(&mut self, first_line: u64, block: SearchedBlock) {
+    pub(super) fn add(&mut self, first_line: u64, block: SearchedBlock, stop: &Stop) {
         let (head, head_ends_line, lines, tail) = block.into_parts();
         if !head_ends_line {
             self.partial_line.extend_from_slice(&head);
@@ -63,23 +59,23 @@ impl<K: LineSink> Gatherer<K> {
             self.partial_line.extend_from_slice(&head);
             std::mem::take(&mut self.partial_line).into()
         };
-        self.search_line(first_line, line);
+        self.search_line(first_line, line, stop);
         self.report(first_line + 1, &lines);
         self.partial_line.extend_from_slice(&tail);
     }
 
     /// Ends the search after the last block. `last_line` is the number, from 0,
     /// of the content's last line.
-    pub(super) fn finish(mut self, last_line: u64) -> K {
+    pub(super) fn finish(mut self, last_line: u64, stop: &Stop) -> K {
         if !self.partial_line.is_empty() {
             let line = std::mem::take(&mut self.partial_line).into();
-            self.search_line(last_line, line);
+            self.search_line(last_line, line, stop);
         }
         self.sink
     }
 
-    fn search_line(&mut self, number: u64, text: Bytes) {
-        let hits = find_hits(&self.matcher, &text);
+    fn search_line(&mut self, number: u64, text: Bytes, stop: &Stop) {
+        let hits = find_hits(&self.matcher, &text, stop);
         self.report(number, &Lines { text, hits });
     }
 
@@ -206,18 +202,19 @@ mod tests {
             let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
-            whole.build().search_slice(&matcher, text.as_bytes(), &mut expected).unwrap();
+            whole.build().search_slice(&*matcher, text.as_bytes(), &mut expected).unwrap();
             let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
+            let stop = Stop::default();
             let mut gatherer = Gatherer::new(matcher.clone(), context, Recorder::default());
             for ends in cuts.windows(2).filter(|ends| ends[0] < ends[1]) {
                 let feeds = text[..ends[0]].matches('\n').count() as u64;
                 let piece = Bytes::copy_from_slice(&text.as_bytes()[ends[0]..ends[1]]);
-                gatherer.add(feeds, block::search(&matcher, piece));
+                gatherer.add(feeds, block::search(&matcher, piece, &stop), &stop);
             }
             let last = text.split_inclusive('\n').count().saturating_sub(1) as u64;
-            prop_assert_eq!(gatherer.finish(last).0, expected.0);
+            prop_assert_eq!(gatherer.finish(last, &stop).0, expected.0);
         }
     }
 }

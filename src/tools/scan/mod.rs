@@ -7,11 +7,19 @@
 mod block;
 mod gather;
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
-use grep_regex::RegexMatcher;
 
 use self::gather::Gatherer;
-use crate::{compute::Compute, handler::ToolError, preview::words::number, store::StoredResource};
+use super::regex::SharedMatcher;
+use crate::{
+    auth::Owner,
+    compute::Compute,
+    handler::ToolError,
+    preview::words::number,
+    store::{StoreError, StoredResource},
+};
 
 /// The longest line that can be searched, in bytes: it must fit into memory.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -30,18 +38,21 @@ pub(super) trait LineSink: Send + 'static {
     fn gap(&mut self) {}
 }
 
-/// Searches a resource's text. Dropping the future stops the search soon.
+/// Searches a resource's text, as work of `caller`. Dropping the future stops the
+/// search soon.
 ///
 /// # Errors
 /// When the content cannot be read, or has a line that is too long.
 pub(super) async fn scan<K: LineSink>(
+    caller: &Owner,
     found: &StoredResource,
-    matcher: RegexMatcher,
+    matcher: SharedMatcher,
     context: usize,
     sink: K,
 ) -> Result<K, ToolError> {
-    let block_matcher = matcher.clone();
-    let searched = found.map_blocks(move |block| block::search(&block_matcher, block));
+    let block_matcher = Arc::clone(&matcher);
+    let search = move |block, stop: &_| block::search(&block_matcher, block, stop);
+    let searched = found.map_blocks(caller, search);
     let mut searched = std::pin::pin!(searched.enumerate());
     let mut gatherer = Gatherer::new(matcher, context, sink);
     while let Some((index, block)) = searched.next().await {
@@ -52,14 +63,13 @@ pub(super) async fn scan<K: LineSink>(
                 number(MAX_LINE_BYTES as u64)
             )));
         }
-        let bytes = gatherer.work_bytes(&block);
-        let gathering = Compute::run(bytes, move || {
-            gatherer.add(first_line, block);
+        let gathering = Compute::queue(caller.as_str(), move |stop| {
+            gatherer.add(first_line, block, stop);
             gatherer
         });
-        gatherer = gathering.done().await;
+        gatherer = gathering.done().await.map_err(StoreError::from)?;
     }
     let last_line = found.entry.lines.saturating_sub(1);
-    let finishing = Compute::run(gatherer.partial_line_len(), move || gatherer.finish(last_line));
-    Ok(finishing.done().await)
+    let finishing = Compute::queue(caller.as_str(), move |stop| gatherer.finish(last_line, stop));
+    Ok(finishing.done().await.map_err(StoreError::from)?)
 }

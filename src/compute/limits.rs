@@ -1,0 +1,65 @@
+//! The limits of CPU work.
+
+use std::{num::NonZeroUsize, thread, time::Duration};
+
+/// Limits of the CPU work of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ComputeLimits {
+    /// The number of threads; 0 for one more than the machine has cores.
+    pub(crate) threads: usize,
+    /// How many pieces of work of one owner may wait for a thread.
+    pub(crate) queued_per_owner: usize,
+    /// How many pieces of work may wait for a thread in all.
+    pub(crate) queued: usize,
+    /// How many searches run at the same time; half of them for one owner.
+    pub(crate) searches: usize,
+    /// How long one search may take.
+    pub(crate) search_time: Duration,
+}
+
+impl Default for ComputeLimits {
+    /// Sized for two cores and 1 GiB of memory.
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            queued_per_owner: 512,
+            queued: 2048,
+            searches: 6,
+            search_time: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ComputeLimits {
+    pub(super) fn threads(&self) -> usize {
+        if self.threads > 0 {
+            return self.threads;
+        }
+        thread::available_parallelism().map_or(2, NonZeroUsize::get) + 1
+    }
+}
+
+/// Too much work waits for the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Busy {
+    /// Of this owner.
+    #[error(
+        "The server is busy with your other calls: {limit} pieces of work wait already ({setting}). Try again when some calls have ended."
+    )]
+    Owner {
+        /// The limit's value.
+        limit: usize,
+        /// The setting of the limit.
+        setting: &'static str,
+    },
+    /// Of all owners.
+    #[error(
+        "The server is busy: {limit} pieces of work wait already ({setting}). Try again shortly."
+    )]
+    All {
+        /// The limit's value.
+        limit: usize,
+        /// The setting of the limit.
+        setting: &'static str,
+    },
+}

@@ -1,0 +1,105 @@
+//! Foreign text in messages: what a caller sent or stored is shown in part, and
+//! cannot pass for a message's own words.
+
+use std::{borrow::Cow, fmt};
+
+/// The most characters of foreign text in a message.
+pub(crate) const MAX_CHARS: usize = 100;
+
+/// Text within a message: the first [`MAX_CHARS`] characters, with `…` where more
+/// follow. Characters that a reader cannot see are escaped.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    let end = text.char_indices().nth(MAX_CHARS).map(|(end, _)| end);
+    let start = &text[..end.unwrap_or(text.len())];
+    let mut shown = visible(start);
+    if end.is_some() {
+        shown.to_mut().push('…');
+    }
+    shown
+}
+
+/// The same in double quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text).replace('"', "\\\""))
+}
+
+/// The text of a value, [`shortened`]. Formats no more of it than is shown.
+pub(crate) fn shortened_display(value: &impl fmt::Display) -> String {
+    struct Start(String, usize);
+    impl fmt::Write for Start {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for c in text.chars() {
+                // One more shows that there is more.
+                if self.1 > MAX_CHARS {
+                    return Err(fmt::Error);
+                }
+                self.0.push(c);
+                self.1 += 1;
+            }
+            Ok(())
+        }
+    }
+    let mut start = Start(String::new(), 0);
+    // It fails where the text is longer.
+    let _ = fmt::write(&mut start, format_args!("{value}"));
+    shortened(&start.0).into_owned()
+}
+
+/// The whole text, with the characters escaped that a reader cannot see.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_deceptive) {
+        return text.into();
+    }
+    let mut visible = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_deceptive(c) {
+            visible.extend(c.escape_default());
+        } else {
+            visible.push(c);
+        }
+    }
+    visible.into()
+}
+
+/// Whether a character changes how the text around it is shown, or is not shown
+/// at all: control characters, line separators, bidirectional controls (UAX 9),
+/// the byte order mark, tags.
+pub(crate) fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{061C}'
+                | '\u{200B}'
+                | '\u{200E}'
+                | '\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{2069}'
+                | '\u{FEFF}'
+                | '\u{FFF9}'..='\u{FFFB}'
+                | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_start_of_long_text_is_shown() {
+        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened(&"é".repeat(100)), "é".repeat(100));
+        let long = "é".repeat(1_000_000);
+        assert_eq!(shortened(&long), format!("{}…", "é".repeat(100)));
+        assert_eq!(shortened_display(&long), shortened(&long));
+        assert_eq!(shortened_display(&format_args!("{}-{}", 1, 2)), "1-2");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        assert_eq!(quoted("a\"b"), r#""a\"b""#);
+        assert_eq!(shortened("a\nNext: \u{1b}[31m\u{202e}x"), r"a\nNext: \u{1b}[31m\u{202e}x");
+        // Scripts that need joiners, and emoji, are left alone.
+        let plain = "Größe, 表, עברית, می\u{200C}خواهم, 👩\u{200D}💻";
+        assert_eq!(shortened(plain), plain);
+    }
+}
