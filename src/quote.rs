@@ -1,7 +1,7 @@
 //! Foreign text in messages: what a caller sent or stored is shown in part, and
 //! cannot pass for a message's own words.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 /// The most characters of foreign text in a message.
 pub(crate) const MAX_CHARS: usize = 100;
@@ -23,26 +23,22 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text).replace('"', "\\\""))
 }
 
-/// The text of a value, [`shortened`]. Formats no more of it than is shown.
-pub(crate) fn shortened_display(value: &impl fmt::Display) -> String {
-    struct Start(String, usize);
-    impl fmt::Write for Start {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            for c in text.chars() {
-                // One more shows that there is more.
-                if self.1 > MAX_CHARS {
-                    return Err(fmt::Error);
-                }
-                self.0.push(c);
-                self.1 += 1;
-            }
-            Ok(())
+/// The message of a parser of the `serde` family, which quotes the wrong value
+/// or name as a whole: that is [`shortened`], and the rest of the message stays.
+pub(crate) fn parse_error(message: &str) -> String {
+    // After the wrong value the message says what is expected.
+    let end = ["`, expected ", "\", expected ", "`, there are no "]
+        .iter()
+        .filter_map(|after| message.rfind(after))
+        .max();
+    let begin = message.find(['`', '"']);
+    match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => {
+            let value = shortened(&message[begin + 1..end]);
+            format!("{}{value}{}", visible(&message[..=begin]), visible(&message[end..]))
         }
+        _ => shortened(message).into_owned(),
     }
-    let mut start = Start(String::new(), 0);
-    // It fails where the text is longer.
-    let _ = fmt::write(&mut start, format_args!("{value}"));
-    shortened(&start.0).into_owned()
 }
 
 /// The whole text, with the characters escaped that a reader cannot see.
@@ -90,8 +86,26 @@ mod tests {
         assert_eq!(shortened(&"é".repeat(100)), "é".repeat(100));
         let long = "é".repeat(1_000_000);
         assert_eq!(shortened(&long), format!("{}…", "é".repeat(100)));
-        assert_eq!(shortened_display(&long), shortened(&long));
-        assert_eq!(shortened_display(&format_args!("{}-{}", 1, 2)), "1-2");
+    }
+
+    #[test]
+    fn the_value_in_a_parsers_message_is_shortened_and_the_rest_stays() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct Known {
+            one: u32,
+        }
+        let long = "`, expected x".repeat(1_000);
+        for (json, rest) in [
+            (format!(r#"{{"{long}":1}}"#), ["unknown field `", "…`, expected `one`"]),
+            (format!(r#"{{"one":"{long}"}}"#), ["invalid type: string \"", "…\", expected u32"]),
+            (r#"{"one":true}"#.to_owned(), ["invalid type: boolean `true`", "expected u32"]),
+        ] {
+            let error = serde_json::from_str::<Known>(&json).expect_err("it is wrong");
+            let said = parse_error(&error.to_string());
+            assert!(rest.iter().all(|part| said.contains(part)) && said.len() < 250, "{said}");
+        }
     }
 
     #[test]

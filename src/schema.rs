@@ -8,6 +8,9 @@ use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
+#[cfg(feature = "validation")]
+use crate::quote::{quoted, shortened};
+
 /// The schema of an argument struct: its name, doc comment and fields.
 pub(crate) struct ArgumentSchema {
     pub(crate) name: String,
@@ -264,21 +267,41 @@ impl Validator {
             .take(MAX_VIOLATIONS)
             .map(|fault| {
                 let path = fault.instance_path().to_string();
-                let text = fault.masked_with("the value").to_string();
+                let text = match fault.kind() {
+                    ValidationErrorKind::AdditionalProperties { unexpected }
+                    | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                        let names = names(unexpected.iter().map(String::as_str));
+                        format!("additional properties are not allowed: {names}")
+                    }
+                    // The name of a property; nothing else of the value is in it.
+                    ValidationErrorKind::PropertyNames { .. } => {
+                        "the name of a property is not allowed".to_owned()
+                    }
+                    _ => fault.masked_with("the value").to_string(),
+                };
                 match path.trim_start_matches('/') {
                     // For a tool without arguments the library names none.
                     "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
-                        let names = arguments.as_object().into_iter().flat_map(|a| a.keys());
-                        let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
-                        format!("none are accepted, got {}", names.join(", "))
+                        let got = arguments.as_object().into_iter().flat_map(|a| a.keys());
+                        format!("none are accepted, got {}", names(got.map(String::as_str)))
                     }
                     "" => text,
-                    argument => format!("{}: {text}", argument.replace('/', ".")),
+                    argument => format!("{}: {text}", shortened(&argument.replace('/', "."))),
                 }
             })
             .collect();
         Err(faults.join("; "))
     }
+}
+
+/// The first of these names, which the caller made up.
+#[cfg(feature = "validation")]
+fn names<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let mut shown: Vec<_> = names.by_ref().take(MAX_VIOLATIONS).map(quoted).collect();
+    if names.next().is_some() {
+        shown.push("…".to_owned());
+    }
+    shown.join(", ")
 }
 
 #[cfg(test)]

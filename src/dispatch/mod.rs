@@ -37,8 +37,10 @@ use crate::{
     auth::{Identity, Owner, Validity},
     handler::{AskMode, Control, Scope, Server, StepAccounts, Suspended},
     protocol::{
-        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
+        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion,
+        Trace, describe,
     },
+    quote::shortened,
     random::Random,
     registry::Registry,
     spill::Spiller,
@@ -288,7 +290,10 @@ impl Dispatcher {
             None => None,
             Some(raw) => {
                 let parsed: Value = serde_json::from_slice(raw).map_err(|e| {
-                    Fault::invalid_params(format!("The arguments of {name} cannot be read: {e}"))
+                    let (name, error) = (shortened(&name), describe(&e));
+                    Fault::invalid_params(format!(
+                        "The arguments of {name} cannot be read: {error}"
+                    ))
                 })?;
                 if !parsed.is_object() {
                     return Err(Fault::invalid_params("\"arguments\" must be an object."));

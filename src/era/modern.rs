@@ -11,6 +11,7 @@ use crate::{
     dispatch::{Call, Dispatcher},
     handler::AskMode,
     protocol::{Fault, Member, Meta, Method, ProtocolVersion, Request},
+    quote::quoted,
 };
 
 /// Looks up a request header by its lower-case name. Headers mirror parts of the body
@@ -166,10 +167,13 @@ fn check_header(header: &str, value: Option<&str>, body: &str) -> Result<(), Fau
     match value {
         Some(value) if value == body => Ok(()),
         Some(value) => Err(Fault::HeaderMismatch(format!(
-            "the {header} header is {value:?}, but the body has {body:?}"
+            "the {header} header is {}, but the body has {}",
+            quoted(value),
+            quoted(body)
         ))),
         None => Err(Fault::HeaderMismatch(format!(
-            "the {header} header is missing; it must be {body:?}, as in the body"
+            "the {header} header is missing; it must be {}, as in the body",
+            quoted(body)
         ))),
     }
 }

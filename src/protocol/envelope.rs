@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
 use super::{Fault, Params, RequestId, params::describe};
+use crate::quote::parse_error;
 
 /// A message from a client. Parameters are not parsed yet.
 #[derive(Debug, Clone)]
@@ -96,7 +97,7 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         let fault = if e.is_data() {
             Fault::InvalidRequest(format!("Not a JSON-RPC 2.0 message: {}.", describe(&e)))
         } else {
-            Fault::Parse(format!("The body is not valid JSON: {e}."))
+            Fault::Parse(format!("The body is not valid JSON: {}.", parse_error(&e.to_string())))
         };
         (fault, None)
     })?;
@@ -152,7 +153,8 @@ fn read_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> Result<V
         return Err(message.unwrap_or_else(|_| "The client responded with an error.".into()));
     }
     let result = result.map_or("null", RawValue::get);
-    serde_json::from_str(result).map_err(|e| format!("The client's response cannot be parsed: {e}"))
+    serde_json::from_str(result)
+        .map_err(|e| format!("The client's response cannot be parsed: {}", describe(&e)))
 }
 
 /// In MCP, unlike JSON-RPC, an id is a string or an integer, never null

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ProtocolVersion;
+use crate::quote::shortened;
 
 /// A protocol error. Its text is for the caller and says what to do. Codes and
 /// HTTP statuses differ between eras; see `era`.
@@ -17,7 +18,7 @@ pub enum Fault {
     #[error("{0}")]
     InvalidRequest(String),
     /// The method does not exist, or not in this era (-32601).
-    #[error("Method not found: {0}")]
+    #[error("Method not found: {}", shortened(.0))]
     MethodNotFound(String),
     /// Parameters that the method does not accept (-32602).
     #[error("{message}")]
@@ -119,7 +120,7 @@ impl Fault {
     /// [`Self::UnsupportedVersion`], for a server that supports versions up to `max`.
     pub fn unsupported_version(requested: &str, max: ProtocolVersion) -> Self {
         let supported = ProtocolVersion::names_up_to(max).into_iter().map(Into::into).collect();
-        Self::UnsupportedVersion { requested: requested.chars().take(80).collect(), supported }
+        Self::UnsupportedVersion { requested: shortened(requested).into_owned(), supported }
     }
 
     /// Whether the same request may succeed later, because the fault is of the moment.
@@ -136,7 +137,7 @@ impl Fault {
     /// [`Self::ResourceNotFound`] with the usual message.
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
         let uri = uri.into();
-        let message = format!("Resource not found: {uri}");
+        let message = format!("Resource not found: {}", shortened(&uri));
         Self::ResourceNotFound { uri, message }
     }
 }

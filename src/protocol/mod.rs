@@ -21,6 +21,7 @@ pub use log_level::LogLevel;
 pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing, updated_resource};
+pub(crate) use params::describe;
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
 pub use size::{has_at_most_values, json_size};

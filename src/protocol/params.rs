@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{Fault, members};
+use crate::quote::{parse_error, quoted};
 
 /// The `params` member, not copied. One scan finds the members that several
 /// layers need; each layer parses its own.
@@ -142,7 +143,7 @@ impl Params {
 }
 
 pub(super) fn duplicate(name: &str) -> Fault {
-    Fault::invalid_params(format!("The member {name:?} occurs twice."))
+    Fault::invalid_params(format!("The member {} occurs twice.", quoted(name)))
 }
 
 fn missing(member: Member) -> Fault {
@@ -151,12 +152,9 @@ fn missing(member: Member) -> Fault {
 
 /// The text of a `serde_json` error without its position, which would count
 /// from the start of a part that the caller cannot see.
-pub(super) fn describe(error: &serde_json::Error) -> String {
+pub(crate) fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(position) => text[..position].to_owned(),
-        None => text,
-    }
+    parse_error(text.rfind(" at line ").map_or(&*text, |position| &text[..position]))
 }
 
 #[cfg(test)]

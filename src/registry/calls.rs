@@ -12,7 +12,12 @@ use super::{
     prompt,
     resource::CacheRule,
 };
-use crate::{handler::Scope, protocol::Fault, store::Content};
+use crate::{
+    handler::Scope,
+    protocol::Fault,
+    quote::{quoted, shortened},
+    store::Content,
+};
 
 impl Registry {
     /// The tool's arguments that clients mirror into headers.
@@ -37,7 +42,7 @@ impl Registry {
             return Box::pin(custom.call(name, arguments, scope)).await;
         }
         let tool = self.catalog().tools.get(name).cloned();
-        let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
+        let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {}", shortened(name))))?;
         self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
         Ok(tool.call(arguments, scope).await)
     }
@@ -76,7 +81,7 @@ impl Registry {
         scope: Arc<Scope>,
     ) -> Result<model::CompletionInfo, Fault> {
         let no_argument =
-            |item: &str| Fault::invalid_params(format!("{item} has no argument {argument:?}"));
+            |item: &str| Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)));
         let catalog = self.catalog();
         if let Some(custom) = &self.definition.custom.complete
             && !catalog.has_reference(reference)
@@ -94,7 +99,7 @@ impl Registry {
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
             self.check_scopes(&scope.identity, || self.template_scopes(uri))?;
-            let unknown = || Fault::invalid_params(format!("Unknown resource template: {uri}"));
+            let unknown = || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
             if !template.body.template.variables().any(|v| v == argument) {
                 return Err(no_argument(&format!("The template {uri}")));

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     handler::{Context, IntoPromptResult, Scope, ToolError},
-    protocol::Fault,
+    protocol::{Fault, describe},
     schema::{self, Validator},
 };
 
@@ -72,8 +72,9 @@ impl<S: Send + Sync + 'static> Prompt<S> {
             let arguments = if is_unit { Value::Null } else { arguments };
             // The schema allows some values that do not deserialize, such as a
             // number that is too large.
-            let arguments = serde_json::from_value::<A>(arguments)
-                .map_err(|error| Fault::invalid_params(format!("Invalid arguments: {error}")))?;
+            let arguments = serde_json::from_value::<A>(arguments).map_err(|error| {
+                Fault::invalid_params(format!("Invalid arguments: {}", describe(&error)))
+            })?;
             Ok(handler(context, arguments).map(R::into_prompt_result).boxed())
         });
         let listed = model::Prompt::new(described.name, described.description, None);
@@ -157,7 +158,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
 
 /// The error for a prompt that does not exist.
 pub(super) fn unknown(name: &str) -> Fault {
-    Fault::invalid_params(format!("Unknown prompt: {name}"))
+    Fault::invalid_params(format!("Unknown prompt: {}", crate::quote::shortened(name)))
 }
 
 pub(super) type Registered = Item<model::Prompt, Body>;

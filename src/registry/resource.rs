@@ -197,7 +197,8 @@ pub(super) async fn run_handler(
     match catch_panic("resource", uri, request_id, read).await {
         Ok(result) => result.map_err(|error| error.into_fault(uri)),
         Err(_) => Err(Fault::Internal(format!(
-            "Reading {uri} failed with an internal error (request {request_id})."
+            "Reading {} failed with an internal error (request {request_id}).",
+            crate::quote::shortened(uri)
         ))),
     }
 }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
+    protocol::describe,
     schema::{self, Validator},
 };
 
@@ -59,7 +60,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             match serde_json::from_value::<A>(arguments) {
                 Ok(arguments) => handler(context, arguments).map(convert).boxed(),
                 Err(error) => {
-                    let error = ToolError::permanent(format!("Invalid arguments: {error}"));
+                    let error = ToolError::permanent(format!("Invalid arguments: {}", describe(&error)));
                     std::future::ready(error.into_tool_result()).boxed()
                 }
             }

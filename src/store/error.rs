@@ -1,7 +1,9 @@
 //! The errors of the store.
 
+use std::borrow::Cow;
+
 use super::{InvalidUri, ResourceUri};
-use crate::{clock::Timestamp, compute::Busy};
+use crate::{clock::Timestamp, compute::Busy, quote::{MAX_CHARS, shortened}};
 
 /// An error of the store. Its text may be shown to the caller. What only the log
 /// may contain is the `source` of [`StoreError::Unavailable`] and
@@ -10,15 +12,16 @@ use crate::{clock::Timestamp, compute::Busy};
 #[non_exhaustive]
 pub enum StoreError {
     /// The owner has no such resource.
-    #[error("Resource not found: {uri}{}", rerun_hint(uri))]
+    #[error("Resource not found: {}{}", shown(uri), rerun_hint(uri))]
     NotFound {
         /// The requested URI.
         uri: ResourceUri,
     },
     /// The resource existed and has expired.
     #[error(
-        "Resource expired: {uri} was removed at {at}. Run {} again to make a new one.",
-        uri.result_tool().unwrap_or("the tool that made it")
+        "Resource expired: {} was removed at {at}. Run {} again to make a new one.",
+        shown(uri),
+        uri.result_tool().filter(|tool| tool.len() <= MAX_CHARS).unwrap_or("the tool that made it")
     )]
     Expired {
         /// The requested URI.
@@ -27,7 +30,7 @@ pub enum StoreError {
         at: Timestamp,
     },
     /// The resource exists, but the revision is not stored (any more).
-    #[error("{uri} has no revision {revision}. Available revisions: {}.", list(available))]
+    #[error("{} has no revision {revision}. Available revisions: {}.", shown(uri), list(available))]
     NoRevision {
         /// The requested URI.
         uri: ResourceUri,
@@ -51,14 +54,15 @@ pub enum StoreError {
         offset: u64,
     },
     /// Lines of binary content were requested.
-    #[error("{uri} is binary and has no lines. Use unit \"bytes\".")]
+    #[error("{} is binary and has no lines. Use unit \"bytes\".", shown(uri))]
     NoLines {
         /// The requested URI.
         uri: ResourceUri,
     },
     /// The URI belongs to a resource that the server defines.
     #[error(
-        "{uri} is part of this server and cannot be changed or deleted; only stored resources can."
+        "{} is part of this server and cannot be changed or deleted; only stored resources can.",
+        shown(uri)
     )]
     ReadOnly {
         /// The requested URI.
@@ -82,13 +86,17 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The stored data of this resource cannot be decoded.
-    #[error("The stored data of {uri} is damaged.")]
+    #[error("The stored data of {} is damaged.", shown(uri))]
     Corrupt {
         /// The requested URI.
         uri: ResourceUri,
         /// For the log.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+fn shown(uri: &ResourceUri) -> Cow<'_, str> {
+    shortened(uri.as_str())
 }
 
 /// `3, 4`
@@ -101,7 +109,7 @@ fn list(revisions: &[u64]) -> String {
 /// what is stored.
 fn rerun_hint(uri: &ResourceUri) -> String {
     let hint = |tool| format!(". Results of {tool} expire; run {tool} again to make a new one.");
-    uri.result_tool().map(hint).unwrap_or_default()
+    uri.result_tool().filter(|tool| tool.len() <= MAX_CHARS).map(hint).unwrap_or_default()
 }
 
 impl StoreError {

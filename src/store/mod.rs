@@ -49,6 +49,7 @@ pub use quota::OwnerQuota;
 pub use redis::{ExternalBlobs, RedisBackend};
 pub use sharing::{Audience, LinkTarget};
 pub use stored_bytes::StoredBytes;
+pub(crate) use uri::MAX_URI_BYTES;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};
 pub use write::Details;

@@ -5,8 +5,10 @@ use std::{borrow::Borrow, fmt, sync::Arc};
 use iri_string::types::UriStr;
 use serde::{Deserialize, Serialize};
 
+use crate::quote::quoted;
+
 /// The maximum length of a URI in bytes. A longer one is data, not a name.
-const MAX_URI_BYTES: usize = 2048;
+pub(crate) const MAX_URI_BYTES: usize = 2048;
 
 /// The URIs of stored tool results begin with this.
 const RESULT_PREFIX: &str = "larder://r/";
@@ -41,10 +43,7 @@ pub struct InvalidUri {
 impl ResourceUri {
     /// Parses an absolute URI of at most 2,048 bytes.
     pub fn parse(uri: &str) -> Result<Self, InvalidUri> {
-        let invalid = |reason: String| {
-            let start: String = uri.chars().take(80).collect();
-            Err(InvalidUri { quoted: format!("{start:?}"), reason })
-        };
+        let invalid = |reason: String| Err(InvalidUri { quoted: quoted(uri), reason });
         if uri.len() > MAX_URI_BYTES {
             return invalid(format!(
                 "it has {} bytes, at most {MAX_URI_BYTES} are allowed",

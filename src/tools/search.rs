@@ -18,7 +18,7 @@ use crate::{
     compute::{self, Compute},
     handler::{Context, ToolError},
     preview::words::{count, number},
-    quote::shortened,
+    quote::{quoted, shortened},
     registry::Tool,
     store::{Kind, StoreError, StoredResource},
 };
@@ -59,7 +59,9 @@ struct SearchResource {
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: SearchResource| {
-        let budget = options.budget(&ctx, HEAD_BYTES);
+        // The next call repeats the query.
+        let budget = options.budget(&ctx, HEAD_BYTES).saturating_sub(args.query.len());
+        let budget = budget.max(LINE_BYTES);
         async move { search(&ctx, args, budget).await }
     })
 }
@@ -74,7 +76,7 @@ async fn search<S>(
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
-            args.uri,
+            shortened(&args.uri),
             found.entry.mime_type,
             call_at_revision(
                 "read_resource",
@@ -202,7 +204,7 @@ fn result_text(
         format!("{}{} ({})", entry.uri, revision_suffix(args.revision), count(entry.lines, "line"));
     let total = count(matches.total, "matching line");
     if matches.total == 0 {
-        return format!("No line of {searched} matches {:?}. Complete.", args.query);
+        return format!("No line of {searched} matches {}. Complete.", quoted(&args.query));
     }
     if matches.shown == 0 {
         return format!("{total} in {searched}, none after the first {}.", number(args.offset));

@@ -17,12 +17,13 @@ use super::{
     rank::{Hits, Query, rank},
     regex::check_length,
     scan::scan,
-    wording::call,
+    wording::{call, check_prefix},
 };
 use crate::{
     compute::{self, Compute},
     handler::{Context, ToolError},
     preview::words::{count, number},
+    quote::{quoted, shortened},
     registry::Tool,
     store::{Entry, Kind, StoreError, StoredResource},
 };
@@ -70,6 +71,7 @@ async fn search<S>(
     budget: usize,
 ) -> Result<String, ToolError> {
     check_length(&args.query)?;
+    check_prefix(args.prefix.as_deref())?;
     let deadline = Instant::now() + compute::search_time();
     let caller = ctx.identity().owner().as_str();
     let slot = timeout_at(deadline, compute::search_slot(caller)).await;
@@ -235,7 +237,7 @@ fn result_text(
         list.push_str(&item);
         shown += 1;
     }
-    let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {p}"));
+    let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {}", shortened(p)));
     let mut text = match found.len() {
         0 => format!("No stored resource{scope} has {}.", terms(&query.terms)),
         1 => format!("1 stored resource{scope} has {}.", terms(&query.terms)),
@@ -315,6 +317,6 @@ fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
 }
 
 fn terms(terms: &[String]) -> String {
-    let quoted: Vec<_> = terms.iter().map(|term| format!("{term:?}")).collect();
+    let quoted: Vec<_> = terms.iter().map(|term| quoted(term)).collect();
     quoted.join(", ")
 }

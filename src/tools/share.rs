@@ -8,6 +8,7 @@ use serde_json::json;
 use super::wording::call;
 use crate::{
     handler::{Context, ToolError},
+    quote::quoted,
     registry::Tool,
     store::Audience,
 };
@@ -44,8 +45,12 @@ async fn share<S>(ctx: &Context<S>, args: ShareResource) -> Result<CallToolResul
     let name = args.name.filter(|name| !name.is_empty());
     let (audience, readers) = match (args.with, name) {
         (With::Everyone, None) => (Audience::Everyone, "everyone who has the link".to_owned()),
-        (With::Scope, Some(name)) => (Audience::Scope(name.clone()), format!("the scope {name:?}")),
-        (With::Group, Some(name)) => (Audience::Group(name.clone()), format!("the group {name:?}")),
+        (With::Scope, Some(name)) => {
+            (Audience::Scope(name.clone()), format!("the scope {}", quoted(&name)))
+        }
+        (With::Group, Some(name)) => {
+            (Audience::Group(name.clone()), format!("the group {}", quoted(&name)))
+        }
         (With::Everyone, Some(_)) => {
             return Err(ToolError::new(
                 "with is \"everyone\", so leave name out; or set with to \"scope\" or \"group\".",

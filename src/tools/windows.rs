@@ -8,6 +8,7 @@ use crate::{
     handler::{Context, ResourceError},
     preview::words::{count, number},
     protocol::Fault,
+    quote::shortened,
     registry::Template,
     store::{Content, Kind, StoredResource, Window, WindowEnd},
 };
@@ -71,7 +72,7 @@ async fn read<S>(ctx: &Context<S>, params: WindowParams) -> Result<Content, Reso
             let example = if min == 1 { "1-200" } else { "0-65535" };
             invalid(format!(
                 "{unit}={} is not a range: write {unit}={example}, counted from {min}, both ends included.",
-                text.chars().take(40).collect::<String>()
+                shortened(text)
             ))
         })
     };
@@ -105,8 +106,10 @@ fn parse_revision(text: &str) -> Result<u64, ResourceError> {
     let number = text.parse().ok().filter(|number| *number > 0);
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     number.filter(|_| is_number).ok_or_else(|| {
-        let text: String = text.chars().take(40).collect();
-        invalid(format!("revision={text} is not a revision: they are numbered from 1."))
+        invalid(format!(
+            "revision={} is not a revision: they are numbered from 1.",
+            shortened(text)
+        ))
     })
 }
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 pub(super) use crate::spill::tool_calls::call;
 use crate::{
-    handler::Structured,
+    handler::{Structured, ToolError},
     preview::words::number,
     spill::tool_calls::{read_arguments, type_and_size},
-    store::Entry,
+    store::{Entry, MAX_URI_BYTES},
 };
 
 /// [`call`] with a revision, if the request names one.
@@ -19,6 +19,17 @@ pub(super) fn call_at_revision(tool: &str, mut arguments: Value, revision: Optio
         arguments["revision"] = revision.into();
     }
     call(tool, &arguments)
+}
+
+/// Refuses a prefix that is longer than a URI: it would come back in the next call.
+pub(super) fn check_prefix(prefix: Option<&str>) -> Result<(), ToolError> {
+    let bytes = prefix.map_or(0, str::len);
+    if bytes <= MAX_URI_BYTES {
+        return Ok(());
+    }
+    Err(ToolError::new(format!(
+        "prefix has {bytes} bytes; a URI has at most {MAX_URI_BYTES}. Give the beginning of a URI, such as results://."
+    )))
 }
 
 /// ` (revision 3)`, if the request names a revision.

@@ -9,6 +9,7 @@ use super::Context;
 use crate::{
     handler::{AskMode, Scope, steps::Step},
     protocol::{Fault, Method},
+    quote::shortened,
     store::StoredResource,
 };
 
@@ -58,7 +59,7 @@ impl<S> Context<S> {
         match control.run(&asking, call.as_mut()).await? {
             Ok(result) => result,
             // Without requests to the client, a call never becomes a task.
-            Err(_) => Err(Fault::Internal(format!("The tool {name} did not finish."))),
+            Err(_) => Err(Fault::Internal(format!("The tool {} did not finish.", shortened(name)))),
         }
     }
 }

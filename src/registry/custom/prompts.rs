@@ -97,7 +97,8 @@ impl CustomPrompts {
             }
         }
         if let Some(other) = arguments.keys().find(|key| known.iter().all(|a| a.name != **key)) {
-            let problem = format!("Invalid arguments: {name} has no argument {other:?}");
+            let other = crate::quote::quoted(other);
+            let problem = format!("Invalid arguments: {name} has no argument {other}");
             return Err(Fault::invalid_params(problem));
         }
         let request_id = Arc::clone(&scope.request_id);

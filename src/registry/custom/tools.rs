@@ -105,7 +105,10 @@ impl CustomTools {
         let tools = self.list(scope.clone()).await?;
         let tool = tools.into_iter().find(|tool| tool.name == name);
         let (Some(tool), Some(call)) = (tool, &self.call) else {
-            return Err(Fault::invalid_params(format!("Unknown tool: {name}")));
+            return Err(Fault::invalid_params(format!(
+                "Unknown tool: {}",
+                crate::quote::shortened(name)
+            )));
         };
         // Not cached: the list may differ from call to call.
         let input = Validator::new(JsonObject::clone(&tool.input_schema))

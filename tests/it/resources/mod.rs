@@ -8,5 +8,6 @@ mod files;
 mod listing;
 mod reading;
 mod search;
+mod search_cost;
 mod web;
 mod windows;

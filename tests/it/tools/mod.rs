@@ -2,4 +2,5 @@
 
 mod arguments;
 mod header_parameters;
+mod quoting;
 mod results;
