@@ -4,9 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ToolOptions;
+use super::{
+    ToolOptions,
+    wording::{call, check_prefix},
+};
 use crate::{
     handler::{Context, Json, ToolError},
+    quote::shortened,
     registry::Tool,
     store::ResourceUri,
 };
@@ -14,8 +18,8 @@ use crate::{
 /// The default number of stored resources in a result.
 const DEFAULT_LIMIT: usize = 50;
 
-/// Lists your stored resources, and this server's own resources and URI
-/// templates, as JSON. Read one with read_resource.
+/// Lists this server's own resources and URI templates, and your stored
+/// resources, as JSON. Read one with read_resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListResources {
@@ -25,6 +29,9 @@ struct ListResources {
     /// Only stored resources whose URI sorts after this one: the next page.
     #[serde(default)]
     after: Option<String>,
+    /// How many of the server's own resources and templates to skip.
+    #[serde(default)]
+    skip: usize,
     /// The most stored resources to return. 50 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
@@ -36,7 +43,10 @@ const ENVELOPE_BYTES: usize = 512;
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: ListResources| {
-        let budget = options.budget(&ctx, ENVELOPE_BYTES);
+        // The next call repeats the prefix.
+        let prefix_bytes = args.prefix.as_deref().map_or(0, str::len);
+        let budget = options.budget(&ctx, ENVELOPE_BYTES).saturating_sub(prefix_bytes);
+        let budget = budget.max(ENVELOPE_BYTES);
         async move { list(&ctx, &args, budget).await }
     })
 }
@@ -46,92 +56,154 @@ async fn list<S>(
     args: &ListResources,
     budget: usize,
 ) -> Result<Json<Value>, ToolError> {
+    check_prefix(args.prefix.as_deref())?;
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
-    let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
-    let page = ctx.store().list(owner, prefix, args.after.as_deref(), limit).await?;
-
-    let mut resources = Vec::new();
-    let mut templates = Vec::new();
-    let mut used = 0;
-    let mut complete = !page.more;
+    let owner = ctx.identity().owner();
+    let mut page = Page::new(budget);
+    // The server's own come first, and a page of stored ones repeats none.
+    let mut skip = args.skip;
     if args.after.is_none() {
-        // The server's own are few: they are all on the first page.
-        let catalog = ctx.registry().catalog();
-        let custom = ctx.custom_listing().await;
-        let (more_resources, more_templates) =
-            custom.map_err(|fault| ToolError::new(fault.to_string()))?;
-        for resource in catalog.resources().chain(&more_resources) {
-            let shadowed = match ResourceUri::parse(&resource.uri) {
-                Ok(uri) => ctx.store().get(owner, &uri).await.is_ok(),
-                Err(_) => false,
-            };
-            let shows = ctx.registry().can_list_resource(grant, &resource.uri);
-            if shows && resource.uri.starts_with(prefix) && !shadowed {
-                let item = json!({
-                    "uri": resource.uri,
-                    "name": resource.name,
-                    "description": resource.description,
-                    "mime_type": resource.mime_type,
-                });
-                complete &= push(&mut resources, without_nulls(item), &mut used, budget);
-            }
-        }
-        for template in catalog.templates().chain(&more_templates) {
-            let shows = ctx.registry().can_list_template(grant, &template.uri_template);
-            if shows && template.uri_template.starts_with(prefix) {
-                let item = json!({
-                    "uri_template": template.uri_template,
-                    "name": template.name,
-                    "description": template.description,
-                });
-                complete &= push(&mut templates, without_nulls(item), &mut used, budget);
-            }
-        }
+        skip = add_own(ctx, prefix, args.skip, &mut page).await?;
     }
-    let mut last = args.after.clone();
-    for entry in &page.entries {
-        let item = json!({
-            "uri": entry.uri,
-            "name": entry.name,
-            "description": entry.description,
-            "mime_type": entry.mime_type,
-            "size": entry.size,
-            "lines": entry.lines,
-            "expires": entry.expires.to_string(),
-        });
-        if !push(&mut resources, without_nulls(item), &mut used, budget) {
-            complete = false;
-            break;
+    let mut after = args.after.as_deref();
+    let stored;
+    if !page.is_full {
+        stored = ctx.store().list(owner, prefix, after, limit).await?;
+        for entry in &stored.entries {
+            let item = json!({
+                "uri": entry.uri,
+                "name": entry.name,
+                "description": entry.description,
+                "mime_type": entry.mime_type,
+                "size": entry.size,
+                "lines": entry.lines,
+                "expires": entry.expires.to_string(),
+            });
+            if !page.add(Kind::Resource, item) {
+                break;
+            }
+            after = Some(entry.uri.as_str());
         }
-        last = Some(entry.uri.as_str().to_owned());
+        page.is_full |= stored.more;
     }
     let mut result = json!({
-        "complete": complete,
-        "returned": resources.len() + templates.len(),
-        "resources": resources,
-        "templates": templates,
+        "complete": !page.is_full,
+        "returned": page.resources.len() + page.templates.len(),
+        "resources": page.resources,
+        "templates": page.templates,
     });
-    if !complete && let Some(last) = last {
-        let mut next = json!({ "after": last, "limit": limit });
+    if page.is_full {
+        let mut next = match after {
+            Some(after) => json!({ "after": after, "limit": limit }),
+            None => json!({ "skip": skip, "limit": limit }),
+        };
         if !prefix.is_empty() {
             next["prefix"] = json!(prefix);
         }
-        result["next"] = json!(super::wording::call("list_resources", &next));
+        result["next"] = json!(call("list_resources", &next));
     }
     Ok(Json(result))
 }
 
-/// Adds an item if it fits the budget, and returns whether it did. The first
-/// item always fits.
-fn push(items: &mut Vec<Value>, item: Value, used: &mut usize, budget: usize) -> bool {
-    let size = item.to_string().len() + 1;
-    let fits = *used + size <= budget || *used == 0;
-    if fits {
-        *used += size;
-        items.push(item);
+/// Adds the server's own resources and templates from the position `skip`, as far
+/// as they fit. Returns the position after the last one.
+async fn add_own<S>(
+    ctx: &Context<S>,
+    prefix: &str,
+    skip: usize,
+    page: &mut Page,
+) -> Result<usize, ToolError> {
+    let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
+    let (catalog, registry) = (ctx.registry().catalog(), ctx.registry());
+    let custom = ctx.custom_listing().await;
+    let (more_resources, more_templates) =
+        custom.map_err(|fault| ToolError::new(fault.to_string()))?;
+    // Positions count hidden items, so that they stay valid if the caller's scopes
+    // change between two pages.
+    let mut position = 0;
+    for resource in catalog.resources().chain(&more_resources) {
+        let shows = position >= skip
+            && resource.uri.starts_with(prefix)
+            && registry.can_list_resource(grant, &resource.uri);
+        // A stored resource of the same URI is listed instead.
+        let shadowed = match ResourceUri::parse(&resource.uri) {
+            Ok(uri) if shows => ctx.store().get(owner, &uri).await.is_ok(),
+            _ => false,
+        };
+        let item = json!({
+            "uri": resource.uri,
+            "name": resource.name,
+            "description": resource.description,
+            "mime_type": resource.mime_type,
+        });
+        if shows && !shadowed && !page.add(Kind::Resource, item) {
+            return Ok(position);
+        }
+        position += 1;
     }
-    fits
+    for template in catalog.templates().chain(&more_templates) {
+        let shows = position >= skip
+            && template.uri_template.starts_with(prefix)
+            && registry.can_list_template(grant, &template.uri_template);
+        let item = json!({
+            "uri_template": template.uri_template,
+            "name": template.name,
+            "description": template.description,
+        });
+        if shows && !page.add(Kind::Template, item) {
+            return Ok(position);
+        }
+        position += 1;
+    }
+    Ok(position)
+}
+
+enum Kind {
+    Resource,
+    Template,
+}
+
+/// The items of a result, within a budget of bytes.
+struct Page {
+    resources: Vec<Value>,
+    templates: Vec<Value>,
+    budget: usize,
+    used: usize,
+    /// There are more items.
+    is_full: bool,
+}
+
+impl Page {
+    fn new(budget: usize) -> Self {
+        Self { resources: Vec::new(), templates: Vec::new(), budget, used: 0, is_full: false }
+    }
+
+    /// Adds an item if it fits, and returns whether it did. The first item always
+    /// fits, or the next call would be the same one; of a large item the texts are
+    /// shortened.
+    fn add(&mut self, kind: Kind, item: Value) -> bool {
+        let mut item = without_nulls(item);
+        let size = |item: &Value| item.to_string().len() + 1;
+        if size(&item) > self.budget {
+            for member in ["name", "description", "mime_type"] {
+                if let Some(Value::String(text)) = item.get_mut(member) {
+                    *text = shortened(text).into_owned();
+                }
+            }
+        }
+        let size = size(&item);
+        if self.used > 0 && self.used + size > self.budget {
+            self.is_full = true;
+            return false;
+        }
+        self.used += size;
+        match kind {
+            Kind::Resource => self.resources.push(item),
+            Kind::Template => self.templates.push(item),
+        }
+        true
+    }
 }
 
 fn without_nulls(mut value: Value) -> Value {

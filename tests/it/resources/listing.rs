@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use larder::{
+    Resource,
+    tools::{self, ToolOptions},
+};
 use serde_json::{Value, json};
 
 use crate::support::{Legacy, Modern, Server};
@@ -129,4 +133,52 @@ async fn the_tool_lists_resources_and_templates_in_pages() {
     let second = list(serde_json::from_str(next).unwrap()).await;
     assert_eq!(uris(second["resources"].as_array().unwrap()), ["x:3", "x:4"]);
     assert_eq!(second["complete"], true);
+}
+
+/// All that `list_resources` lists, page by page as its results say.
+async fn list_all(client: &Modern) -> Vec<String> {
+    let (mut seen, mut arguments) = (Vec::new(), json!({}));
+    loop {
+        let text = client.call("list_resources", arguments).await.text();
+        let page: Value = serde_json::from_str(&text).unwrap();
+        seen.extend(uris(page["resources"].as_array().unwrap()));
+        for template in page["templates"].as_array().unwrap() {
+            seen.push(template["uri_template"].as_str().unwrap().to_owned());
+        }
+        let Some(next) = page["next"].as_str() else {
+            assert_eq!(page["complete"], true);
+            return seen;
+        };
+        assert_eq!(page["complete"], false);
+        let (_, next) = next.split_once(' ').unwrap();
+        arguments = serde_json::from_str(next).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_pages_of_the_tool_reach_everything_whatever_its_size() {
+    let server = Server::configured(|setup| {
+        setup.config.tools.output_bytes = 2_000;
+        setup.offer(|mut builder| {
+            for n in 0..60 {
+                let long = "long ".repeat(if n % 7 == 3 { 1_000 } else { 10 });
+                let text = Resource::text(format!("docs://{n}"), "text").description(long);
+                builder = builder.resource(text);
+            }
+            let options = ToolOptions::default();
+            builder.with(tools::reading(options)).with(tools::writing())
+        });
+    })
+    .await;
+    let client = Modern::of(&server);
+    for n in 0..10 {
+        let description = "long ".repeat(if n == 0 || n == 5 { 700 } else { 100 });
+        client
+            .create(json!({ "uri": format!("x:{n}"), "text": "", "description": description }))
+            .await;
+    }
+    let seen = list_all(&client).await;
+    let distinct: BTreeSet<_> = seen.iter().collect();
+    // 60 resources of the server, the template of windows, and 10 stored ones.
+    assert_eq!((seen.len(), distinct.len()), (71, 71), "{seen:?}");
 }
