@@ -42,7 +42,8 @@ impl Registry {
             return Box::pin(custom.call(name, arguments, scope)).await;
         }
         let tool = self.catalog().tools.get(name).cloned();
-        let tool = tool.ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {}", shortened(name))))?;
+        let tool = tool
+            .ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {}", shortened(name))))?;
         self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
         Ok(tool.call(arguments, scope).await)
     }
@@ -80,14 +81,15 @@ impl Registry {
         input: CompletionInput,
         scope: Arc<Scope>,
     ) -> Result<model::CompletionInfo, Fault> {
-        let no_argument =
-            |item: &str| Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)));
+        let no_argument = |item: &str| {
+            Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)))
+        };
         let catalog = self.catalog();
         if let Some(custom) = &self.definition.custom.complete
             && !catalog.has_reference(reference)
         {
             let values = custom.suggest(reference, argument, input, scope).await?;
-            return Ok(complete::completion_info(values));
+            return Ok(complete::completion_info(values.into()));
         }
         let values = if let Some(name) = reference.as_prompt_name() {
             self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
@@ -95,19 +97,20 @@ impl Registry {
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
             }
-            prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default()
+            prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default().into()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
             self.check_scopes(&scope.identity, || self.template_scopes(uri))?;
-            let unknown = || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
+            let unknown =
+                || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
             if !template.body.template.variables().any(|v| v == argument) {
                 return Err(no_argument(&format!("The template {uri}")));
             }
-            let typed = input.value.clone();
-            match template.body.completers.suggest(argument, input, scope.clone()).await? {
-                Some(values) => values,
-                None => complete::from_resources(&template.body.template, argument, &typed, &scope)
+            let completers = &template.body.completers;
+            match completers.suggest(argument, input.clone(), scope.clone()).await? {
+                Some(values) => values.into(),
+                None => complete::from_resources(&template.body.template, argument, &input, &scope)
                     .await
                     .map_err(|error| Fault::Unavailable(error.to_string()))?,
             }

@@ -13,13 +13,15 @@ use crate::{
     handler::{Context, Scope},
     protocol::Fault,
     store::StoreError,
-    uri_template::UriTemplate,
+    uri_template::{ListingPrefix, UriTemplate},
 };
 
 /// The most values in a response (2026-07-28, utilities: Completion).
 const MAX_VALUES: usize = 100;
-/// How many of the caller's resources are scanned for values.
-const MAX_SCANNED: usize = 1_000;
+/// How many pages of the caller's resources are scanned for values.
+const MAX_PAGES: usize = 10;
+/// The resources of a page.
+const PAGE_SIZE: usize = 1_000;
 
 /// The argument that the user types, and the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,37 +119,78 @@ impl Registered {
     }
 }
 
+/// Values for an argument.
+pub(super) struct Suggested {
+    pub(super) values: Vec<String>,
+    /// Whether these are all values.
+    pub(super) is_all: bool,
+}
+
 /// The values of a template's variable in the URIs of the caller's resources.
 pub(super) async fn from_resources(
     template: &UriTemplate,
     variable: &str,
-    typed: &str,
+    input: &CompletionInput,
     scope: &Scope,
-) -> Result<Vec<String>, StoreError> {
-    let owner = scope.identity.owner();
+) -> Result<Suggested, StoreError> {
+    let (owner, typed) = (scope.identity.owner(), input.value.as_str());
     if template.base_uri_variable() == Some(variable) {
-        let page = scope.store.list(owner, typed, None, MAX_VALUES + 1).await?;
-        return Ok(page.entries.iter().map(|entry| entry.uri.to_string()).collect());
+        let page = scope.store.list(owner, typed, None, MAX_VALUES).await?;
+        let values = page.entries.iter().map(|entry| entry.uri.to_string()).collect();
+        return Ok(Suggested { values, is_all: !page.more });
     }
-    let prefix = template.literal_prefix();
-    let page = scope.store.list(owner, prefix, None, MAX_SCANNED).await?;
+    let ListingPrefix { prefix, before_variable } =
+        template.listing_prefix(variable, typed, &input.arguments);
     // Equal values need not be adjacent in the order of URIs.
-    let values: BTreeSet<_> = page
-        .entries
-        .iter()
-        .filter_map(|entry| template.matches(entry.uri.as_str())?.remove(variable))
-        .filter(|value| value.starts_with(typed))
-        .collect();
-    Ok(values.into_iter().collect())
+    let mut values = BTreeSet::new();
+    let mut after: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let page = scope.store.list(owner, &prefix, after.as_deref(), PAGE_SIZE).await?;
+        for entry in &page.entries {
+            let Some(mut found) = template.matches(entry.uri.as_str()) else { continue };
+            let fits = input.arguments.iter().all(|(name, value)| {
+                name == variable || found.get(name).is_none_or(|found| found == value)
+            });
+            if let Some(value) = found.remove(variable)
+                && fits
+                && value.starts_with(typed)
+            {
+                values.insert(value);
+            }
+        }
+        after =
+            page.entries.last().map(|entry| end_of_segment(entry.uri.as_str(), before_variable));
+        if !page.more {
+            return Ok(Suggested { values: values.into_iter().collect(), is_all: true });
+        }
+    }
+    Ok(Suggested { values: values.into_iter().collect(), is_all: false })
 }
 
-/// The response: at most [`MAX_VALUES`] values, and the total.
-pub(super) fn completion_info(mut values: Vec<String>) -> CompletionInfo {
+/// A listing position after all URIs that share the segment of the variable, which
+/// have the same value; after this URI if the segment is not known.
+fn end_of_segment(uri: &str, before_variable: Option<usize>) -> String {
+    let segment = before_variable.and_then(|start| Some(start + uri.get(start..)?.find('/')? + 1));
+    match segment {
+        // DEL comes after every character of a URI.
+        Some(end) => format!("{}\u{7f}", &uri[..end]),
+        None => uri.to_owned(),
+    }
+}
+
+/// The response: at most [`MAX_VALUES`] values, and the total if it is known.
+pub(super) fn completion_info(Suggested { mut values, is_all }: Suggested) -> CompletionInfo {
     let total = values.len();
     values.truncate(MAX_VALUES);
     let mut info = CompletionInfo::default();
     info.values = values;
-    info.total = u32::try_from(total).ok();
-    info.has_more = Some(total > MAX_VALUES);
+    info.total = u32::try_from(total).ok().filter(|_| is_all);
+    info.has_more = Some(total > MAX_VALUES || !is_all);
     info
+}
+
+impl From<Vec<String>> for Suggested {
+    fn from(values: Vec<String>) -> Self {
+        Self { values, is_all: true }
+    }
 }

@@ -3,12 +3,14 @@
 //! expansion of values and the percent-encoding.
 
 pub(crate) mod expand;
+mod listing;
 mod matching;
 pub(crate) mod parse;
 pub(crate) mod percent;
 
 use std::collections::BTreeMap;
 
+pub(crate) use listing::ListingPrefix;
 pub(crate) use matching::decode_segment;
 
 /// The values of a template's variables in one URI, percent-decoded.
@@ -68,14 +70,6 @@ impl UriTemplate {
         match self.parts.first() {
             Some(Part::BaseUri(name)) => Some(name),
             _ => None,
-        }
-    }
-
-    /// The literal text before the first variable.
-    pub fn literal_prefix(&self) -> &str {
-        match self.parts.first() {
-            Some(Part::Literal(literal)) => literal,
-            _ => "",
         }
     }
 }

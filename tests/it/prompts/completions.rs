@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder::{Builder, Prompt, Template, Variables, tools};
+use larder::{Builder, Prompt, Template, Tool, ToolError, Variables, tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -215,4 +215,48 @@ async fn the_same_in_a_session() {
     let result = Legacy::of(&server).await.send("completion/complete", params).await.result();
     let completion = json!({ "values": ["lang249"], "total": 1, "hasMore": false });
     assert_eq!(result, json!({ "completion": completion }));
+}
+
+/// Stores resources of two services.
+#[derive(Deserialize, JsonSchema)]
+struct Fill {
+    /// How many of the first.
+    count: usize,
+}
+
+#[tokio::test]
+async fn values_are_found_beyond_any_number_of_resources() {
+    let server = Server::offering(|builder| {
+        let fill = Tool::new(|ctx: Ctx, args: Fill| async move {
+            for n in 0..args.count {
+                ctx.create_resource(format!("logs://many/{n:05}"), "").await?;
+            }
+            ctx.create_resource("logs://zeta/2026", "").await?;
+            Ok::<_, ToolError>("done")
+        });
+        offers(builder.tool(fill))
+    })
+    .await;
+    let client = Modern::of(&server);
+    client.call("fill", json!({ "count": 2_500 })).await.text();
+    let template = json!({ "type": "ref/resource", "uri": "logs://{service}/{date}" });
+    let completed = complete(&client, template.clone(), ("service", "")).await.result();
+    let completion = &completed["completion"];
+    assert_eq!(completion["values"], json!(["many", "zeta"]));
+    assert_eq!((&completion["total"], &completion["hasMore"]), (&json!(2), &json!(false)));
+    let completed = complete(&client, template.clone(), ("service", "z")).await.result();
+    assert_eq!(completed["completion"]["values"], json!(["zeta"]));
+    // With the service known, only its resources are looked at.
+    let params = json!({
+        "ref": template,
+        "argument": { "name": "date", "value": "" },
+        "context": { "arguments": { "service": "zeta" } },
+    });
+    let completed = client.send("completion/complete", params.clone()).await.result();
+    assert_eq!(completed["completion"]["values"], json!(["2026"]));
+    let mut many = params;
+    many["context"]["arguments"]["service"] = json!("many");
+    let completed = client.send("completion/complete", many).await.result();
+    assert_eq!(completed["completion"]["total"], 2_500);
+    assert_eq!(completed["completion"]["values"].as_array().unwrap().len(), 100);
 }

@@ -1,0 +1,85 @@
+//! Where the URIs of a template stand in a sorted listing.
+
+use std::collections::BTreeMap;
+
+use super::{Part, UriTemplate};
+
+/// How the URIs begin whose variable begins with the typed text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListingPrefix {
+    /// What they all begin with.
+    pub(crate) prefix: String,
+    /// How many bytes of it stand before the variable, if everything before it is
+    /// known.
+    pub(crate) before_variable: Option<usize>,
+}
+
+impl UriTemplate {
+    /// The longest prefix of the matching URIs that is known for sure: a character
+    /// that may be percent-encoded ends it.
+    pub(crate) fn listing_prefix(
+        &self,
+        variable: &str,
+        typed: &str,
+        known: &BTreeMap<String, String>,
+    ) -> ListingPrefix {
+        let mut prefix = String::new();
+        for part in &self.parts {
+            let (value, multi_segment) = match part {
+                Part::Literal(literal) => {
+                    prefix.push_str(literal);
+                    continue;
+                }
+                Part::Variable { name, multi_segment } if name == variable => {
+                    let before_variable = Some(prefix.len());
+                    prefix.push_str(plain_start(typed, *multi_segment));
+                    return ListingPrefix { prefix, before_variable };
+                }
+                Part::Variable { name, multi_segment } => (known.get(name), *multi_segment),
+                Part::BaseUri(_) | Part::Query(_) => break,
+            };
+            let Some(value) = value.filter(|value| !value.is_empty()) else { break };
+            let plain = plain_start(value, multi_segment);
+            prefix.push_str(plain);
+            if plain.len() < value.len() {
+                break;
+            }
+        }
+        ListingPrefix { prefix, before_variable: None }
+    }
+}
+
+/// The start of a value that looks the same in every URI: unreserved characters
+/// (RFC 3986, 2.3).
+fn plain_start(value: &str, multi_segment: bool) -> &str {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c) || (multi_segment && c == '/');
+    &value[..value.find(|c| !is_plain(c)).unwrap_or(value.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_prefix_goes_as_far_as_it_is_certain() {
+        let template = UriTemplate::parse("logs://{service}/on/{date}{?part}").unwrap();
+        let known = BTreeMap::from([("service".to_owned(), "web".to_owned())]);
+        let encoded = BTreeMap::from([("service".to_owned(), "web app".to_owned())]);
+        let none = BTreeMap::new();
+        for (variable, typed, known, prefix, before) in [
+            ("service", "we", &none, "logs://we", Some(7)),
+            ("service", "web a", &none, "logs://web", Some(7)),
+            ("date", "2026", &known, "logs://web/on/2026", Some(14)),
+            ("date", "2026", &none, "logs://", None),
+            ("date", "2026", &encoded, "logs://web", None),
+            ("part", "1", &known, "logs://web/on/", None),
+        ] {
+            let found = template.listing_prefix(variable, typed, known);
+            let expected = ListingPrefix { prefix: prefix.to_owned(), before_variable: before };
+            assert_eq!(found, expected, "{variable}={typed}");
+        }
+    }
+}
