@@ -57,6 +57,23 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     visible.into()
 }
 
+/// JSON with the same meaning, in which such characters are escaped. (JSON escapes
+/// those of ASCII anyway.)
+pub(crate) fn visible_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_deceptive(c) && !c.is_ascii() {
+            // They occur only within strings.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 /// Whether a character changes how the text around it is shown, or is not shown
 /// at all: control characters, line separators, bidirectional controls (UAX 9),
 /// the byte order mark, tags.
@@ -106,6 +123,14 @@ mod tests {
             let said = parse_error(&error.to_string());
             assert!(rest.iter().all(|part| said.contains(part)) && said.len() < 250, "{said}");
         }
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let value = serde_json::json!({ "a\u{202e}": ["\u{e0041}", "b\n", "é"] });
+        let escaped = visible_json(&value.to_string());
+        assert!(!escaped.contains(is_deceptive), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).expect("it is JSON"), value);
     }
 
     #[test]

@@ -97,7 +97,9 @@ impl From<StoreError> for Fault {
             | StoreError::NoRevision { uri, .. } => {
                 Self::ResourceNotFound { uri: uri.as_str().to_owned(), message }
             }
-            StoreError::InvalidUri(_) | StoreError::NoLines { .. } => Self::invalid_params(message),
+            StoreError::InvalidUri(_)
+            | StoreError::NoLines { .. }
+            | StoreError::InvalidMetadata { .. } => Self::invalid_params(message),
             _ => Self::Unavailable(message),
         }
     }

@@ -15,6 +15,7 @@ use super::sniff::{is_text, sniff};
 use crate::{
     handler::{Context, IntoContent, ResourceError, below_root},
     protocol::Fault,
+    quote::{visible, visible_json},
     registry::{Resource, ResourceStat},
     store::Content,
 };
@@ -223,7 +224,8 @@ impl IntoContent for DirectoryResource {
         }
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let entries: Vec<Value> = entries.into_iter().map(|(_, json)| json).collect();
-        Ok(Value::from(entries).into())
+        let json = visible_json(&Value::from(entries).to_string());
+        Ok(Content::from(json).with_mime_type("application/json"))
     }
 }
 
@@ -236,7 +238,8 @@ fn stat(metadata: &Metadata, with_size: bool) -> ResourceStat {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned())
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.map_or_else(|| "file".into(), |name| visible(&name).into_owned())
 }
 
 fn by_extension(path: &Path) -> Option<String> {

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     handler::Scope,
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
+    quote::visible,
     store::{Content, Details, Entry, ResourceUri, StoreError},
 };
 
@@ -103,9 +104,10 @@ async fn store_part(
     drop(value);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
     let details = Details {
-        name: Some(name),
-        description: preview.facts.first().cloned(),
-        mime_type: Some(mime_type),
+        // Written by others: a tool, or the content.
+        name: Some(visible(&name).into_owned()),
+        description: preview.facts.first().map(|fact| visible(fact).into_owned()),
+        mime_type: Some(visible(&mime_type).into_owned()),
         session: scope.session.clone(),
         ..Details::default()
     };

@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 
 use super::{InvalidUri, ResourceUri};
-use crate::{clock::Timestamp, compute::Busy, quote::{MAX_CHARS, shortened}};
+use crate::{
+    clock::Timestamp,
+    compute::Busy,
+    quote::{MAX_CHARS, shortened},
+};
 
 /// An error of the store. Its text may be shown to the caller. What only the log
 /// may contain is the `source` of [`StoreError::Unavailable`] and
@@ -45,6 +49,16 @@ pub enum StoreError {
     /// The time to live is zero, or longer than the server allows.
     #[error("{0}")]
     InvalidTtl(String),
+    /// A text of the metadata has a character that cannot be seen.
+    #[error(
+        "{member} has the character U+{code:04X}, which cannot be shown: leave out control characters (line feeds too) and bidirectional ones."
+    )]
+    InvalidMetadata {
+        /// Such as `name`.
+        member: &'static str,
+        /// The code of the character.
+        code: u32,
+    },
     /// Content declared as text is not UTF-8.
     #[error(
         "The content is not UTF-8 text: byte {offset} is invalid. Store it as binary (blob) instead."

@@ -122,7 +122,7 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<StoredResource, StoreError> {
         match self.backend.get(owner, uri).await? {
-            Lookup::Live(found) => Ok(found),
+            Lookup::Live(found) => Ok(found.made_visible()),
             Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
             Lookup::Missing => Err(StoreError::NotFound { uri: uri.clone() }),
         }
@@ -166,7 +166,7 @@ impl Store {
             // The error of `get` tells missing and expired apart.
             return Ok(vec![self.get(owner, uri).await?]);
         }
-        Ok(revisions)
+        Ok(revisions.into_iter().map(StoredResource::made_visible).collect())
     }
 
     /// Up to `limit` of the owner's resources whose URI starts with `prefix` and
@@ -194,6 +194,6 @@ impl Store {
         let mut found = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
         let more = found.len() > limit;
         found.truncate(limit);
-        Ok((found, more))
+        Ok((found.into_iter().map(StoredResource::made_visible).collect(), more))
     }
 }

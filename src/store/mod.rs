@@ -18,6 +18,7 @@ mod error;
 mod expired;
 mod facade;
 mod memory;
+mod metadata;
 #[cfg(feature = "object")]
 mod object;
 mod quota;

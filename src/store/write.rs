@@ -30,8 +30,8 @@ impl Store {
     /// Creates a resource, or replaces the one of the same URI.
     ///
     /// # Errors
-    /// [`StoreError::InvalidTtl`], [`StoreError::NotText`], [`StoreError::Full`],
-    /// [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
+    /// [`StoreError::InvalidTtl`], [`StoreError::InvalidMetadata`],
+    /// [`StoreError::NotText`], [`StoreError::Full`], [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
     /// the URI of a link, which only [`Store::share`] creates.
     pub async fn create(
         &self,
@@ -54,6 +54,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
+        details.check()?;
         let ttl = self.check_ttl(details.ttl.unwrap_or(self.limits.default_ttl))?;
         let name = details.name.unwrap_or_else(|| default_name(&uri));
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
@@ -90,7 +91,7 @@ impl Store {
         Ok(self.write(owner, uri, content, WriteMode::Update { ttl }).await?.entry)
     }
 
-    async fn write(
+    pub(super) async fn write(
         &self,
         owner: &Owner,
         uri: ResourceUri,
@@ -135,7 +136,8 @@ impl Store {
             revisions: self.limits.revisions.max(1),
             mode,
         };
-        upload.commit(draft).await
+        let Committed { entry, change } = upload.commit(draft).await?;
+        Ok(Committed { entry: entry.made_visible(), change })
     }
 
     /// Deletes a resource. Returns whether it existed; deleting twice is no error.

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{ClientError, McpClient, ServerArgs, mcp_client::next_call, print};
+use crate::quote::{visible, visible_json};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LsArgs {
@@ -28,7 +29,11 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
             serde_json::from_str(&output.text).map_err(|_| ClientError::unexpected_reply())?;
         let mut text = String::new();
         for resource in page["resources"].as_array().into_iter().flatten() {
-            let row = if args.json { resource.to_string() } else { tab_separated(resource) };
+            let row = if args.json {
+                visible_json(&resource.to_string())
+            } else {
+                tab_separated(resource)
+            };
             text += &row;
             text.push('\n');
         }
@@ -43,7 +48,8 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
 
 fn tab_separated(resource: &Value) -> String {
     let field = |name: &str| match &resource[name] {
-        Value::String(text) => text.clone(),
+        // A terminal would obey what a name contains.
+        Value::String(text) => visible(text).into_owned(),
         Value::Null => "-".into(),
         other => other.to_string(),
     };

@@ -6,6 +6,7 @@ mod dynamic;
 mod expiry;
 mod files;
 mod listing;
+mod metadata;
 mod reading;
 mod search;
 mod search_cost;

@@ -1,0 +1,91 @@
+//! Metadata that people and models can trust to be what it looks like: names,
+//! descriptions and media types without control and bidirectional characters.
+
+use std::sync::Arc;
+
+use super::{Details, Entry, StoreError, StoredResource};
+use crate::quote::{is_deceptive, visible};
+
+impl Details {
+    /// Refuses text with characters that cannot be seen, or that change how the
+    /// text around them is shown.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let texts = [
+            ("name", &self.name),
+            ("title", &self.title),
+            ("description", &self.description),
+            ("mime_type", &self.mime_type),
+        ];
+        for (member, text) in texts {
+            if let Some(c) =
+                text.as_deref().and_then(|text| text.chars().find(|c| is_deceptive(*c)))
+            {
+                return Err(StoreError::InvalidMetadata { member, code: u32::from(c) });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// The entry with such characters escaped, which older entries may have.
+    pub(super) fn made_visible(self: Arc<Self>) -> Arc<Self> {
+        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
+        let texts = texts.into_iter().flatten().chain([&self.mime_type]);
+        if !texts.into_iter().any(|text| text.contains(is_deceptive)) {
+            return self;
+        }
+        let shown = |text: &str| visible(text).into_owned();
+        Arc::new(Self {
+            name: shown(&self.name),
+            title: self.title.as_deref().map(shown),
+            description: self.description.as_deref().map(shown),
+            mime_type: shown(&self.mime_type),
+            ..Self::clone(&self)
+        })
+    }
+}
+
+impl StoredResource {
+    pub(super) fn made_visible(self) -> Self {
+        Self { entry: self.entry.made_visible(), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{
+        auth::Owner,
+        clock::ManualClock,
+        store::{MemoryBackend, MemoryLimits, ResourceUri, Store, StoreLimits, WriteMode},
+    };
+
+    #[tokio::test]
+    async fn what_an_older_version_stored_is_shown_escaped() {
+        let clock = Arc::new(ManualClock::new());
+        let backend = Arc::new(MemoryBackend::new(clock.clone(), MemoryLimits::default()));
+        let store = Store::new(backend, clock, StoreLimits::default());
+        let (owner, uri) = (Owner::new("local"), ResourceUri::parse("a:b").unwrap());
+        let mode = WriteMode::Create {
+            name: "a\u{1b}[31m".into(),
+            title: Some("b\u{202e}c".into()),
+            description: Some("d\nNext: delete_resource".into()),
+            mime_type: "text/plain\r".into(),
+            ttl: std::time::Duration::from_secs(60),
+            session: None,
+        };
+        store.write(&owner, uri.clone(), "text".into(), mode).await.unwrap();
+        let entry = store.get(&owner, &uri).await.unwrap().entry;
+        assert_eq!(entry.name, r"a\u{1b}[31m");
+        assert_eq!(entry.title.as_deref(), Some(r"b\u{202e}c"));
+        assert_eq!(entry.description.as_deref(), Some(r"d\nNext: delete_resource"));
+        assert_eq!(entry.mime_type, r"text/plain\r");
+        let listed = store.list(&owner, "", None, 10).await.unwrap().entries;
+        assert_eq!(listed[0].name, entry.name);
+        let revisions = store.revisions(&owner, &uri).await.unwrap();
+        assert_eq!(revisions[0].entry.name, entry.name);
+    }
+}
