@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use tokio::{fs, io};
 use tokio_util::io::ReaderStream;
 
-use super::sniff::{is_text, sniff};
+use super::{
+    file_ranges,
+    sniff::{is_text, sniff},
+};
 use crate::{
     handler::{Context, IntoContent, ResourceError, below_root},
     protocol::Fault,
@@ -149,7 +152,9 @@ impl FileResource {
 
 impl IntoContent for FileResource {
     async fn into_content(self) -> Result<Content, ResourceError> {
-        let (path, _) = self.find().await?;
+        let (path, metadata) = self.find().await?;
+        let ranges = file_ranges::of_file(&path, &metadata).await;
+        let ranges = ranges.map_err(|error| unreadable(&error))?;
         let file = fs::File::open(path).await.map_err(|error| unreadable(&error))?;
         let pieces = ReaderStream::with_capacity(file, READ_BYTES);
         let mime_type = self.media_type();
@@ -158,8 +163,12 @@ impl IntoContent for FileResource {
             Some(false) => Content::text_stream(pieces),
             None => sniff(pieces, mime_type.as_deref().is_none_or(is_text)).await,
         };
-        Ok(match mime_type {
+        let content = match mime_type {
             Some(mime_type) => content.with_mime_type(mime_type),
+            None => content,
+        };
+        Ok(match ranges {
+            Some(ranges) => content.with_ranges(ranges),
             None => content,
         })
     }

@@ -3,6 +3,7 @@
 #[cfg(feature = "web")]
 mod addresses;
 mod file;
+mod file_ranges;
 mod sniff;
 #[cfg(feature = "web")]
 mod web;

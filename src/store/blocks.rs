@@ -2,7 +2,7 @@
 //! checked for UTF-8, searched for line feeds and compressed; the hash runs over
 //! them in order. Only these few blocks are held in memory.
 
-use std::{collections::VecDeque, str::Utf8Error};
+use std::{collections::VecDeque, str::Utf8Error, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -29,7 +29,7 @@ pub(super) struct ContentStats {
     pub(super) size: u64,
     pub(super) lines: u64,
     pub(super) sha256: String,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Arc<[Block]>,
 }
 
 /// Takes pieces of any size and appends blocks to an upload.
@@ -151,7 +151,7 @@ impl BlockWriter {
             Kind::Binary => 0,
         };
         let sha256 = hex(&self.hash.done().await?.finalize());
-        let stats = ContentStats { size: self.offset, lines, sha256, blocks: self.blocks };
+        let stats = ContentStats { size: self.offset, lines, sha256, blocks: self.blocks.into() };
         Ok((self.upload, stats))
     }
 
@@ -183,8 +183,9 @@ impl BlockWriter {
         self.offset += block.len() as u64;
         let (length, kind, compression) = (block.len(), self.kind, self.compression);
         let (owner, hashed) = (self.owner.as_str(), block.clone());
-        self.in_flight
-            .push_back(Compute::run(owner, length, move || ProcessedBlock::new(block, kind, compression)));
+        self.in_flight.push_back(Compute::run(owner, length, move || {
+            ProcessedBlock::new(block, kind, compression)
+        }));
         let placeholder = Compute::Done(Ok(Sha256::new()));
         let mut hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
         self.hash = Compute::run(owner, length, move || {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, pin::Pin};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
-use super::Kind;
+use super::{Kind, Ranges};
 
 /// Content as it arrives, in pieces of any size.
 pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
@@ -29,6 +29,8 @@ pub struct Content {
     mime_type: Cow<'static, str>,
     /// Whether `mime_type` was set, rather than derived from the content's type.
     mime_type_given: bool,
+    /// How to read parts of it, if that is possible.
+    ranges: Option<Ranges>,
 }
 
 impl Content {
@@ -53,6 +55,16 @@ impl Content {
         Self::from_bytes(Kind::Text, text)
     }
 
+    /// The same content, whose parts can be read by themselves as well.
+    pub(crate) fn with_ranges(self, ranges: Ranges) -> Self {
+        Self { ranges: Some(ranges), ..self }
+    }
+
+    /// How to read parts of the content, if that is possible.
+    pub(super) fn ranges(&self) -> Option<Ranges> {
+        self.ranges.clone()
+    }
+
     /// The same content with another media type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
@@ -71,6 +83,10 @@ impl Content {
         self.mime_type_given.then_some(&*self.mime_type)
     }
 
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// Splits the content into its kind and its stream of pieces.
     pub fn into_parts(self) -> (Kind, ContentStream) {
         (self.kind, self.stream)
@@ -81,7 +97,7 @@ impl Content {
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
         let mime_type = kind.default_mime_type().into();
-        Self { kind, stream: pieces.boxed(), mime_type, mime_type_given: false }
+        Self { kind, stream: pieces.boxed(), mime_type, mime_type_given: false, ranges: None }
     }
 
     fn from_bytes(kind: Kind, bytes: Bytes) -> Self {

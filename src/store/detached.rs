@@ -8,16 +8,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::{
-    Committed, Content, Details, Draft, ResourceUri, StoreError, StoredBlock, StoredResource,
-    Upload, WriteMode,
-    blocks::{BLOCK_BYTES, BlockWriter},
+    Committed, Content, Details, Draft, Entry, Kind, ResourceUri, StoreError, StoredBlock,
+    StoredResource, Upload, WriteMode,
+    blocks::{BLOCK_BYTES, BlockWriter, ContentStats},
     compression::Compression,
     memory::MemoryBlob,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
 impl StoredResource {
-    /// Makes a resource of `content` that only this value holds, in memory.
+    /// Makes a resource of `content` that only this value holds: in memory, or
+    /// where the content is, if its parts can be read there.
     ///
     /// # Errors
     /// [`StoreError::NotText`], [`StoreError::Input`].
@@ -28,7 +29,14 @@ impl StoredResource {
         details: Details,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES).await
+        let Some(ranges) = content.ranges() else {
+            return Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES)
+                .await;
+        };
+        let (kind, mime_type) = (content.kind(), content.mime_type().to_owned());
+        let table = ranges.table(&owner, content).await?;
+        let entry = detached_entry(uri, owner, kind, &table, mime_type, details, now)?;
+        Ok(Self { entry: Arc::new(entry), blob: ranges.blob })
     }
 
     /// The same with another block size, so that little content has many blocks in
@@ -41,7 +49,7 @@ impl StoredResource {
         now: Timestamp,
         block_bytes: usize,
     ) -> Result<Self, StoreError> {
-        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+        let mime_type = content.mime_type().to_owned();
         let (kind, pieces) = content.into_parts();
         let blocks = Arc::new(Mutex::new(Vec::new()));
         let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
@@ -49,29 +57,42 @@ impl StoredResource {
             BlockWriter::with_block_size(&owner, kind, upload, Compression::Never, block_bytes);
         writer.write_all(pieces).await?;
         let (_, stats) = writer.finish().await?;
-        let draft = Draft {
-            uri: uri.clone(),
-            owner,
-            kind,
-            size: stats.size,
-            lines: stats.lines,
-            sha256: stats.sha256,
-            blocks: stats.blocks.into(),
-            now,
-            revisions: 1,
-            mode: WriteMode::Create {
-                name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
-                title: details.title,
-                description: details.description,
-                mime_type,
-                ttl: Duration::MAX,
-                session: None,
-            },
-        };
-        let entry = draft.apply_to(None).ok_or(StoreError::NotFound { uri })?;
+        let entry = detached_entry(uri, owner, kind, &stats, mime_type, details, now)?;
         let blocks = std::mem::take(&mut *blocks.lock());
         Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
     }
+}
+
+/// The entry of a resource that no store has.
+fn detached_entry(
+    uri: ResourceUri,
+    owner: Owner,
+    kind: Kind,
+    stats: &ContentStats,
+    mime_type: String,
+    details: Details,
+    now: Timestamp,
+) -> Result<Entry, StoreError> {
+    let draft = Draft {
+        uri: uri.clone(),
+        owner,
+        kind,
+        size: stats.size,
+        lines: stats.lines,
+        sha256: stats.sha256.clone(),
+        blocks: Arc::clone(&stats.blocks),
+        now,
+        revisions: 1,
+        mode: WriteMode::Create {
+            name: details.name.unwrap_or_else(|| uri.as_str().to_owned()),
+            title: details.title,
+            description: details.description,
+            mime_type: details.mime_type.unwrap_or(mime_type),
+            ttl: Duration::MAX,
+            session: None,
+        },
+    };
+    draft.apply_to(None).ok_or(StoreError::NotFound { uri })
 }
 
 struct Detached {

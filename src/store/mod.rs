@@ -22,6 +22,7 @@ mod metadata;
 #[cfg(feature = "object")]
 mod object;
 mod quota;
+mod ranges;
 mod reading;
 #[cfg(feature = "redis")]
 mod redis;
@@ -46,6 +47,7 @@ pub use memory::{MemoryBackend, MemoryLimits};
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use quota::OwnerQuota;
+pub(crate) use ranges::Ranges;
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
 pub use sharing::{Audience, LinkTarget};

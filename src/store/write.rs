@@ -129,7 +129,7 @@ impl Store {
             size: stats.size,
             lines: stats.lines,
             sha256: stats.sha256,
-            blocks: stats.blocks.into(),
+            blocks: stats.blocks,
             // The time to live begins after the upload, or a slow one would be
             // expired at once.
             now: self.clock.now(),
