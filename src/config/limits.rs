@@ -19,7 +19,8 @@ pub struct LimitsConfig {
     pub body_timeout: u64,
     /// The minimum rate of a request body, in bytes per second.
     pub body_rate: u32,
-    /// The maximum number of JSON values in a request body, at every depth.
+    /// The maximum number of JSON values in a request body, at every depth. What a tool
+    /// stores as it is (`json` of `create_resource`) does not count.
     pub body_values: usize,
     /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,

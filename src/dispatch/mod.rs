@@ -11,6 +11,7 @@ mod reply;
 mod resources;
 mod running;
 mod steps;
+mod stored_arguments;
 mod tasks;
 
 use std::sync::Arc;
@@ -19,7 +20,6 @@ use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
@@ -37,10 +37,8 @@ use crate::{
     auth::{Identity, Owner, Validity},
     handler::{AskMode, Control, Scope, Server, StepAccounts, Suspended},
     protocol::{
-        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion,
-        Trace, describe,
+        ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
-    quote::shortened,
     random::Random,
     registry::Registry,
     spill::Spiller,
@@ -286,21 +284,8 @@ impl Dispatcher {
 
     async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let name = params.required_text(Member::Name)?;
-        let arguments = match params.member(Member::Arguments) {
-            None => None,
-            Some(raw) => {
-                let parsed: Value = serde_json::from_slice(raw).map_err(|e| {
-                    let (name, error) = (shortened(&name), describe(&e));
-                    Fault::invalid_params(format!(
-                        "The arguments of {name} cannot be read: {error}"
-                    ))
-                })?;
-                if !parsed.is_object() {
-                    return Err(Fault::invalid_params("\"arguments\" must be an object."));
-                }
-                Some(parsed)
-            }
-        };
+        let arguments =
+            stored_arguments::parse(&name, params, &self.registry.stored_arguments(&name))?;
         let spiller = Spiller::new(&scope);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
         let result = spiller.bounded(&name, result).await;

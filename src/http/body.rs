@@ -15,7 +15,6 @@ use super::{Endpoint, HttpOptions, error::HttpError};
 use crate::{
     admission::{BodyPermit, LimitReached, RequestPermit},
     era::Encoded,
-    protocol::has_at_most_values,
 };
 
 /// Rejects a body whose `Content-Length` is over the limit, before any other work.
@@ -99,8 +98,8 @@ impl Progress {
 /// dropped.
 ///
 /// # Errors
-/// 415 for a media type that is not JSON, 413 for too many bytes or values, 408 for a slow
-/// body, 400 for an incomplete body; a limit on the bytes of all bodies.
+/// 415 for a media type that is not JSON, 413 for too many bytes, 408 for a slow body, 400
+/// for an incomplete body; a limit on the bytes of all bodies.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -148,9 +147,6 @@ pub(super) async fn read(
         }
     }
     let bytes = if rest.is_empty() { first } else { rest.freeze() };
-    if !has_at_most_values(&bytes, options.body_values) {
-        return Err(HttpError::TooManyValues(options.body_values).into());
-    }
     Ok(Bytes::from_owner(CountedBody { bytes, _permit: permit }))
 }
 

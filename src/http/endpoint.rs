@@ -47,6 +47,10 @@ pub(super) async fn post(
             return rejected(limited.into());
         }
     };
+    let max_values = endpoint.options().body_values;
+    if !endpoint.dispatcher.accepts_values(&body, max_values) {
+        return HttpError::TooManyValues(max_values).into_response();
+    }
     let context = MessageContext {
         version: header(headers, &VERSION),
         in_session: headers.contains_key(&SESSION),

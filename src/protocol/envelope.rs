@@ -143,6 +143,24 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     }
 }
 
+/// The parameters of a message that is a `tools/call` request. Parses nothing of
+/// them, however large they are.
+pub(crate) fn tool_call(body: &Bytes) -> Option<Params> {
+    #[derive(Deserialize)]
+    struct ToolCall<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+        #[serde(borrow)]
+        params: &'a RawValue,
+    }
+    let call: ToolCall<'_> = serde_json::from_slice(body).ok()?;
+    let params = call.params.get();
+    if call.method != "tools/call" || !params.starts_with('{') {
+        return None;
+    }
+    Params::new(body.slice_ref(params.as_bytes())).ok()
+}
+
 fn read_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> Result<Value, String> {
     #[derive(Deserialize)]
     struct Error {

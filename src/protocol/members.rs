@@ -22,6 +22,13 @@ pub(super) fn find<const N: usize>(
     Ok(found)
 }
 
+/// Start and end of the value of a member; `None` if it is absent or occurs twice.
+pub(super) fn find_one(object: &[u8], name: &str) -> Option<(usize, usize)> {
+    let mut found = members(object).filter(|(other, _)| **other == *name.as_bytes());
+    let (_, value) = found.next()?;
+    found.next().is_none().then_some(value)
+}
+
 /// The name of each member, with start and end of its value.
 fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize))> {
     // After the opening brace.

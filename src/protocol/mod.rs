@@ -15,6 +15,7 @@ mod size;
 mod version;
 
 pub use client::ClientFacts;
+pub(crate) use envelope::tool_call;
 pub use envelope::{Message, Request, parse};
 pub use fault::Fault;
 pub use log_level::LogLevel;

@@ -94,6 +94,15 @@ impl Params {
         (begin < end).then(|| &self.raw[begin as usize..end as usize])
     }
 
+    /// The JSON of one of the `arguments`; `None` if it is absent, null or given
+    /// twice.
+    pub(crate) fn argument(&self, name: &str) -> Option<&[u8]> {
+        let arguments =
+            self.member(Member::Arguments).filter(|json| json.first() == Some(&b'{'))?;
+        let (begin, end) = members::find_one(arguments, name)?;
+        arguments.get(begin..end).filter(|json| *json != b"null")
+    }
+
     /// Parses one member; `None` if it is absent or null.
     ///
     /// # Errors

@@ -25,6 +25,14 @@ impl Registry {
         self.catalog().tools.get(tool).map(|tool| tool.body.headers.clone()).unwrap_or_default()
     }
 
+    /// The tool's arguments that it stores as they are, not parsed.
+    pub(crate) fn stored_arguments(&self, tool: &str) -> Vec<&'static str> {
+        if self.definition.custom.tools.is_defined() {
+            return Vec::new();
+        }
+        self.catalog().tools.get(tool).map(|tool| tool.body.stored.clone()).unwrap_or_default()
+    }
+
     /// Calls a tool. Invalid arguments, an error of the handler and a panic give
     /// a result with `isError`, not a protocol error (2026-07-28, tools: Error
     /// Handling).

@@ -39,6 +39,7 @@ pub struct Tool<S = ()> {
     schema: JsonObject,
     output: OutputDefinition,
     spill: Spill,
+    stored: Vec<&'static str>,
     handler: Handler<S>,
 }
 
@@ -74,6 +75,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             schema: described.schema,
             output: OutputDefinition { structure: R::structure(), ..OutputDefinition::default() },
             spill: Spill::default(),
+            stored: Vec::new(),
             handler,
         }
     }
@@ -134,6 +136,13 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
+    /// Passes an argument to the handler as the JSON text that arrived, for a field
+    /// of the type [`StoredJson`](super::StoredJson).
+    pub(crate) fn stored_argument(mut self, name: &'static str) -> Self {
+        self.stored.push(name);
+        self
+    }
+
     pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
         let mut listed = self.listed;
         let item = format!("Tool {:?}", listed.name);
@@ -166,7 +175,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
         let (spill, run) = (self.spill, Box::new(run));
-        let body = Body { headers, validator, output, spill, spillable_schema, run };
+        let stored = self.stored;
+        let body = Body { headers, validator, output, spill, stored, spillable_schema, run };
         Item { listed, scopes, body }
     }
 }
@@ -179,6 +189,8 @@ pub(super) struct Body {
     validator: Option<Validator>,
     output: Option<RegisteredOutput>,
     pub(super) spill: Spill,
+    /// The arguments that the tool stores as they are.
+    pub(super) stored: Vec<&'static str>,
     /// The output schema that also allows a preview.
     pub(super) spillable_schema: Option<Arc<JsonObject>>,
     run: Box<dyn Fn(Arc<Scope>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,

@@ -20,7 +20,7 @@ use self::{
 use crate::{
     dispatch::Dispatcher,
     era::{Era, Legacy, Modern},
-    protocol::{Fault, has_at_most_values},
+    protocol::Fault,
 };
 
 /// The number of encoded messages that may wait for a slow reader of the output.
@@ -63,6 +63,7 @@ impl Stdio {
         let (closing, max_bytes, max_values) =
             (self.closing.clone(), self.message_bytes, self.message_values);
         let sender_closed = sender.clone();
+        let dispatcher = Arc::clone(&self.dispatcher);
         let mut connection = Connection::new(self, sender);
         loop {
             let line = tokio::select! {
@@ -74,7 +75,7 @@ impl Stdio {
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
-                Line::Message(line) if !has_at_most_values(&line, max_values) => {
+                Line::Message(line) if !dispatcher.accepts_values(&line, max_values) => {
                     let message = format!(
                         "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
                     );

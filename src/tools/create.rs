@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::wording::{self, Stored};
 use crate::{
     handler::{Context, Structured, ToolError},
-    registry::Tool,
+    registry::{StoredJson, Tool},
     store::{Content, Details},
 };
 
@@ -34,7 +34,8 @@ struct CreateResource {
     blob: Option<String>,
     /// A JSON value to store.
     #[serde(default)]
-    json: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    json: Option<StoredJson>,
     /// A short name.
     #[serde(default)]
     name: Option<String>,
@@ -52,6 +53,7 @@ struct CreateResource {
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: CreateResource| async move { create(&ctx, args).await })
+        .stored_argument("json")
 }
 
 async fn create<S>(
@@ -75,7 +77,7 @@ async fn create<S>(
 pub(super) fn content(
     text: Option<String>,
     blob: Option<String>,
-    json: Option<Value>,
+    json: Option<StoredJson>,
 ) -> Result<Content, ToolError> {
     match (text, blob, json) {
         (Some(text), None, None) => Ok(text.into()),
@@ -85,7 +87,7 @@ pub(super) fn content(
                 "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
             ))),
         },
-        (None, None, Some(json)) => Ok(json.into()),
+        (None, None, Some(json)) => Ok(Content::from(json.0).with_mime_type("application/json")),
         (None, None, None) => {
             Err(ToolError::permanent("There is nothing to store: give one of text, json and blob."))
         }

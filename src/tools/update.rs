@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     handler::{Context, Structured, ToolError},
-    registry::Tool,
+    registry::{StoredJson, Tool},
 };
 
 /// Replaces the content of a stored resource. Keeps its name, description, type
@@ -29,11 +29,13 @@ struct UpdateResource {
     blob: Option<String>,
     /// The new JSON value.
     #[serde(default)]
-    json: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    json: Option<StoredJson>,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: UpdateResource| async move { update(&ctx, args).await })
+        .stored_argument("json")
 }
 
 async fn update<S>(

@@ -4,3 +4,4 @@ mod arguments;
 mod header_parameters;
 mod quoting;
 mod results;
+mod stored_json;
