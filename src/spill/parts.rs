@@ -29,6 +29,17 @@ pub(super) enum Body {
     Base64(String),
 }
 
+impl Body {
+    /// The size in bytes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(pieces) => pieces.iter().map(Bytes::len).sum(),
+            Self::Json(_, json) => json.len(),
+            Self::Base64(data) => data.len(),
+        }
+    }
+}
+
 /// A split result.
 pub(super) struct Parts {
     /// The parts to store.

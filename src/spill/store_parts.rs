@@ -11,6 +11,7 @@ use super::{
     parts::{Body, Part},
 };
 use crate::{
+    compute::Compute,
     handler::Scope,
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
     quote::visible,
@@ -80,6 +81,34 @@ async fn store_part(
     budget: usize,
     scope: &Scope,
 ) -> Result<StoredPart, StoreError> {
+    let owner = scope.identity.owner();
+    let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
+    let Prepared { pieces, is_text, mime_type, preview } = making.done().await?;
+    let details = Details {
+        // Written by others: a tool, or the content.
+        name: Some(visible(&name).into_owned()),
+        description: preview.facts.first().map(|fact| visible(fact).into_owned()),
+        mime_type: Some(visible(&mime_type).into_owned()),
+        session: scope.session.clone(),
+        ..Details::default()
+    };
+    let pieces = stream::iter(pieces.into_iter().map(Ok));
+    let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
+    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
+    let entry = scope.store.create(owner, uri, content, details).await?;
+    Ok(StoredPart { entry, preview })
+}
+
+/// A part as it is stored, and its preview.
+struct Prepared {
+    pieces: Vec<Bytes>,
+    is_text: bool,
+    mime_type: String,
+    preview: Preview,
+}
+
+/// Decodes a part and makes its preview.
+fn prepare(part: Part, budget: usize) -> Prepared {
     let (pieces, value, is_text) = match part.body {
         Body::Text(pieces) => (pieces, None, true),
         Body::Json(value, json) => (split_lines(&json), Some(value), true),
@@ -97,25 +126,12 @@ async fn store_part(
         lines: is_text.then(|| line_count(&pieces)),
         head: &head,
         tail: &tail,
+        // A parsed value takes several times the memory of its text, and ends here.
         value: value.as_ref(),
     };
     let preview = Preview::new(&sample, budget);
-    // A parsed value takes several times the memory of its text.
-    drop(value);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
-    let details = Details {
-        // Written by others: a tool, or the content.
-        name: Some(visible(&name).into_owned()),
-        description: preview.facts.first().map(|fact| visible(fact).into_owned()),
-        mime_type: Some(visible(&mime_type).into_owned()),
-        session: scope.session.clone(),
-        ..Details::default()
-    };
-    let pieces = stream::iter(pieces.into_iter().map(Ok));
-    let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
-    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
-    let entry = scope.store.create(scope.identity.owner(), uri, content, details).await?;
-    Ok(StoredPart { entry, preview })
+    Prepared { pieces, is_text, mime_type, preview }
 }
 
 /// The first bytes. Copies only if they span several pieces.
@@ -171,7 +187,7 @@ impl StorePartsError {
                     StoreError::Full(_) => format!(
                         "Delete stored resources that are no longer needed (list_resources, delete_resource), or call {tool} again for less."
                     ),
-                    StoreError::Unavailable { .. } => {
+                    StoreError::Unavailable { .. } | StoreError::Busy(_) => {
                         format!("Call {tool} again shortly, or for less.")
                     }
                     _ => format!("Call {tool} again for less."),
