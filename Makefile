@@ -17,7 +17,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop proxies container bench bench-store ripgrep help
+.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop proxies container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -25,11 +25,14 @@ build: ## Build the release binary
 dist: ## Build the binary that is released: fully optimised, in several times the time
 	cargo build --profile dist --locked --bin larder
 
-test: redis-server s3-server $(OIDC)/node_modules/.package-lock.json ## Run every test
+test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
 	$(call debian-package,redis-server,redis-server)
+
+jq: ## Install jq if it is missing: the results of queries are compared with its
+	$(call debian-package,jq,jq)
 
 s3-server: $(S3_VENV)/requirements.txt ## Install the S3-compatible server (moto) that tests start
 
@@ -52,7 +55,7 @@ clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 features: ## Check that the crate builds with few features
-	@for features in "" http http,tls redis object oauth web search,validation telemetry testing; do \
+	@for features in "" http http,tls redis object oauth web search,validation query telemetry testing; do \
 		echo "cargo clippy --lib --no-default-features --features '$$features'"; \
 		cargo clippy --quiet --locked --lib --no-default-features --features "$$features" -- -D warnings \
 			|| exit 1; \

@@ -130,5 +130,6 @@ mod guides {
         DynamicResources: "dynamic-resources.md"
         AskingTheClient: "asking-the-client.md"
         Guidance: "guidance.md"
+        Querying: "querying.md"
     }
 }

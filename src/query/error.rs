@@ -80,7 +80,7 @@ impl QueryError {
 
 fn progress(read: u64, total: Option<u64>) -> String {
     match (read, total) {
-        (0, _) => String::new(),
+        (0 | 1, _) => String::new(),
         (read, Some(total)) => format!("; {} of {} rows were read", number(read), number(total)),
         (read, None) => format!("; {} rows were read", number(read)),
     }

@@ -1,6 +1,10 @@
 //! A worker process: started, fed, and killed when it is dropped.
 
-use std::{io, path::Path, process::Stdio};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -33,10 +37,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn start(limits: &QueryLimits) -> io::Result<Self> {
-        let program = match &limits.program {
-            Some(program) => program.clone(),
-            None => std::env::current_exe()?,
-        };
+        let program = limits.program.clone().map_or_else(this_program, Ok)?;
         let mut child = command(&program, limits.memory_bytes).spawn()?;
         let missing = || io::Error::other("a pipe is missing");
         let input = child.stdin.take().ok_or_else(missing)?;
@@ -198,6 +199,13 @@ impl Drop for Worker {
     }
 }
 
+/// The running program, even if its file has been replaced: a worker of another
+/// version might not understand this one.
+fn this_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
 fn command(program: &Path, memory_bytes: u64) -> Command {
     let mut command = Command::new(program);
     command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
@@ -208,7 +216,7 @@ fn command(program: &Path, memory_bytes: u64) -> Command {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A signal to the server's group is the server's to handle.
     #[cfg(unix)]
-    command.process_group(0);
+    command.process_group(0).arg0("larder");
     command.kill_on_drop(true);
     command
 }

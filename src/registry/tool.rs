@@ -61,7 +61,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
             match serde_json::from_value::<A>(arguments) {
                 Ok(arguments) => handler(context, arguments).map(convert).boxed(),
                 Err(error) => {
-                    let error = ToolError::permanent(format!("Invalid arguments: {}", describe(&error)));
+                    let error =
+                        ToolError::permanent(format!("Invalid arguments: {}", describe(&error)));
                     std::future::ready(error.into_tool_result()).boxed()
                 }
             }

@@ -104,9 +104,14 @@ async fn detect(content: &StoredResource, format: Format) -> Result<preview::For
         tail: &tail,
         value: None,
     };
+    // The declared type may be wrong or unknown.
+    let undeclared = || preview::Format::detect(&Sample { mime_type: None, ..sample });
     Ok(match preview::Format::detect(&sample) {
-        // The declared type may be wrong or unknown.
-        preview::Format::Text => preview::Format::detect(&Sample { mime_type: None, ..sample }),
+        preview::Format::Text => match undeclared() {
+            // What is wrong with it is better said than shown as lines.
+            preview::Format::Text if entry.mime_type.contains("json") => preview::Format::Json,
+            format => format,
+        },
         format => format,
     })
 }

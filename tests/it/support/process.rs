@@ -56,6 +56,11 @@ impl Process {
         address.strip_suffix("/mcp").unwrap()
     }
 
+    /// The process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     /// All of standard error so far.
     pub(crate) fn stderr(&self) -> String {
         let lines = self.stderr.borrow();

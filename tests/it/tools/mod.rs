@@ -2,6 +2,8 @@
 
 mod arguments;
 mod header_parameters;
+mod query;
+mod query_limits;
 mod quoting;
 mod results;
 mod stored_json;

@@ -20,8 +20,15 @@ const FUNCTIONS: &str = " -> ->> abs avg char coalesce concat concat_ws count cu
 struct Seen {
     /// Table and column, in lower case.
     read: BTreeSet<(String, String)>,
-    /// The function that was refused.
-    function: Option<String>,
+    /// What was refused: the name of a function or of a table.
+    refused: Option<Refused>,
+}
+
+/// A name that a statement may not use.
+#[derive(Debug, Clone)]
+pub(super) enum Refused {
+    Function(String),
+    Table(String),
 }
 
 pub(super) struct Authorizer {
@@ -55,8 +62,9 @@ impl Authorizer {
         std::mem::take(&mut self.seen.lock().read)
     }
 
-    pub(super) fn refused_function(&self) -> Option<String> {
-        self.seen.lock().function.clone()
+    /// The name that was refused, if that was the reason.
+    pub(super) fn refused(&self) -> Option<Refused> {
+        self.seen.lock().refused.clone()
     }
 }
 
@@ -80,7 +88,11 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
             if is_ours {
                 seen.read.insert((table, column_name.to_lowercase()));
             }
-            is_ours || is_other
+            let allowed = is_ours || is_other;
+            if !allowed {
+                seen.refused = Some(Refused::Table(table_name.to_owned()));
+            }
+            allowed
         }
         AuthAction::Function { function_name } => {
             let name = function_name.to_lowercase();
@@ -88,7 +100,7 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
                 || super::functions::NAMES.contains(&&*name)
                 || FUNCTIONS.split(' ').any(|listed| listed == name);
             if !allowed {
-                seen.function = Some(name);
+                seen.refused = Some(Refused::Function(name));
             }
             allowed
         }

@@ -2,7 +2,10 @@
 
 use rusqlite::{Error, ErrorCode};
 
-use super::{authorize::Authorizer, profile::Profile};
+use super::{
+    authorize::{Authorizer, Refused},
+    profile::Profile,
+};
 use crate::{
     preview::words::cut,
     query::{QueryError, Question},
@@ -42,30 +45,36 @@ pub(super) fn explain(
         }
         Problem::Sqlite(error) => error,
     };
-    match error.sqlite_error_code() {
-        Some(ErrorCode::OutOfMemory) => return QueryError::memory(question.memory_bytes, true),
-        Some(ErrorCode::AuthorizationForStatementDenied) => {
-            let text = authorizer
-                .refused_function()
-                .map(|function| format!("There is no function {} here.", cut(&function, 100)));
-            return QueryError::Refused(text.unwrap_or_else(|| ONE_SELECT.into()));
-        }
-        _ => {}
+    if error.sqlite_error_code() == Some(ErrorCode::OutOfMemory) {
+        return QueryError::memory(question.memory_bytes, true);
     }
     let text = match &error {
         Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
         error => error.to_string(),
     };
-    QueryError::Refused(if let Some(column) = text.strip_prefix("no such column: ") {
+    let is_denied = error.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied)
+        || text.starts_with("not authorized")
+        || text.contains("prohibited");
+    QueryError::Refused(if is_denied {
+        match authorizer.refused() {
+            Some(Refused::Function(name)) => {
+                format!("There is no function {} here.", cut(&name, 100))
+            }
+            Some(Refused::Table(name)) => no_table(&name, tables),
+            None => ONE_SELECT.into(),
+        }
+    } else if let Some(column) = text.strip_prefix("no such column: ") {
         no_column(column, tables)
     } else if let Some(table) = text.strip_prefix("no such table: ") {
-        let names: Vec<_> = tables.iter().map(|table| table.spec.name.as_str()).collect();
-        format!("No table {}. Tables: {}.", cut(table, 100), names.join(", "))
-    } else if text.starts_with("not authorized") || text.contains("prohibited") {
-        ONE_SELECT.into()
+        no_table(table, tables)
     } else {
         format!("SQLite: {}.", cut(&text, 300).trim_end_matches('.'))
     })
+}
+
+fn no_table(name: &str, tables: &[Profile]) -> String {
+    let names: Vec<_> = tables.iter().map(|table| table.spec.name.as_str()).collect();
+    format!("No table {}. Tables: {}.", cut(name, 100), names.join(", "))
 }
 
 fn no_column(column: &str, tables: &[Profile]) -> String {
