@@ -109,6 +109,7 @@ mod tests {
             sha256: "f".repeat(64),
             scopes: Vec::new(),
             groups: Vec::new(),
+            ..TokenConfig::default()
         };
         config.auth.tokens = vec![token];
         let shown = config.show().unwrap();
