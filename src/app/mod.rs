@@ -258,7 +258,7 @@ impl App {
             }),
             tokio::spawn(Arc::clone(&legacy).handle_signals()),
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
-            tokio::spawn(announce_changes(store.feed().subscribe_all(), Arc::clone(&sessions))),
+            tokio::spawn(announce_changes(store.feed().queue(), Arc::clone(&sessions))),
         ];
         let closing = CancellationToken::new();
         let live = Live::new(

@@ -148,9 +148,9 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
     /// Appends an announcement to the standalone streams of the owner's sessions; an updated
-    /// resource only where the session subscribes to it. If several processes
-    /// announce the same `change`, each session receives it once.
-    async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>);
+    /// resource only where the session subscribes to it. It stands for all of `changes`, oldest
+    /// first. If several processes announce the same changes, each session receives them once.
+    async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]);
 
     /// Appends an announcement to the standalone streams of all sessions.
     async fn announce_to_all(&self, announcement: &Announcement);

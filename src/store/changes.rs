@@ -1,42 +1,18 @@
 //! The change feed: each change of a resource, published once to all subscribers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use super::ResourceUri;
+use super::{Change, ChangeQueue};
 use crate::auth::Owner;
 
 /// How many changes a subscriber may fall behind before it misses some.
 const BACKLOG: usize = 256;
-
-/// One change to one resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The resource's owner.
-    pub owner: Owner,
-    /// The resource's URI.
-    pub uri: ResourceUri,
-    /// What happened.
-    pub kind: ChangeKind,
-    /// The same in every process that receives this change; `None` where the
-    /// change is published in this process alone.
-    pub id: Option<Arc<str>>,
-}
-
-/// What happened to a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// The resource is new.
-    Created,
-    /// The resource has new content.
-    Updated,
-    /// The resource was deleted.
-    Deleted,
-    /// The resource expired.
-    Expired,
-}
 
 /// The feed on which a backend publishes changes. Cheap to clone; all clones are
 /// one feed.
@@ -50,6 +26,7 @@ pub struct ChangeFeed(Arc<Channels>);
 struct Channels {
     all: Sender,
     owners: Mutex<HashMap<Owner, Sender>>,
+    queues: Mutex<Vec<Weak<ChangeQueue>>>,
 }
 
 /// Sends a change, or `None` where some were missed.
@@ -59,12 +36,13 @@ impl ChangeFeed {
     /// A feed without subscribers.
     pub fn new() -> Self {
         let all = broadcast::Sender::new(BACKLOG);
-        Self(Arc::new(Channels { all, owners: Mutex::default() }))
+        Self(Arc::new(Channels { all, owners: Mutex::default(), queues: Mutex::default() }))
     }
 
     /// Sends a change to all subscribers. Never waits.
     pub fn publish(&self, change: Change) {
         let change = Arc::new(change);
+        self.0.for_each_queue(|queue| queue.push(&change));
         {
             let mut owners = self.0.owners.lock();
             if let Some(sender) = owners.get(&change.owner)
@@ -81,6 +59,7 @@ impl ChangeFeed {
     /// Tells all subscribers that changes were missed, where the backend itself
     /// does not know which. Never waits.
     pub fn publish_missed(&self) {
+        self.0.for_each_queue(ChangeQueue::push_missed);
         let mut owners = self.0.owners.lock();
         owners.retain(|_, sender| sender.send(None).is_ok());
         drop(owners);
@@ -94,9 +73,27 @@ impl ChangeFeed {
         Changes(sender.subscribe())
     }
 
+    /// The changes of all resources from now on, coalesced until they are taken.
+    pub fn queue(&self) -> Arc<ChangeQueue> {
+        let queue = Arc::new(ChangeQueue::default());
+        self.0.queues.lock().push(Arc::downgrade(&queue));
+        queue
+    }
+
     /// Subscribes to the changes of all resources from now on.
     pub fn subscribe_all(&self) -> Changes {
         Changes(self.0.all.subscribe())
+    }
+}
+
+impl Channels {
+    fn for_each_queue(&self, act: impl Fn(&ChangeQueue)) {
+        self.queues.lock().retain(|queue| {
+            queue.upgrade().is_some_and(|queue| {
+                act(&queue);
+                true
+            })
+        });
     }
 }
 

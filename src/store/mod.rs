@@ -9,6 +9,8 @@
 
 mod backend;
 mod blocks;
+mod change;
+mod change_queue;
 mod changes;
 mod compression;
 mod content;
@@ -37,7 +39,9 @@ pub use backend::{
 };
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use blocks::BLOCK_BYTES;
-pub use changes::{Change, ChangeFeed, ChangeKind, Changes, MissedChanges};
+pub use change::{Change, ChangeKind};
+pub use change_queue::{ChangeQueue, Changed, CoalescedChange, NextChanges, OwnerTurn};
+pub use changes::{ChangeFeed, Changes, MissedChanges};
 pub use compression::StoredBlock;
 pub use content::{Content, ContentStream};
 pub use entry::{Block, Entry, Kind};

@@ -6,7 +6,7 @@ mod table;
 mod tests;
 mod watches;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -133,22 +133,16 @@ impl Sessions for MemorySessions {
 
     async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
         let max = self.inner.limits.subscriptions_per_session;
-        self.inner.with_record(session, |record| {
-            let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
-            if subscriptions.len() >= max && !subscriptions.contains(uri) {
-                return Err(SessionError::too_many_subscriptions(max));
-            }
-            subscriptions.insert(uri.to_owned());
-            Ok(())
-        })?
+        match self.inner.table.lock().subscribe(&session.id, uri, max) {
+            Some(true) => Ok(()),
+            Some(false) => Err(SessionError::too_many_subscriptions(max)),
+            None => Err(SessionError::NotFound),
+        }
     }
 
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
-        self.inner.with_record(session, |record| {
-            if let Some(subscriptions) = &mut record.subscriptions {
-                subscriptions.remove(uri);
-            }
-        })
+        let found = self.inner.table.lock().unsubscribe(&session.id, uri);
+        found.then_some(()).ok_or(SessionError::NotFound)
     }
 
     async fn watch(
@@ -203,8 +197,8 @@ impl Sessions for MemorySessions {
         Ok((start.clone(), log.follow(start.position)?))
     }
 
-    async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>) {
-        self.inner.announce(Some(owner), announcement, change);
+    async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]) {
+        self.inner.announce(Some(owner), announcement, changes.last().map(|change| &**change));
     }
 
     async fn announce_to_all(&self, announcement: &Announcement) {

@@ -13,6 +13,8 @@ use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 pub(super) struct Table {
     records: HashMap<Arc<str>, Record>,
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
+    /// The sessions that subscribe to a resource, by owner and URI.
+    subscribers: HashMap<Owner, HashMap<Box<str>, HashSet<Arc<str>>>>,
     /// When to check whether a session, or one of its streams, has expired. A session's
     /// sliding expiry does not update this; the check schedules the next one.
     checks: BTreeSet<(Timestamp, Arc<str>, Option<Arc<str>>)>,
@@ -23,7 +25,7 @@ pub(super) struct Table {
 pub(super) struct Record {
     pub(super) session: Arc<Session>,
     pub(super) expires: Timestamp,
-    pub(super) subscriptions: Option<HashSet<String>>,
+    subscriptions: Option<HashSet<Box<str>>>,
     standalone: Option<Arc<Log>>,
     calls: Vec<Arc<Log>>,
 }
@@ -61,17 +63,6 @@ impl Record {
 
     pub(super) fn standalone(&mut self, new: impl FnOnce() -> Arc<Log>) -> Arc<Log> {
         Arc::clone(self.standalone.get_or_insert_with(new))
-    }
-
-    pub(super) fn receives(&self, announcement: &Announcement) -> bool {
-        match announcement {
-            Announcement::ToolListChanged
-            | Announcement::PromptListChanged
-            | Announcement::ResourceListChanged => true,
-            Announcement::ResourceUpdated { uri } => {
-                self.subscriptions.as_ref().is_some_and(|s| s.contains(uri))
-            }
-        }
     }
 
     fn close(&self) {
@@ -113,25 +104,72 @@ impl Table {
         announcement: &Announcement,
         new: impl Fn() -> Arc<Log>,
     ) -> Vec<Arc<Log>> {
-        let ids: Vec<_> = match owner {
-            Some(owner) => self.by_owner.get(owner).into_iter().flatten().cloned().collect(),
-            None => self.records.keys().cloned().collect(),
+        let ids: Vec<_> = match (owner, announcement) {
+            (Some(owner), Announcement::ResourceUpdated { uri }) => {
+                let by_uri = self.subscribers.get(owner);
+                by_uri.and_then(|uris| uris.get(&**uri)).into_iter().flatten().cloned().collect()
+            }
+            (Some(owner), _) => self.by_owner.get(owner).into_iter().flatten().cloned().collect(),
+            (None, _) => self.records.keys().cloned().collect(),
         };
-        let mut logs = Vec::new();
-        for id in &ids {
-            if let Some(record) = self.records.get_mut(id)
-                && record.receives(announcement)
-            {
-                logs.push(record.standalone(&new));
+        let records = &mut self.records;
+        let log = |id| Some(records.get_mut(id)?.standalone(&new));
+        ids.iter().filter_map(log).collect()
+    }
+
+    /// Adds a subscription. Returns false if the session has `max` already, and None if the
+    /// session does not exist.
+    pub(super) fn subscribe(&mut self, id: &str, uri: &str, max: usize) -> Option<bool> {
+        let record = self.records.get_mut(id)?;
+        let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
+        if subscriptions.contains(uri) {
+            return Some(true);
+        }
+        if subscriptions.len() >= max {
+            return Some(false);
+        }
+        subscriptions.insert(uri.into());
+        let session = &record.session;
+        let uris = self.subscribers.entry(session.principal.owner()).or_default();
+        uris.entry(uri.into()).or_default().insert(Arc::clone(&session.id));
+        Some(true)
+    }
+
+    /// Removes a subscription. Returns whether the session exists.
+    pub(super) fn unsubscribe(&mut self, id: &str, uri: &str) -> bool {
+        let Some(record) = self.records.get_mut(id) else { return false };
+        if record.subscriptions.as_mut().is_some_and(|uris| uris.remove(uri)) {
+            let owner = record.session.principal.owner();
+            self.remove_subscribers(&owner, id, [uri.into()]);
+        }
+        true
+    }
+
+    fn remove_subscribers(
+        &mut self,
+        owner: &Owner,
+        id: &str,
+        uris: impl IntoIterator<Item = Box<str>>,
+    ) {
+        let Some(of_owner) = self.subscribers.get_mut(owner) else { return };
+        for uri in uris {
+            if let Some(sessions) = of_owner.get_mut(&uri) {
+                sessions.remove(id);
+                if sessions.is_empty() {
+                    of_owner.remove(&uri);
+                }
             }
         }
-        logs
+        if of_owner.is_empty() {
+            self.subscribers.remove(owner);
+        }
     }
 
     pub(super) fn remove(&mut self, id: &str) {
-        let Some(record) = self.records.remove(id) else { return };
+        let Some(mut record) = self.records.remove(id) else { return };
         record.close();
         let owner = record.session.principal.owner();
+        self.remove_subscribers(&owner, id, record.subscriptions.take().unwrap_or_default());
         if let Some(ids) = self.by_owner.get_mut(&owner) {
             ids.remove(id);
             if ids.is_empty() {

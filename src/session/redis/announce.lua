@@ -1,20 +1,38 @@
 -- Appends an announcement to the standalone streams of the owner's sessions.
--- Arguments: change, uri ('' to announce to all sessions, else only to those that
--- subscribe to it), message, time to live of the cursor, batch, events, bytes, age.
+-- Arguments: uri ('' to announce to all sessions, else only to those that subscribe to it),
+-- message, time to live of the cursor, batch, events, bytes, age, and the changes for which
+-- the announcement stands, oldest first.
 -- Instances that announce the same change share one cursor over the sessions,
 -- in the order of their expiry, which only grows. So each session receives the
--- announcement once, and if an instance dies the others continue.
-local change, uri, message = ARGV[4], ARGV[5], ARGV[6]
-local batch = tonumber(ARGV[8])
-local limits = { events = tonumber(ARGV[9]), bytes = tonumber(ARGV[10]), age = tonumber(ARGV[11]) }
-local cursor = shard .. 'announced:' .. owner .. ':' .. change
+-- announcement once, and if an instance dies the others continue. Instances may coalesce
+-- changes in different ways: nothing is announced if all its changes are.
+local uri, message, ttl = ARGV[4], ARGV[5], ARGV[6]
+local batch = tonumber(ARGV[7])
+local limits = { events = tonumber(ARGV[8]), bytes = tonumber(ARGV[9]), age = tonumber(ARGV[10]) }
+local change = ARGV[#ARGV]
+local announced = shard .. 'announced:' .. owner .. ':' .. uri
+local cursor = shard .. 'announcing:' .. owner .. ':' .. change .. ':' .. uri
+local receivers = uri == '' and sessions or shard .. 'subscribers:' .. owner .. ':' .. uri
+-- The number of changes that are remembered as announced.
+local REMEMBERED = 1000
+
+if redis.call('EXISTS', receivers) == 0 then
+  return { 'ok' }
+end
+local unknown = false
+for i = 11, #ARGV do
+  unknown = unknown or not redis.call('ZSCORE', announced, ARGV[i])
+end
+if not unknown then
+  return { 'ok' }
+end
 
 local function deliver(id)
   local own = redis.call('HGET', key('session', id), 'own')
   if not own then
-    return
-  end
-  if uri ~= '' and redis.call('SISMEMBER', key('subscriptions', id), uri) == 0 then
+    if uri ~= '' then
+      redis.call('ZREM', receivers, id)
+    end
     return
   end
   local log = key('log', id, own)
@@ -37,15 +55,12 @@ local function deliver(id)
 end
 
 local done = redis.call('GET', cursor)
-if done == 'all' then
-  return { 'ok' }
-end
 local from = done and '(' .. done or '(' .. digits(now)
-local due = redis.call('ZRANGEBYSCORE', sessions, from, '+inf', 'WITHSCORES', 'LIMIT', 0, batch)
+local due = redis.call('ZRANGEBYSCORE', receivers, from, '+inf', 'WITHSCORES', 'LIMIT', 0, batch)
 if #due == 2 * batch then
   -- The cursor is an expiry, so a batch includes all sessions that expire with its last one.
   local last = due[#due]
-  local peers = redis.call('ZRANGEBYSCORE', sessions, last, last)
+  local peers = redis.call('ZRANGEBYSCORE', receivers, last, last)
   for i = 1, #due, 2 do
     if due[i + 1] ~= last then
       deliver(due[i])
@@ -54,11 +69,16 @@ if #due == 2 * batch then
   for _, id in ipairs(peers) do
     deliver(id)
   end
-  redis.call('SET', cursor, last, 'PX', ARGV[7])
+  redis.call('SET', cursor, last, 'PX', ttl)
   return { 'again' }
 end
 for i = 1, #due, 2 do
   deliver(due[i])
 end
-redis.call('SET', cursor, 'all', 'PX', ARGV[7])
+for i = 11, #ARGV do
+  redis.call('ZADD', announced, digits(now), ARGV[i])
+end
+redis.call('ZREMRANGEBYRANK', announced, 0, -REMEMBERED - 1)
+redis.call('PEXPIRE', announced, ttl)
+redis.call('DEL', cursor)
 return { 'ok' }

@@ -1,6 +1,6 @@
 //! Announcements to the standalone streams of sessions.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Inner, keys::SessionKeys, scripts::with_limits, unavailable};
 use crate::{
@@ -21,7 +21,7 @@ impl Inner {
         &self,
         keys: &SessionKeys,
         announcement: &Announcement,
-        change: &str,
+        changes: &[Arc<str>],
     ) -> Result<(), SessionError> {
         let uri = match announcement {
             Announcement::ResourceUpdated { uri } => uri.as_str(),
@@ -29,9 +29,11 @@ impl Inner {
         };
         let message = announcement.encode(None);
         loop {
-            let call = keys.all(&self.scripts.announce).arg(escape(change)).arg(uri);
+            let call = keys.all(&self.scripts.announce).arg(uri);
             let call = call.arg(&message[..]).arg(millis(CURSOR_TTL)).arg(BATCH);
-            if self.call(with_limits(call, &self.limits)).await?[0] != "again" {
+            let call = with_limits(call, &self.limits);
+            let call = changes.iter().fold(call, |call, change| call.arg(escape(change)));
+            if self.call(call).await?[0] != "again" {
                 return Ok(());
             }
         }
@@ -41,7 +43,7 @@ impl Inner {
         &self,
         announcement: &Announcement,
     ) -> Result<(), SessionError> {
-        let change = self.random.id();
+        let change = [self.random.id().into()];
         for shard in self.redis.keys().shards() {
             let owners: Vec<String> = self
                 .redis

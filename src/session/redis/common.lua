@@ -20,6 +20,27 @@ local function extend(name, till)
   end
 end
 
+-- The sessions that subscribe to a resource.
+local function subscribers(uri)
+  return shard .. 'subscribers:' .. owner .. ':' .. uri
+end
+
+local function add_subscriber(uri, id, till)
+  redis.call('ZADD', subscribers(uri), digits(till), id)
+  redis.call('ZREMRANGEBYSCORE', subscribers(uri), '-inf', digits(now))
+  extend(subscribers(uri), till)
+end
+
+-- Adds a session to the subscribers of all its resources, for longer than it lives by now, so
+-- that this is seldom repeated.
+local function enlist(id, idle)
+  local till = now + idle + math.floor(idle / 2)
+  redis.call('HSET', key('session', id), 'subscribed', digits(till))
+  for _, uri in ipairs(redis.call('SMEMBERS', key('subscriptions', id))) do
+    add_subscriber(uri, id, till)
+  end
+end
+
 -- Extends the expiry of a session and of the keys that expire with it.
 local function touch(id, own, idle)
   local till = now + idle
@@ -29,6 +50,10 @@ local function touch(id, own, idle)
   for _, name in ipairs({ sessions, owners, living, key('session', id), key('subscriptions', id),
     key('log', id, own), key('stream', id, own) }) do
     extend(name, till)
+  end
+  local subscribed = redis.call('HGET', key('session', id), 'subscribed')
+  if subscribed and tonumber(subscribed) < till then
+    enlist(id, idle)
   end
 end
 

@@ -8,6 +8,9 @@ table.insert(streams, own)
 for _, stream in ipairs(streams) do
   redis.call('UNLINK', key('log', session, stream), key('stream', session, stream))
 end
+for _, uri in ipairs(redis.call('SMEMBERS', key('subscriptions', session))) do
+  redis.call('ZREM', subscribers(uri), session)
+end
 redis.call('UNLINK', KEYS[1], key('subscriptions', session), key('streams', session))
 redis.call('ZREM', sessions, session)
 redis.call('ZREM', living, session)

@@ -40,6 +40,12 @@ impl SessionKeys {
         self.stream_key("stream", stream)
     }
 
+    /// The sessions of the owner that subscribe to a resource.
+    #[cfg(test)]
+    pub(super) fn subscribers(&self, uri: &str) -> String {
+        format!("{}subscribers:{}:{uri}", self.shard.start(), self.owner)
+    }
+
     fn stream_key(&self, kind: &str, stream: &str) -> String {
         // Clients supply these ids: escaped, they cannot name another session's keys.
         let (id, stream) = (escape(&self.id), escape(stream));
@@ -48,8 +54,12 @@ impl SessionKeys {
 
     /// A call on the session.
     pub(super) fn session<'a>(&self, script: &'a Script) -> Call<'a> {
-        let key = format!("{}session:{}:{}", self.shard.start(), self.owner, escape(&self.id));
-        self.call(script, key)
+        self.call(script, self.record())
+    }
+
+    /// The session's own key.
+    pub(super) fn record(&self) -> String {
+        format!("{}session:{}:{}", self.shard.start(), self.owner, escape(&self.id))
     }
 
     /// A call on one of the session's streams.

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! session:<owner>:<session>        hash    version, client (JSON), level, own (id of the standalone
-//!                                          stream); expires after the idle time
+//!                                          stream), subscribed (the time up to which it is in the
+//!                                          sets of subscribers); expires after the idle time
 //! subscriptions:<owner>:<session>  set     URIs; expires with the session
 //! streams:<owner>:<session>        zset    streams of calls by the time at which they are removed
 //! log:<owner>:<session>:<stream>   hash    last, trimmed: positions; bytes; since: when the oldest
@@ -18,7 +19,11 @@
 //! stream:<owner>:<session>:<stream> stream entries 0-<position>: m the message, t when it was
 //!                                          appended (ms)
 //! sessions:<owner>                 zset    sessions by expiry
-//! announced:<owner>:<change>       string  cursor of an announcement; expires after a minute
+//! subscribers:<owner>:<uri>        zset    the sessions that subscribe to a resource, by a time after
+//!                                          their expiry
+//! announced:<owner>:<uri>          zset    the changes of a resource, or of the list (no URI), that are
+//!                                          announced, by time; expires after a minute
+//! announcing:<owner>:<change>:<uri> string cursor of an announcement; expires after a minute
 //! watched:<owner>:<uri>            zset    watches of a shared resource of the owner (reader and
 //!                                          link) by expiry
 //! owners                           zset    owners with sessions in this shard, by their last expiry
@@ -217,11 +222,12 @@ impl Sessions for RedisSessions {
         self.inner.follow(self.inner.keys(session), None).await
     }
 
-    async fn announce(&self, owner: &Owner, announcement: &Announcement, change: Option<&str>) {
+    async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]) {
         let keys = SessionKeys::of_owner(self.inner.redis.keys(), owner);
-        let change = change.map_or_else(|| self.inner.random.id(), str::to_owned);
+        let fresh = [self.inner.random.id().into()];
+        let changes = if changes.is_empty() { &fresh } else { changes };
         // A failure has been logged, and no caller waits for the result.
-        let _ = self.inner.announce(&keys, announcement, &change).await;
+        let _ = self.inner.announce(&keys, announcement, changes).await;
     }
 
     async fn announce_to_all(&self, announcement: &Announcement) {

@@ -13,6 +13,7 @@ impl Inner {
     pub(super) async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
         let max = self.limits.subscriptions_per_session;
         let call = self.keys(session).session(&self.scripts.subscribe).arg(uri).arg(max);
+        let call = call.arg(millis(self.limits.idle));
         if self.call(call).await?[0] == "many" {
             return Err(SessionError::too_many_subscriptions(max));
         }

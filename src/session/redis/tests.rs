@@ -84,7 +84,7 @@ async fn an_expired_session_leaves_no_keys() {
     let session = begin(&sessions).await;
     sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
     let owner = Principal::Local.owner();
-    sessions.announce(&owner, &Announcement::ResourceListChanged, None).await;
+    sessions.announce(&owner, &Announcement::ResourceListChanged, &[]).await;
     let mut writer = sessions.open(&session, &RequestId::Number(1)).await.expect("it opens");
     writer.append("1".into()).await.expect("it is appended");
     drop(sessions.standalone(&session).await.expect("it can be followed"));
@@ -158,6 +158,84 @@ async fn an_idle_session_uses_no_memory_of_the_instance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn instances_that_coalesce_changes_in_different_ways_announce_each_once() {
+    let harness = OnRedis::new().await;
+    let one = harness.instance(0, SessionLimits::default()).await;
+    let other = harness.instance(0, SessionLimits::default()).await;
+    let session = begin(&one).await;
+    one.subscribe(&session, "a:1").await.expect("it can be subscribed to");
+    let owner = Principal::Local.owner();
+    let (_, mut events) = other.standalone(&session).await.expect("it can be followed");
+    let updated = Announcement::ResourceUpdated { uri: "a:1".into() };
+    let ids: [Arc<str>; 4] = ["1", "2", "3", "4"].map(Into::into);
+    let mut hears = async |announced: &Announcement| {
+        let Some(Ok(Delivery::Event(event))) = events.next().await else { panic!("an event") };
+        assert_eq!(event.data, announced.encode(None));
+    };
+    one.announce(&owner, &updated, &ids[..1]).await;
+    hears(&updated).await;
+    one.announce(&owner, &updated, &ids[..3]).await;
+    hears(&updated).await;
+    // The other instance knows nothing that is new, and then something.
+    other.announce(&owner, &updated, &ids[..2]).await;
+    other.announce(&owner, &updated, &ids[2..3]).await;
+    other.announce(&owner, &Announcement::ToolListChanged, &[]).await;
+    hears(&Announcement::ToolListChanged).await;
+    other.announce(&owner, &updated, &ids[2..]).await;
+    hears(&updated).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_concerns_only_the_sessions_that_subscribe_to_the_resource() {
+    let harness = OnRedis::new().await;
+    let sessions = harness.instance(0, SessionLimits::default()).await;
+    let redis = harness.0.redis(0).await;
+    let (first, second) = (begin(&sessions).await, begin(&sessions).await);
+    let owner = Principal::Local.owner();
+    let keys = sessions.inner.keys(&first);
+    let subscribers = async |uri: &str| -> Vec<String> {
+        let mut range = cmd("ZRANGE");
+        range.arg(keys.subscribers(uri)).arg(0).arg(-1);
+        redis.query(&range).await.expect("it lists")
+    };
+    let updated = |uri: &str| Announcement::ResourceUpdated { uri: uri.into() };
+    sessions.subscribe(&first, "a:1").await.expect("it can be subscribed to");
+    sessions.subscribe(&second, "a:2").await.expect("it can be subscribed to");
+    assert_eq!(subscribers("a:1").await, [&*first.id]);
+    assert_eq!(subscribers("a:2").await, [&*second.id]);
+    // Nothing is written for a resource without subscribers.
+    sessions.announce(&owner, &updated("a:3"), &["1".into()]).await;
+    let written: Vec<String> = redis.query(cmd("KEYS").arg("*announce*")).await.expect("it lists");
+    assert!(written.is_empty(), "{written:?}");
+    sessions.unsubscribe(&first, "a:1").await.expect("it is there");
+    assert!(subscribers("a:1").await.is_empty());
+    sessions.delete(&second.id, &Principal::Local).await.expect("it is there");
+    assert!(subscribers("a:2").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_lasts_as_long_as_its_session_is_used() {
+    let harness = OnRedis::new().await;
+    let sessions = harness.instance(0, SessionLimits::default()).await;
+    let session = begin(&sessions).await;
+    sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
+    // As if the time had passed for which the session is in the set.
+    let (redis, keys) = (harness.0.redis(0).await, sessions.inner.keys(&session));
+    let mut passed = pipe();
+    passed.cmd("HSET").arg(keys.record()).arg("subscribed").arg(1);
+    passed.cmd("DEL").arg(keys.subscribers("a:1"));
+    redis.pipeline::<()>(&passed).await.expect("it is written");
+    sessions.get(&session.id, &Principal::Local).await.expect("it is used");
+    let owner = Principal::Local.owner();
+    let updated = Announcement::ResourceUpdated { uri: "a:1".into() };
+    sessions.announce(&owner, &updated, &[]).await;
+    let (_, mut events) = sessions.standalone(&session).await.expect("it can be followed");
+    let event = tokio::time::timeout(Duration::from_secs(10), events.next()).await;
+    let Ok(Some(Ok(Delivery::Event(event)))) = event else { panic!("{event:?}") };
+    assert_eq!(event.data, updated.encode(None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_work() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, SessionLimits::default()).await;
@@ -171,9 +249,10 @@ async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_
         } else {
             Announcement::PromptListChanged
         };
+        let changes = [change.into()];
         tokio::join!(
-            one.announce(&owner, &announcement, Some(change)),
-            other.announce(&owner, &announcement, Some(change)),
+            one.announce(&owner, &announcement, &changes),
+            other.announce(&owner, &announcement, &changes),
         );
     }
     for session in &begun {

@@ -19,7 +19,7 @@ fn updated(uri: &str) -> Announcement {
 }
 
 async fn announce(sessions: &Arc<dyn Sessions>, announcement: &Announcement) {
-    sessions.announce(&Principal::Local.owner(), announcement, None).await;
+    sessions.announce(&Principal::Local.owner(), announcement, &[]).await;
 }
 
 /// Expects these announcements next, in this order.
@@ -102,7 +102,7 @@ pub async fn only_subscribed_resources_are_announced(harness: &dyn Harness) {
     stage.other.unsubscribe(&stage.session, "a:1").await.expect("the subscription is removed");
     announce(&stage.one, &updated("a:1")).await;
     let foreign = Owner::new("somebody else");
-    stage.one.announce(&foreign, &Announcement::ToolListChanged, None).await;
+    stage.one.announce(&foreign, &Announcement::ToolListChanged, &[]).await;
     announce(&stage.one, &LIST).await;
     expect_next(&mut events, &[LIST]).await;
 }
@@ -113,11 +113,11 @@ pub async fn a_change_is_announced_once_by_several_processes(harness: &dyn Harne
     let owner = Principal::Local.owner();
     let mut events = stage.standalone().await;
     for (change, announcement) in [("first", &LIST), ("second", &Announcement::ToolListChanged)] {
-        stage.one.announce(&owner, announcement, Some(change)).await;
+        stage.one.announce(&owner, announcement, &[change.into()]).await;
         expect_next(&mut events, std::slice::from_ref(announcement)).await;
-        stage.other.announce(&owner, announcement, Some(change)).await;
+        stage.other.announce(&owner, announcement, &[change.into()]).await;
     }
-    stage.one.announce(&owner, &LIST, Some("third")).await;
+    stage.one.announce(&owner, &LIST, &["third".into()]).await;
     expect_next(&mut events, &[LIST]).await;
 }
 

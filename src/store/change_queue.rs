@@ -1,0 +1,251 @@
+//! The changes of all owners, for one consumer. They are coalesced by resource until the
+//! consumer takes them, owner by owner in turn, so that a busy owner delays nobody else.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{Change, ChangeKind, ResourceUri};
+use crate::auth::Owner;
+
+/// The number of changes that are taken of one owner at a time.
+const TURN: usize = 64;
+
+/// The number of changed resources that wait per owner.
+const MAX_WAITING: usize = 10_000;
+
+/// The number of change ids that are kept per resource.
+const MAX_IDS: usize = 64;
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Changed {
+    /// The list of the owner's resources.
+    List,
+    /// A resource.
+    Resource(ResourceUri),
+}
+
+/// One or more changes of the same thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoalescedChange {
+    /// What changed.
+    pub changed: Changed,
+    /// Whether the resource has new content, and not only ceased to exist.
+    pub has_new_content: bool,
+    /// The ids of the latest changes.
+    pub ids: Vec<Arc<str>>,
+}
+
+/// Changes of one owner. The owner's next turn comes after this value is dropped.
+#[derive(Debug)]
+pub struct OwnerTurn {
+    /// The owner.
+    pub owner: Owner,
+    /// The changes, by the time at which each thing first changed.
+    pub changes: Vec<CoalescedChange>,
+    queue: Arc<ChangeQueue>,
+}
+
+/// What the consumer takes next.
+#[derive(Debug)]
+pub enum NextChanges {
+    /// Changes of an owner.
+    Of(OwnerTurn),
+    /// Unknown changes of unknown owners.
+    Missed,
+}
+
+/// The waiting changes. Memory is bounded by the number of resources that each owner changes
+/// between two turns.
+#[derive(Debug, Default)]
+pub struct ChangeQueue {
+    state: Mutex<State>,
+    added: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    owners: HashMap<Owner, Waiting>,
+    /// The owners with changes whose turn has not begun.
+    ready: VecDeque<Owner>,
+    /// The owners whose turn has not ended.
+    taken: HashSet<Owner>,
+    missed: bool,
+}
+
+/// The changes of one owner.
+#[derive(Debug, Default)]
+struct Waiting {
+    order: VecDeque<Changed>,
+    changes: HashMap<Changed, CoalescedChange>,
+}
+
+impl ChangeQueue {
+    /// Adds a change. Never waits.
+    pub(super) fn push(&self, change: &Change) {
+        let resource = || Changed::Resource(change.uri.clone());
+        let things = match change.kind {
+            ChangeKind::Created => [Some(Changed::List), None],
+            ChangeKind::Updated => [None, Some(resource())],
+            ChangeKind::Deleted | ChangeKind::Expired => [Some(Changed::List), Some(resource())],
+        };
+        {
+            let mut state = self.state.lock();
+            if !state.owners.contains_key(&change.owner) && !state.taken.contains(&change.owner) {
+                state.ready.push_back(change.owner.clone());
+            }
+            let waiting = state.owners.entry(change.owner.clone()).or_default();
+            for thing in things.into_iter().flatten() {
+                waiting.add(thing, change);
+            }
+        }
+        self.added.notify_one();
+    }
+
+    /// Notes that changes were missed.
+    pub(super) fn push_missed(&self) {
+        self.state.lock().missed = true;
+        self.added.notify_one();
+    }
+
+    /// Waits for the next changes. Safe to cancel.
+    pub async fn next(self: &Arc<Self>) -> NextChanges {
+        loop {
+            let added = self.added.notified();
+            if let Some(next) = self.try_next() {
+                return next;
+            }
+            added.await;
+        }
+    }
+
+    fn try_next(self: &Arc<Self>) -> Option<NextChanges> {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.missed) {
+            return Some(NextChanges::Missed);
+        }
+        let owner = state.ready.pop_front()?;
+        let waiting = state.owners.get_mut(&owner)?;
+        let changes = waiting.take(TURN);
+        if waiting.order.is_empty() {
+            state.owners.remove(&owner);
+        }
+        state.taken.insert(owner.clone());
+        Some(NextChanges::Of(OwnerTurn { owner, changes, queue: Arc::clone(self) }))
+    }
+}
+
+impl Waiting {
+    fn add(&mut self, thing: Changed, change: &Change) {
+        if !self.changes.contains_key(&thing) {
+            if self.order.len() >= MAX_WAITING {
+                tracing::warn!("an owner changes resources faster than its sessions can be told");
+                return;
+            }
+            self.order.push_back(thing.clone());
+        }
+        let has_new_content = change.kind == ChangeKind::Updated;
+        let coalesced = self.changes.entry(thing.clone()).or_insert_with(|| CoalescedChange {
+            changed: thing,
+            has_new_content,
+            ids: Vec::new(),
+        });
+        coalesced.has_new_content |= has_new_content;
+        if let Some(id) = &change.id {
+            if coalesced.ids.len() >= MAX_IDS {
+                coalesced.ids.remove(0);
+            }
+            coalesced.ids.push(Arc::clone(id));
+        }
+    }
+
+    fn take(&mut self, count: usize) -> Vec<CoalescedChange> {
+        let count = count.min(self.order.len());
+        self.order.drain(..count).filter_map(|thing| self.changes.remove(&thing)).collect()
+    }
+}
+
+impl Drop for OwnerTurn {
+    fn drop(&mut self) {
+        {
+            let mut state = self.queue.state.lock();
+            state.taken.remove(&self.owner);
+            if state.owners.contains_key(&self.owner) {
+                state.ready.push_back(self.owner.clone());
+            }
+        }
+        self.queue.added.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::store::ChangeFeed;
+
+    fn change(owner: &str, uri: &str, kind: ChangeKind, id: u64) -> Change {
+        let (owner, uri) = (Owner::new(owner), ResourceUri::parse(uri).unwrap());
+        Change { owner, uri, kind, id: Some(id.to_string().into()) }
+    }
+
+    async fn turn(queue: &Arc<ChangeQueue>) -> OwnerTurn {
+        match queue.next().await {
+            NextChanges::Of(turn) => turn,
+            NextChanges::Missed => panic!("nothing was missed"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_busy_owner_is_coalesced_and_takes_turns_with_the_others() {
+        let feed = ChangeFeed::new();
+        let queue = feed.queue();
+        for id in 0..10_000 {
+            feed.publish(change("busy", &format!("x:{}", id % 100), ChangeKind::Updated, id));
+            if id % 1000 == 0 {
+                feed.publish(change("quiet", &format!("x:{id}"), ChangeKind::Updated, id));
+            }
+        }
+        let first = turn(&queue).await;
+        assert_eq!((first.owner.as_str(), first.changes.len()), ("busy", TURN));
+        assert_eq!(first.changes[0].ids.last().map(|id| &**id), Some("9900"));
+        // The busy owner's next turn does not begin before this one has ended, and then comes
+        // after that of the other.
+        feed.publish(change("busy", "x:0", ChangeKind::Updated, 10_001));
+        let quiet = turn(&queue).await;
+        assert_eq!((quiet.owner.as_str(), quiet.changes.len()), ("quiet", 10));
+        assert!(queue.try_next().is_none());
+        drop((first, quiet));
+        let rest = turn(&queue).await;
+        assert_eq!((rest.owner.as_str(), rest.changes.len()), ("busy", 37));
+        drop(rest);
+        assert!(queue.try_next().is_none());
+        let state = queue.state.lock();
+        assert!(state.owners.is_empty() && state.taken.is_empty() && state.ready.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_one_owner_is_bounded_and_others_lose_nothing() {
+        let feed = ChangeFeed::new();
+        let queue = feed.queue();
+        let many = MAX_WAITING as u64 + 10;
+        for id in 0..many {
+            feed.publish(change("busy", &format!("x:{id}"), ChangeKind::Updated, id));
+        }
+        feed.publish(change("quiet", "x:1", ChangeKind::Deleted, many));
+        let busy = queue.state.lock().owners[&Owner::new("busy")].order.len();
+        assert_eq!(busy, MAX_WAITING);
+        let (_busy, quiet) = (turn(&queue).await, turn(&queue).await);
+        let changed: Vec<_> = quiet.changes.iter().map(|c| c.changed.clone()).collect();
+        let resource = Changed::Resource(ResourceUri::parse("x:1").unwrap());
+        assert_eq!(changed, [Changed::List, resource]);
+        feed.publish_missed();
+        assert!(matches!(queue.next().await, NextChanges::Missed));
+    }
+}
