@@ -143,10 +143,8 @@ impl Registry {
                 templates.find(|t| t.body.template.matches(uri).is_some())?.body.cache
             }
         };
-        let scope = match self.uri_scopes(uri).is_empty() {
-            true => rule?.scope,
-            false => model::CacheScope::Private,
-        };
+        let needs_scopes = !self.uri_scopes(uri).is_empty();
+        let scope = if needs_scopes { model::CacheScope::Private } else { rule?.scope };
         Some(CacheRule { scope, ..rule? })
     }
 

@@ -257,11 +257,10 @@ impl<S> Run<'_, S> {
         let found = self.find(uri).await;
         let found = found.map_err(|e| format!("Reading {uri} failed: {e}."))?;
         let failed = |error: &dyn std::fmt::Display| format!("Reading {uri} failed: {error}");
-        let value = match is_bound {
-            true => {
-                value_of_resource(&found, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
-            }
-            false => Value::Null,
+        let value = if is_bound {
+            value_of_resource(&found, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
+        } else {
+            Value::Null
         };
         let added = self.transcript.resource(&found, self.ctx.output_bytes()).await;
         added.map(|()| value).map_err(|e| failed(&e))
