@@ -94,13 +94,13 @@ mod tests {
         let held = [acquire("10.0.0.1").ok(), acquire("::ffff:10.0.0.1").ok()];
         let refused = acquire("10.0.0.1").err().unwrap();
         assert_eq!((refused.setting, refused.max), ("limits.connections_per_address", 2));
-        let _third = acquire("10.0.0.2").ok().unwrap();
+        let third = acquire("10.0.0.2").ok().unwrap();
         let refused = acquire("10.0.0.3").err().unwrap();
         assert_eq!((refused.setting, refused.max), ("limits.connections", 3));
         drop(held);
         let _held =
             [acquire("2001:db8::1").ok().unwrap(), acquire("2001:db8::ffff:1").ok().unwrap()];
-        drop(_third);
+        drop(third);
         assert_eq!(acquire("2001:db8::2").err().unwrap().setting, "limits.connections_per_address");
         drop(acquire("2001:db8:0:1::1").ok().unwrap());
         // Only addresses with connections take memory.
