@@ -105,7 +105,7 @@ fn assert_last(message: &Value, end: End, what: &str) {
         End::Failed => assert_eq!(error["code"], -32603, "{what}: {message}"),
         End::Stopped => assert!(text.contains("stop") && text.contains("again"), "{what}: {text}"),
         End::Expired => {
-            assert!(text.contains("expired") && text.contains("again"), "{what}: {text}")
+            assert!(text.contains("expired") && text.contains("again"), "{what}: {text}");
         }
         End::Cancelled | End::ClientGone => panic!("{what}: nobody receives {message}"),
     }
