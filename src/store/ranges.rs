@@ -142,7 +142,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_window_reads_its_range_and_not_the_whole() {
-        let text: String = (0..200_000).map(|n| format!("line {n:06}\n")).collect();
+        let lines: Vec<_> = (0..200_000).map(|n| format!("line {n:06}\n")).collect();
+        let text = lines.concat();
         let size = text.len() as u64;
         let counted = Counted(text.into(), Arc::default());
         let found = counted.find("a file, first version").await;

@@ -159,6 +159,7 @@ async fn add_own<S>(
     Ok(position)
 }
 
+#[derive(Clone, Copy)]
 enum Kind {
     Resource,
     Template,

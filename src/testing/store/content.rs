@@ -181,7 +181,7 @@ pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
     let details = Details {
         name: Some("Analysis Results".into()),
         title: Some("Résultats 🦀".into()),
-        description: Some("Detailed\nanalysis \"output\"".into()),
+        description: Some("Detailed analysis \"output\"".into()),
         mime_type: Some("application/x-analysis; charset=utf-8".into()),
         ttl: None,
         ..Details::default()

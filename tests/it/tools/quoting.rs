@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use crate::support::{Legacy, Modern, Server, ask};
 
 fn call(tool: &str, arguments: Value) -> (&'static str, Value) {
-    ("tools/call", json!({ "name": tool, "arguments": arguments }))
+    let mut params = json!({ "name": tool });
+    params["arguments"] = arguments;
+    ("tools/call", params)
 }
 
 /// Each way for a long text to come back.
