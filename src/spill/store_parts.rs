@@ -92,6 +92,7 @@ async fn store_part(
         session: scope.session.clone(),
         ..Details::default()
     };
+    let details = details.shortened();
     let pieces = stream::iter(pieces.into_iter().map(Ok));
     let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
     let uri = ResourceUri::for_result(tool, &scope.random.id())?;

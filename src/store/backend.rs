@@ -86,6 +86,10 @@ pub trait Upload: Send {
     /// [`StoreError::NotFound`] or [`StoreError::Expired`] where the draft is an
     /// update and there is no predecessor; [`StoreError::Full`].
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError>;
+
+    /// Removes what was uploaded and releases its quota before it returns, where
+    /// dropping the upload does so in the background.
+    async fn discard(self: Box<Self>) {}
 }
 
 /// Stored bytes, read by range. A memory blob stays readable as long as the
@@ -192,8 +196,16 @@ pub enum WriteMode {
         /// The session that the resource ends with, if any.
         session: Option<Arc<str>>,
     },
-    /// Replaces the content of an existing resource and keeps its metadata.
+    /// Replaces the content of an existing resource, and the metadata that is set.
     Update {
+        /// A new name.
+        name: Option<String>,
+        /// A new title.
+        title: Option<String>,
+        /// A new description.
+        description: Option<String>,
+        /// A new media type.
+        mime_type: Option<String>,
         /// A new time to live, from now on; the expiry stays without one.
         ttl: Option<Duration>,
     },
@@ -209,10 +221,10 @@ impl Draft {
                 let expires = self.now.saturating_add(ttl);
                 (name, title, description, mime_type, self.now, expires, session)
             }
-            WriteMode::Update { ttl } => {
+            WriteMode::Update { name, title, description, mime_type, ttl } => {
                 let previous = previous?;
                 // The default type of the old kind does not apply to the new kind.
-                let mime_type = if previous.kind != self.kind
+                let kept_mime_type = if previous.kind != self.kind
                     && previous.mime_type == previous.kind.default_mime_type()
                 {
                     self.kind.default_mime_type().to_owned()
@@ -220,10 +232,10 @@ impl Draft {
                     previous.mime_type.clone()
                 };
                 (
-                    previous.name.clone(),
-                    previous.title.clone(),
-                    previous.description.clone(),
-                    mime_type,
+                    name.unwrap_or_else(|| previous.name.clone()),
+                    title.or_else(|| previous.title.clone()),
+                    description.or_else(|| previous.description.clone()),
+                    mime_type.unwrap_or(kept_mime_type),
                     previous.created,
                     ttl.map_or(previous.expires, |ttl| self.now.saturating_add(ttl)),
                     previous.session.clone(),

@@ -103,6 +103,24 @@ impl BlockWriter {
         }
     }
 
+    /// Writes the whole stream and its last block. Discards the upload if that fails.
+    pub(super) async fn write_to_end(
+        mut self,
+        pieces: ContentStream,
+    ) -> Result<(Box<dyn Upload>, ContentStats), StoreError> {
+        let written = match self.write_all(pieces).await {
+            Ok(()) => self.write_rest().await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(stats) => Ok((self.upload, stats)),
+            Err(error) => {
+                self.upload.discard().await;
+                Err(error)
+            }
+        }
+    }
+
     /// Writes the whole stream. Appends finished blocks while it waits for more.
     pub(super) async fn write_all(&mut self, mut pieces: ContentStream) -> Result<(), StoreError> {
         loop {
@@ -138,6 +156,11 @@ impl BlockWriter {
 
     /// Writes the last block and waits until all are appended.
     pub(super) async fn finish(mut self) -> Result<(Box<dyn Upload>, ContentStats), StoreError> {
+        let stats = self.write_rest().await?;
+        Ok((self.upload, stats))
+    }
+
+    async fn write_rest(&mut self) -> Result<ContentStats, StoreError> {
         if !self.rest.is_empty() {
             let block = std::mem::take(&mut self.rest).freeze();
             self.emit(block).await?;
@@ -150,9 +173,10 @@ impl BlockWriter {
             Kind::Text => self.line_feeds + u64::from(unfinished_line),
             Kind::Binary => 0,
         };
-        let sha256 = hex(&self.hash.done().await?.finalize());
-        let stats = ContentStats { size: self.offset, lines, sha256, blocks: self.blocks.into() };
-        Ok((self.upload, stats))
+        let placeholder = Compute::Done(Ok(Sha256::new()));
+        let hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
+        let blocks = std::mem::take(&mut self.blocks).into();
+        Ok(ContentStats { size: self.offset, lines, sha256: hex(&hash.finalize()), blocks })
     }
 
     /// Where to cut a full buffer; in text, between characters. Invalid UTF-8 is

@@ -59,7 +59,7 @@ impl StoredResource {
         let (_, stats) = writer.finish().await?;
         let entry = detached_entry(uri, owner, kind, &stats, mime_type, details, now)?;
         let blocks = std::mem::take(&mut *blocks.lock());
-        Ok(Self { entry: Arc::new(entry), blob: Arc::new(MemoryBlob { blocks }) })
+        Ok(Self { entry: Arc::new(entry), blob: MemoryBlob::detached(uri, blocks) })
     }
 }
 

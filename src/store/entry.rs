@@ -46,7 +46,25 @@ pub struct Entry {
     pub blocks: Arc<[Block]>,
 }
 
+/// What an entry itself counts, in bytes: about what its record and its places in
+/// the indexes take, beside its texts.
+const ENTRY_BYTES: u64 = 1024;
+
+/// How often a backend stores the URI: in the entry's key and in the indexes.
+const URI_COPIES: u64 = 4;
+
 impl Entry {
+    /// What this revision counts towards the quota of its owner: the content before
+    /// compression, the metadata, and a fixed amount, so that resources without
+    /// content are not free.
+    pub fn counted_bytes(&self) -> u64 {
+        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
+        let texts = texts.into_iter().flatten().chain([&self.mime_type]);
+        let texts: usize = texts.map(String::len).sum();
+        let uri = self.uri.as_str().len() as u64;
+        self.size + ENTRY_BYTES + URI_COPIES * uri + texts as u64
+    }
+
     /// The stored size in bytes: less than `size` where blocks are compressed.
     pub fn stored_size(&self) -> u64 {
         self.blocks.last().map_or(0, Block::stored_end)

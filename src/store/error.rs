@@ -59,6 +59,9 @@ pub enum StoreError {
         /// The code of the character.
         code: u32,
     },
+    /// A name, title, description or media type is too long.
+    #[error("{0}")]
+    InvalidDetails(String),
     /// Content declared as text is not UTF-8.
     #[error(
         "The content is not UTF-8 text: byte {offset} is invalid. Store it as binary (blob) instead."

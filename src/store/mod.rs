@@ -14,6 +14,7 @@ mod change_queue;
 mod changes;
 mod compression;
 mod content;
+mod details;
 mod detached;
 mod entry;
 mod error;
@@ -44,6 +45,7 @@ pub use change_queue::{ChangeQueue, Changed, CoalescedChange, NextChanges, Owner
 pub use changes::{ChangeFeed, Changes, MissedChanges};
 pub use compression::StoredBlock;
 pub use content::{Content, ContentStream};
+pub use details::Details;
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use facade::{Page, Store, StoreLimits};
@@ -59,6 +61,5 @@ pub use stored_bytes::StoredBytes;
 pub(crate) use uri::MAX_URI_BYTES;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};
-pub use write::Details;
 
 pub use crate::compute::Busy;

@@ -2,11 +2,14 @@
 
 use super::StoreError;
 
-/// How much one owner may store. Bytes of content are counted before
-/// compression, so that a quota means the same in every backend.
+/// How much one owner may store. Counted are content before compression, metadata
+/// and a fixed amount for each revision ([`Entry::counted_bytes`](super::Entry::counted_bytes)),
+/// so that a quota means the same in every backend; uploads in progress; and deleted
+/// content that the backend keeps for reads that have begun, until the owner needs
+/// the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnerQuota {
-    /// Bytes of content, earlier revisions included.
+    /// Bytes, earlier revisions included.
     pub bytes: u64,
     /// Number of resources.
     pub resources: u64,
@@ -23,19 +26,24 @@ impl OwnerQuota {
     /// Refuses content that exceeds the quota by itself, while it is uploaded.
     /// The commit counts exactly.
     pub(super) fn check_upload(&self, size: u64) -> Result<(), StoreError> {
-        if size <= self.bytes {
-            return Ok(());
-        }
-        Err(StoreError::Full(format!(
-            "The content is larger than all your resources may be together ({} bytes). Store less.",
-            self.bytes
-        )))
+        if size <= self.bytes { Ok(()) } else { Err(self.too_large()) }
     }
 
-    /// The error for content that does not fit beside the `used` bytes.
-    pub(super) fn out_of_bytes(&self, used: u64) -> StoreError {
+    /// The error for `needed` bytes that do not fit beside the `used` ones. These do
+    /// not include the needed ones.
+    pub(super) fn out_of_bytes(&self, used: u64, needed: u64) -> StoreError {
+        if needed > self.bytes {
+            return self.too_large();
+        }
         StoreError::Full(format!(
-            "Your resources would exceed {} bytes; {used} are used. Delete some with delete_resource, or store less.",
+            "Your resources would exceed {} bytes; {used} are used, metadata and uploads in progress included. Delete some with delete_resource, or store less.",
+            self.bytes
+        ))
+    }
+
+    fn too_large(&self) -> StoreError {
+        StoreError::Full(format!(
+            "The content is larger than all your resources may be together ({} bytes, metadata included). Store less.",
             self.bytes
         ))
     }

@@ -121,7 +121,7 @@ impl Store {
         let (created, issuer) = (shared.created, sharer.principal().issuer().map(Arc::from));
         let content = Link { uri: uri.clone(), created, audience, issuer }.to_content();
         let content = content.with_mime_type(MIME_TYPE);
-        self.create_any(owner, link, content, details).await
+        self.create_any(owner, link, content, details.shortened()).await
     }
 
     /// Looks up a resource of the reader, or one that a link shares with them.

@@ -3,35 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Committed, Content, Draft, Entry, ResourceUri, Store, StoreError, WriteMode,
-    blocks::BlockWriter, sharing,
+    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, WriteMode,
+    blocks::BlockWriter, details::default_name, sharing,
 };
 use crate::auth::Owner;
-
-/// Optional metadata of a new resource.
-#[derive(Debug, Clone, Default)]
-pub struct Details {
-    /// Short name; by default the last segment of the URI.
-    pub name: Option<String>,
-    /// Title for display.
-    pub title: Option<String>,
-    /// Description of the content.
-    pub description: Option<String>,
-    /// The media type; by default that of the content.
-    pub mime_type: Option<String>,
-    /// Time to live; by default
-    /// [`StoreLimits::default_ttl`](super::StoreLimits::default_ttl).
-    pub ttl: Option<Duration>,
-    /// The session that the resource ends with, if any.
-    pub session: Option<Arc<str>>,
-}
 
 impl Store {
     /// Creates a resource, or replaces the one of the same URI.
     ///
     /// # Errors
-    /// [`StoreError::InvalidTtl`], [`StoreError::InvalidMetadata`],
-    /// [`StoreError::NotText`], [`StoreError::Full`], [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
+    /// [`StoreError::InvalidTtl`], [`StoreError::InvalidDetails`],
+    /// [`StoreError::InvalidMetadata`], [`StoreError::NotText`], [`StoreError::Full`],
+    /// [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
     /// the URI of a link, which only [`Store::share`] creates.
     pub async fn create(
         &self,
@@ -54,7 +37,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        details.check()?;
+        let details = details.checked()?;
         let ttl = self.check_ttl(details.ttl.unwrap_or(self.limits.default_ttl))?;
         let name = details.name.unwrap_or_else(|| default_name(&uri));
         let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
@@ -69,8 +52,8 @@ impl Store {
         Ok(self.write(owner, uri, content, mode).await?.entry)
     }
 
-    /// Replaces the content of a resource. Its name, description and media type
-    /// stay, and its expiry, unless there is a new `ttl`.
+    /// Replaces the content of a resource, and the metadata that `details` has; the
+    /// rest stays, and so do the expiry, without a new `ttl`, and the session.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Expired`], and those of
@@ -80,15 +63,18 @@ impl Store {
         owner: &Owner,
         uri: ResourceUri,
         content: Content,
-        ttl: Option<Duration>,
+        details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
-        let ttl = ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
+        let details = details.checked()?;
+        let ttl = details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
         // Fails before the content is uploaded; the commit checks again.
         self.get(owner, &uri).await?;
-        Ok(self.write(owner, uri, content, WriteMode::Update { ttl }).await?.entry)
+        let Details { name, title, description, mime_type, .. } = details;
+        let mode = WriteMode::Update { name, title, description, mime_type, ttl };
+        Ok(self.write(owner, uri, content, mode).await?.entry)
     }
 
     pub(super) async fn write(
@@ -119,9 +105,9 @@ impl Store {
         mode: WriteMode,
     ) -> Result<Committed, StoreError> {
         let (kind, pieces) = content.into_parts();
-        let mut writer = BlockWriter::new(owner, kind, self.backend.begin(owner, &uri).await?);
-        writer.write_all(pieces).await?;
-        let (upload, stats) = writer.finish().await?;
+        let upload = self.backend.begin(owner, &uri).await?;
+        let writer = BlockWriter::new(owner, kind, upload);
+        let (upload, stats) = writer.write_to_end(pieces).await?;
         let draft = Draft {
             uri,
             owner: owner.clone(),
@@ -182,11 +168,4 @@ impl Store {
         }
         Ok(ttl)
     }
-}
-
-/// The last segment of the path, or the whole URI if there is none.
-fn default_name(uri: &ResourceUri) -> String {
-    let path = uri.as_str().split(['?', '#']).next().unwrap_or_default();
-    let last = path.rsplit(['/', ':']).find(|part| !part.is_empty());
-    last.unwrap_or(uri.as_str()).to_owned()
 }

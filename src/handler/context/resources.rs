@@ -50,7 +50,7 @@ impl<S> Context<S> {
     }
 
     /// Replaces the content of a resource. Name, description, media type and
-    /// expiry stay.
+    /// expiry stay, unless the builder sets them.
     ///
     /// # Errors
     /// As [`Store::update`](crate::store::Store::update);
@@ -60,7 +60,12 @@ impl<S> Context<S> {
         uri: impl Into<String>,
         content: impl Into<Content>,
     ) -> UpdateResource<'_> {
-        UpdateResource { scope: self.scope(), uri: uri.into(), content: content.into(), ttl: None }
+        UpdateResource {
+            scope: self.scope(),
+            uri: uri.into(),
+            content: content.into(),
+            details: Details::default(),
+        }
     }
 
     /// Deletes a resource. Returns whether it existed.
@@ -237,13 +242,19 @@ pub struct UpdateResource<'a> {
     scope: &'a Scope,
     uri: String,
     content: Content,
-    ttl: Option<Duration>,
+    details: Details,
 }
 
 impl UpdateResource<'_> {
     /// A new time to live, from now on. By default the expiry stays.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = Some(ttl);
+        self.details.ttl = Some(ttl);
+        self
+    }
+
+    /// Replaces the metadata that is set; the rest stays.
+    pub fn details(mut self, details: Details) -> Self {
+        self.details = details;
         self
     }
 }
@@ -256,7 +267,8 @@ impl<'a> IntoFuture for UpdateResource<'a> {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
             let owner = self.scope.identity.owner();
-            let updated = self.scope.store.update(owner, uri.clone(), self.content, self.ttl).await;
+            let updated = self.scope.store.update(owner, uri.clone(), self.content, self.details);
+            let updated = updated.await;
             match updated {
                 Err(error) if error.is_not_found() && self.scope.server.is_static(uri.as_str()) => {
                     Err(StoreError::ReadOnly { uri })

@@ -1,12 +1,14 @@
 //! The default backend: this process's memory. It refuses what does not fit and
 //! never evicts live resources.
 
+mod account;
+mod blob;
 mod resources;
 #[cfg(test)]
 mod tests;
 mod upload;
 
-pub(super) use upload::MemoryBlob;
+pub(super) use blob::MemoryBlob;
 
 use std::sync::Arc;
 
@@ -24,10 +26,10 @@ use crate::{auth::Owner, clock::Clock};
 /// How many expired resources are removed at once, while holding the lock.
 const SWEEP_BATCH: usize = 256;
 
-/// How much the memory backend stores, counted before compression.
+/// How much the memory backend stores, counted as the quota of an owner is.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
-    /// Bytes of content of all owners, unfinished uploads included.
+    /// Bytes of all owners.
     pub bytes: u64,
     /// The quota of each owner.
     pub per_owner: OwnerQuota,
@@ -90,6 +92,7 @@ impl Inner {
     /// Removes a batch of expired resources. Returns whether there may be more.
     fn sweep(&self, resources: &mut Resources) -> bool {
         let expired = resources.remove_expired(self.clock.now(), SWEEP_BATCH);
+        resources.forget_one_idle_owner();
         for entry in &expired {
             self.publish(&entry.owner, &entry.uri, ChangeKind::Expired);
         }

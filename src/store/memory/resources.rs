@@ -5,10 +5,13 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     fmt,
     ops::Bound,
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
-use super::{MemoryLimits, StoreError};
+use super::{
+    MemoryBlob, MemoryLimits, StoreError,
+    account::{Account, Reservation},
+};
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -19,75 +22,126 @@ use crate::{
 pub(super) struct Resources {
     owners: HashMap<Owner, OwnerResources>,
     by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
-    /// Bytes of all owners: content and reservations of uploads.
-    bytes: u64,
-    /// Committed resources and their bytes, without reservations.
+    /// All that is in memory: committed, uploaded, and still read after its removal.
+    total: Account,
+    /// Committed resources and what they count.
     usage: Usage,
     expired: Expired,
+    /// Owners without resources of whom something was in memory at the last look.
+    leaving: VecDeque<Owner>,
 }
 
 #[derive(Default)]
 struct OwnerResources {
     resources: BTreeMap<ResourceUri, Revisions>,
-    /// Content and reservations of uploads.
-    bytes: u64,
+    account: Account,
+    /// Removed content that was read at its removal, oldest first.
+    removed: VecDeque<Weak<MemoryBlob>>,
+    /// Whether the owner is in [`Resources::leaving`].
+    is_leaving: bool,
+}
+
+/// One revision, and its content.
+struct Revision {
+    found: StoredResource,
+    blob: Arc<MemoryBlob>,
+}
+
+impl Revision {
+    fn bytes(&self) -> u64 {
+        self.found.entry.counted_bytes()
+    }
 }
 
 /// The stored revisions of one resource.
 struct Revisions {
-    current: StoredResource,
+    current: Revision,
     /// Earlier revisions, oldest first.
-    past: VecDeque<StoredResource>,
+    past: VecDeque<Revision>,
 }
 
 impl Revisions {
     fn bytes(&self) -> u64 {
-        self.current.entry.size + self.past_bytes()
+        self.current.bytes() + self.past_bytes()
     }
 
     fn past_bytes(&self) -> u64 {
-        self.past.iter().map(|found| found.entry.size).sum()
+        self.past.iter().map(Revision::bytes).sum()
+    }
+}
+
+impl OwnerResources {
+    /// Drops a revision. If it is being read, its content stays in memory and counts.
+    fn remove(&mut self, revision: Revision) {
+        let Revision { found, blob } = revision;
+        drop(found);
+        let blob = {
+            let weak = Arc::downgrade(&blob);
+            drop(blob);
+            weak
+        };
+        if blob.strong_count() == 0 {
+            return;
+        }
+        if self.removed.len() == self.removed.capacity() {
+            self.removed.retain(|blob| blob.strong_count() > 0);
+        }
+        self.removed.push_back(blob);
+    }
+
+    /// Frees removed content, oldest first, until `is_enough`.
+    fn discard_removed(&mut self, is_enough: impl Fn() -> bool) {
+        while !is_enough()
+            && let Some(blob) = self.removed.pop_front()
+        {
+            if let Some(blob) = blob.upgrade() {
+                blob.discard();
+            }
+        }
     }
 }
 
 impl Resources {
-    /// Reserves bytes for an upload. Drops earlier revisions of the same resource
-    /// if the bytes would not fit otherwise.
+    /// A reservation of no bytes for that owner.
+    pub(super) fn reservation(&mut self, owner: &Owner) -> Reservation {
+        let owned = self.owners.entry(owner.clone()).or_default();
+        Reservation::new(&owned.account, &self.total)
+    }
+
+    /// Reserves more bytes for an upload. If they would not fit otherwise, frees what
+    /// is only read any more, and then earlier revisions of the same resource.
     pub(super) fn reserve(
         &mut self,
         owner: &Owner,
         uri: &ResourceUri,
+        reservation: &mut Reservation,
         bytes: u64,
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
-        let used = self.bytes_of(owner);
-        let missing = (self.bytes + bytes).saturating_sub(limits.bytes);
-        let missing = missing.max((used + bytes).saturating_sub(limits.per_owner.bytes));
-        self.drop_past(owner, uri, missing);
-        if self.bytes + bytes > limits.bytes {
+        let Some(owned) = self.owners.get_mut(owner) else {
+            return Err(StoreError::NotFound { uri: uri.clone() });
+        };
+        let (account, total) = (owned.account.clone(), self.total.clone());
+        let missing = || {
+            let of_owner = (account.bytes() + bytes).saturating_sub(limits.per_owner.bytes);
+            of_owner.max((total.bytes() + bytes).saturating_sub(limits.bytes))
+        };
+        owned.discard_removed(|| missing() == 0);
+        self.drop_past(owner, uri, missing());
+        let own = reservation.bytes();
+        let used = account.bytes() - own;
+        if used + own + bytes > limits.per_owner.bytes {
+            return Err(limits.per_owner.out_of_bytes(used, own + bytes));
+        }
+        let used = total.bytes() - own;
+        if used + own + bytes > limits.bytes {
             return Err(StoreError::Full(format!(
-                "The memory store is full: {} of {} bytes are used (memory.bytes). Delete resources, or wait until some expire.",
-                self.bytes, limits.bytes
+                "The memory store is full: {used} of {} bytes are used (memory.bytes). Delete resources, or wait until some expire.",
+                limits.bytes
             )));
         }
-        let used = self.bytes_of(owner);
-        if used + bytes > limits.per_owner.bytes {
-            return Err(limits.per_owner.out_of_bytes(used));
-        }
-        self.owners.entry(owner.clone()).or_default().bytes += bytes;
-        self.bytes += bytes;
+        reservation.grow(bytes);
         Ok(())
-    }
-
-    /// Releases reserved bytes.
-    pub(super) fn release(&mut self, owner: &Owner, bytes: u64) {
-        self.bytes -= bytes;
-        if let Some(owned) = self.owners.get_mut(owner) {
-            owned.bytes -= bytes;
-            if owned.bytes == 0 && owned.resources.is_empty() {
-                self.owners.remove(owner);
-            }
-        }
     }
 
     /// Drops earlier revisions of a resource, oldest first, to free `bytes`. Drops
@@ -102,25 +156,45 @@ impl Resources {
         while freed < bytes
             && let Some(oldest) = revisions.past.pop_front()
         {
-            freed += oldest.entry.size;
+            freed += oldest.bytes();
+            oldest.blob.discard();
         }
         self.usage.bytes -= freed;
-        self.release(owner, freed);
     }
 
-    fn bytes_of(&self, owner: &Owner) -> u64 {
-        self.owners.get(owner).map_or(0, |owned| owned.bytes)
+    /// Forgets an owner who has nothing in memory.
+    pub(super) fn forget_if_idle(&mut self, owner: &Owner) {
+        let Some(owned) = self.owners.get_mut(owner) else { return };
+        if !owned.resources.is_empty() {
+            return;
+        }
+        // An upload that has reserved nothing yet shares the account.
+        if owned.account.is_unused() {
+            self.owners.remove(owner);
+        } else if !std::mem::replace(&mut owned.is_leaving, true) {
+            self.leaving.push_back(owner.clone());
+        }
+    }
+
+    /// Looks at one of the owners who were not idle when their last resource went.
+    pub(super) fn forget_one_idle_owner(&mut self) {
+        let Some(owner) = self.leaving.pop_front() else { return };
+        if let Some(owned) = self.owners.get_mut(&owner) {
+            owned.is_leaving = false;
+        }
+        self.forget_if_idle(&owner);
     }
 
     pub(super) fn get(&self, owner: &Owner, uri: &ResourceUri) -> Option<&StoredResource> {
-        Some(&self.owners.get(owner)?.resources.get(uri)?.current)
+        Some(&self.owners.get(owner)?.resources.get(uri)?.current.found)
     }
 
     /// The revisions, oldest first and the current one last.
     pub(super) fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Vec<StoredResource> {
         let revisions = self.owners.get(owner).and_then(|owned| owned.resources.get(uri));
         let Some(Revisions { current, past }) = revisions else { return Vec::new() };
-        let past = past.iter().cloned().map(|found| found.earlier_than(&current.entry));
+        let current = &current.found;
+        let past = past.iter().map(|past| past.found.clone().earlier_than(&current.entry));
         past.chain([current.clone()]).collect()
     }
 
@@ -135,40 +209,50 @@ impl Resources {
 
     /// Inserts a resource whose bytes are reserved. The previous one becomes an
     /// earlier revision; `revisions` of them remain, this one included.
-    pub(super) fn insert(&mut self, found: StoredResource, revisions: usize) {
+    pub(super) fn insert(
+        &mut self,
+        found: StoredResource,
+        blob: Arc<MemoryBlob>,
+        revisions: usize,
+    ) {
         let entry = Arc::clone(&found.entry);
         let mut past = VecDeque::new();
         if let Some(previous) = self.take(&entry.owner, &entry.uri) {
             past = previous.past;
             past.push_back(previous.current);
         }
+        let owned = self.owners.entry(entry.owner.clone()).or_default();
         while past.len() >= revisions.max(1)
             && let Some(oldest) = past.pop_front()
         {
-            self.release(&entry.owner, oldest.entry.size);
+            owned.remove(oldest);
         }
         self.expired.forget(&entry.owner, &entry.uri);
         self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
-        let revisions = Revisions { current: found, past };
+        let revisions = Revisions { current: Revision { found, blob }, past };
         self.usage.resources += 1;
         self.usage.bytes += revisions.bytes();
-        let owned = self.owners.entry(entry.owner.clone()).or_default();
         owned.resources.insert(entry.uri.clone(), revisions);
     }
 
     /// Removes a resource, but does not release its bytes.
     fn take(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Revisions> {
         let revisions = self.owners.get_mut(owner)?.resources.remove(uri)?;
-        self.by_expiry.remove(&(revisions.current.entry.expires, owner.clone(), uri.clone()));
+        let expires = revisions.current.found.entry.expires;
+        self.by_expiry.remove(&(expires, owner.clone(), uri.clone()));
         self.usage.resources -= 1;
         self.usage.bytes -= revisions.bytes();
         Some(revisions)
     }
 
     pub(super) fn remove(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Arc<Entry>> {
-        let revisions = self.take(owner, uri)?;
-        self.release(owner, revisions.bytes());
-        Some(revisions.current.entry)
+        let Revisions { current, past } = self.take(owner, uri)?;
+        let entry = Arc::clone(&current.found.entry);
+        if let Some(owned) = self.owners.get_mut(owner) {
+            past.into_iter().chain([current]).for_each(|revision| owned.remove(revision));
+        }
+        self.forget_if_idle(owner);
+        Some(entry)
     }
 
     pub(super) fn usage(&self) -> Usage {
@@ -211,13 +295,13 @@ impl Resources {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
             .take(limit)
-            .map(|(_, revisions)| revisions.current.clone())
+            .map(|(_, revisions)| revisions.current.found.clone())
             .collect()
     }
 }
 
 impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resources").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("Resources").field("bytes", &self.total.bytes()).finish_non_exhaustive()
     }
 }

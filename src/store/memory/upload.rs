@@ -1,40 +1,17 @@
 //! Uploads into memory. Their bytes count towards the quota from the first block.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::Inner;
+use super::{Inner, account::Reservation, blob::MemoryBlob};
 use crate::{
     auth::Owner,
     store::{
-        Blob, ChangeKind, Committed, Draft, ResourceUri, StoreError, StoredBlock, StoredResource,
-        Upload,
+        ChangeKind, Committed, Draft, ResourceUri, StoreError, StoredBlock, StoredResource, Upload,
     },
 };
-
-/// The blocks of one revision. Readers share ownership, so a read in progress
-/// completes after the resource is removed.
-#[derive(Debug)]
-pub(in crate::store) struct MemoryBlob {
-    /// The stored blocks with their offsets in the blob.
-    pub(in crate::store) blocks: Vec<(u64, Bytes)>,
-}
-
-#[async_trait]
-impl Blob for MemoryBlob {
-    async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let next = self.blocks.partition_point(|(offset, _)| *offset <= range.start);
-        let Some((offset, block)) = next.checked_sub(1).and_then(|i| self.blocks.get(i)) else {
-            return Ok(Bytes::new());
-        };
-        let index = |position: u64| {
-            usize::try_from(position - offset).map_or(block.len(), |index| index.min(block.len()))
-        };
-        Ok(block.slice(index(range.start)..index(range.end)))
-    }
-}
 
 pub(super) struct MemoryUpload {
     inner: Arc<Inner>,
@@ -43,13 +20,14 @@ pub(super) struct MemoryUpload {
     blocks: Vec<(u64, Bytes)>,
     /// How many bytes are stored.
     stored: u64,
-    /// Bytes reserved in the quota; released on drop unless committed.
-    reserved: u64,
+    /// What the upload counts. `None` once it is committed.
+    reservation: Option<Reservation>,
 }
 
 impl MemoryUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: ResourceUri) -> Self {
-        Self { inner, owner, uri, blocks: Vec::new(), stored: 0, reserved: 0 }
+        let reservation = Some(inner.lock().reservation(&owner));
+        Self { inner, owner, uri, blocks: Vec::new(), stored: 0, reservation }
     }
 
     fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
@@ -65,10 +43,14 @@ impl MemoryUpload {
             resources.check_count(&owner, self.inner.limits.per_owner)?;
             ChangeKind::Created
         };
-        let blob = Arc::new(MemoryBlob { blocks: std::mem::take(&mut self.blocks) });
-        resources.insert(StoredResource { entry: Arc::clone(&entry), blob }, revisions);
-        // From here on the entry accounts for the bytes.
-        self.reserved = 0;
+        let mut reservation = self.reservation.take().ok_or_else(missing)?;
+        let metadata = entry.counted_bytes().saturating_sub(reservation.bytes());
+        resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits)?;
+        let blocks = std::mem::take(&mut self.blocks);
+        let blob = MemoryBlob::reserved(uri.clone(), blocks, reservation);
+        let found =
+            StoredResource { entry: Arc::clone(&entry), blob: Arc::<MemoryBlob>::clone(&blob) };
+        resources.insert(found, blob, revisions);
         self.inner.publish(&owner, &uri, change);
         if resources.next_expiry() == Some(entry.expires) {
             self.inner.earlier_expiry.notify_one();
@@ -80,10 +62,11 @@ impl MemoryUpload {
 #[async_trait]
 impl Upload for MemoryUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        let mut resources = self.inner.live_resources();
-        resources.reserve(&self.owner, &self.uri, block.size, &self.inner.limits)?;
-        drop(resources);
-        self.reserved += block.size;
+        if let Some(reservation) = &mut self.reservation {
+            let mut resources = self.inner.live_resources();
+            let limits = &self.inner.limits;
+            resources.reserve(&self.owner, &self.uri, reservation, block.size, limits)?;
+        }
         let offset = self.stored;
         self.stored += block.bytes.len() as u64;
         self.blocks.push((offset, block.bytes));
@@ -97,8 +80,7 @@ impl Upload for MemoryUpload {
 
 impl Drop for MemoryUpload {
     fn drop(&mut self) {
-        if self.reserved > 0 {
-            self.inner.lock().release(&self.owner, self.reserved);
-        }
+        drop(self.reservation.take());
+        self.inner.lock().forget_if_idle(&self.owner);
     }
 }

@@ -4,6 +4,7 @@ use std::{panic, sync::Arc, time::Duration};
 
 use super::{
     Inner,
+    kept::Kept,
     ledger::{Change, LedgerRecord, Tail},
     stored_entry::{Current, EarlierRevision, StoredEntry},
 };
@@ -19,8 +20,9 @@ pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
 enum Operation {
-    /// Commits the uploaded content with that ID.
-    Put(Box<Draft>, String),
+    /// Commits the uploaded content with that ID. Of what the owner's uploads count,
+    /// so much is its own.
+    Put(Box<Draft>, String, u64),
     Delete,
     Expire,
 }
@@ -36,9 +38,10 @@ impl Inner {
         self: &Arc<Self>,
         draft: Draft,
         content: String,
+        uploaded: u64,
     ) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        match self.change(&owner, &uri, Operation::Put(Box::new(draft), content)).await? {
+        match self.change(&owner, &uri, Operation::Put(Box::new(draft), content, uploaded)).await? {
             Outcome::Put(committed) => Ok(committed),
             Outcome::Removed | Outcome::Unchanged => Err(StoreError::NotFound { uri }),
         }
@@ -88,7 +91,7 @@ impl Inner {
         let mut swept = false;
         loop {
             let mut lock = self.locks.lock(owner).await;
-            let tail = self.tail(owner, &mut lock).await?;
+            let mut tail = self.tail(owner, &mut lock).await?;
             let current = self.current(owner, uri).await?;
             let exists = current.is_some();
             // A damaged entry can still be replaced or deleted.
@@ -99,13 +102,25 @@ impl Inner {
             let expired = expired.map(|old| old.entry.expires);
             let living = old.as_ref().filter(|_| expired.is_none()).map(|old| &old.entry);
             let put = match &operation {
-                Operation::Put(draft, content) => {
+                Operation::Put(draft, content, uploaded) => {
                     let missing = || StoreError::NotFound { uri: uri.clone() };
                     let entry = Draft::clone(draft).apply_to(living).ok_or_else(missing)?;
                     let past = old.clone().filter(|_| expired.is_none()).zip(number);
                     let past = past.map_or_else(Vec::new, |(old, number)| old.into_earlier(number));
-                    match self.fitting_revisions(&tail, &entry, exists, past, draft.revisions) {
-                        Ok(past) => Some(StoredEntry { content: content.clone(), entry, past }),
+                    let uploads = self.uploads.bytes(owner).saturating_sub(*uploaded);
+                    let fit = |tail: &Tail| {
+                        let held = tail.record.kept.bytes(now) + uploads;
+                        let (past, max) = (past.clone(), draft.revisions);
+                        self.fitting_revisions(tail, held, &entry, exists, past, max)
+                    };
+                    let mut fitting = fit(&tail);
+                    if fitting.is_err() && swept && tail.record.kept.bytes(now) > 0 {
+                        self.remove_kept(owner).await?;
+                        tail.record.kept = Kept::default();
+                        fitting = fit(&tail);
+                    }
+                    match fitting {
+                        Ok(past) => Some(StoredEntry::new(content.clone(), entry, past)),
                         Err(full) => {
                             drop(lock);
                             if swept {
@@ -154,27 +169,28 @@ impl Inner {
     }
 
     /// The earlier revisions to keep with a new entry: as many as the quota
-    /// allows, and at most `revisions` with the new one.
+    /// allows beside `held` bytes, and at most `revisions` with the new one.
     ///
     /// # Errors
     /// [`StoreError::Full`] if the entry itself exceeds the quota.
     fn fitting_revisions(
         &self,
         tail: &Tail,
+        held: u64,
         entry: &Entry,
         exists: bool,
         mut past: Vec<EarlierRevision>,
         revisions: usize,
     ) -> Result<Vec<EarlierRevision>, StoreError> {
         let LedgerRecord { bytes, resources, .. } = tail.record;
-        let max = self.quota.bytes;
-        let mut used = bytes;
+        let (max, counted) = (self.quota.bytes, entry.counted_bytes());
+        let mut used = bytes + held;
         // The latest revision counts until the new entry is committed.
-        while used.saturating_add(entry.size) > max && past.len() > 1 {
+        while used.saturating_add(counted) > max && past.len() > 1 {
             used = used.saturating_sub(past.remove(0).size);
         }
-        if used.saturating_add(entry.size) > max {
-            return Err(self.quota.out_of_bytes(bytes));
+        if used.saturating_add(counted) > max {
+            return Err(self.quota.out_of_bytes(bytes + held, counted));
         }
         if !exists && resources >= self.quota.resources {
             return Err(self.quota.out_of_resources(resources));
@@ -182,6 +198,30 @@ impl Inner {
         let excess = (past.len() + 1).saturating_sub(revisions.max(1));
         past.drain(..excess);
         Ok(past)
+    }
+
+    /// Refuses an upload of `uploaded` bytes so far that cannot fit.
+    pub(super) async fn check_room(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        uploaded: u64,
+    ) -> Result<(), StoreError> {
+        let mut lock = self.locks.lock(owner).await;
+        let tail = self.tail(owner, &mut lock).await?;
+        let uploads = self.uploads.bytes(owner);
+        // What is kept makes room at the commit, and so do earlier revisions.
+        let over = (tail.record.bytes + uploads).saturating_sub(self.quota.bytes);
+        if over == 0 {
+            return Ok(());
+        }
+        let current = self.current(owner, uri).await?.and_then(|current| current.stored.ok());
+        let past = current.iter().flat_map(|current| &current.past);
+        if past.map(|earlier| earlier.size).sum::<u64>() >= over {
+            return Ok(());
+        }
+        let used = tail.record.bytes + uploads.saturating_sub(uploaded);
+        Err(self.quota.out_of_bytes(used, uploaded))
     }
 
     /// The ledger record that replaces `old` by `put`. Old content is removed at
@@ -195,19 +235,23 @@ impl Inner {
         put: Option<StoredEntry>,
         until: Option<Timestamp>,
     ) -> LedgerRecord {
-        let LedgerRecord { bytes, resources, .. } = tail.record;
+        let LedgerRecord { bytes, resources, ref kept, .. } = tail.record;
         let size = |stored: Option<&StoredEntry>| stored.map_or(0, StoredEntry::bytes);
         let resources = resources.saturating_sub(u64::from(existed));
         // The size of a damaged entry is unknown, so it counts until the owner has no
         // resources left.
         let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
         let stays = |id: &&String| put.as_ref().is_some_and(|put| put.has_content(id));
-        let gone = old.iter().flat_map(|old| old.content_ids()).filter(|id| !stays(id));
-        let gone = gone.cloned().collect();
+        let gone = old.iter().flat_map(|old| old.contents()).filter(|(id, _)| !stays(id));
+        let (gone, gone_bytes): (Vec<_>, Vec<_>) = gone.map(|(id, n)| (id.clone(), n)).unzip();
+        let kept_bytes = until.map_or(0, |_| gone_bytes.iter().sum());
+        let now = self.clock.now();
+        let kept = kept.clone().with(now, until.unwrap_or(now), kept_bytes);
         LedgerRecord {
             id: self.random.id(),
             bytes: bytes + size(put.as_ref()),
             resources: resources + u64::from(put.is_some()),
+            kept,
             change: Some(Change { uri: uri.clone(), gone, until, put }),
         }
     }
@@ -220,11 +264,11 @@ impl Inner {
     /// Schedules a check of the resource for when it will expire.
     pub(super) async fn schedule_expiry(&self, draft: &Draft) -> Result<(), StoreError> {
         let ttl = match &draft.mode {
-            store::WriteMode::Create { ttl, .. } | store::WriteMode::Update { ttl: Some(ttl) } => {
+            store::WriteMode::Create { ttl, .. } | store::WriteMode::Update { ttl: Some(ttl), .. } => {
                 *ttl
             }
             // The expiry does not change, and has its check already.
-            store::WriteMode::Update { ttl: None } => return Ok(()),
+            store::WriteMode::Update { ttl: None, .. } => return Ok(()),
         };
         self.schedule_check(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
     }

@@ -9,7 +9,7 @@ use super::objects::Objects;
 use crate::store::StoreError;
 
 /// The size of a part, in bytes. S3 requires at least 5 MiB and allows 10,000 parts.
-const PART_BYTES: usize = 8 << 20;
+pub(super) const PART_BYTES: usize = 8 << 20;
 
 /// How many parts are sent concurrently.
 const CONCURRENT_PARTS: usize = 2;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
-use super::{Inner, layout, stored_entry::StoredEntry};
+use super::{Inner, kept::Kept, layout, stored_entry::StoredEntry};
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -48,9 +48,12 @@ pub(super) const SUPERSEDED_ENTRIES: usize = 8;
 pub(super) struct LedgerRecord {
     /// Unique, so that a process recognizes a record as its own.
     pub(super) id: String,
-    /// Bytes of content.
+    /// What all resources count.
     pub(super) bytes: u64,
     pub(super) resources: u64,
+    /// What is kept for reads that have begun; not among `bytes`.
+    #[serde(default, skip_serializing_if = "Kept::is_empty")]
+    pub(super) kept: Kept,
     pub(super) change: Option<Change>,
 }
 

@@ -10,6 +10,7 @@ mod blob;
 mod bucket;
 mod change;
 mod content_writer;
+mod kept;
 mod layout;
 mod ledger;
 mod listing;
@@ -31,7 +32,7 @@ pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{LocationError, ObjectLocation};
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
-    ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
+    kept::Uploads, ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
     usage::TotalUsage,
 };
 use super::{
@@ -57,6 +58,7 @@ struct Inner {
     /// The URL of the location, the same in all processes that share it.
     url: String,
     locks: OwnerLocks,
+    uploads: Uploads,
     schedule: SweepSchedule,
     /// What this process has removed as expired. The location keeps no trace of it.
     expired: Expired,
@@ -80,6 +82,7 @@ impl ObjectBackend {
             quota,
             feed: ChangeFeed::new(),
             locks: OwnerLocks::default(),
+            uploads: Uploads::default(),
             expired: Expired::default(),
         };
         Self { inner: Arc::new(inner) }

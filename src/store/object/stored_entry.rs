@@ -23,6 +23,10 @@ pub(super) struct StoredEntry {
     /// The earlier revisions that are kept, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) past: Vec<EarlierRevision>,
+    /// What the current revision counts. Entries of earlier versions do not have it:
+    /// then it is the size of the content.
+    #[serde(default)]
+    counted: Option<u64>,
 }
 
 /// An earlier revision. Its entry keeps its object.
@@ -32,10 +36,21 @@ pub(super) struct EarlierRevision {
     pub(super) number: u64,
     /// The ID of the content.
     pub(super) content: String,
+    /// What it counts.
     pub(super) size: u64,
 }
 
 impl StoredEntry {
+    pub(super) fn new(content: String, entry: Entry, past: Vec<EarlierRevision>) -> Self {
+        let counted = Some(entry.counted_bytes());
+        Self { content, entry, past, counted }
+    }
+
+    /// What the current revision counts.
+    fn current_bytes(&self) -> u64 {
+        self.counted.unwrap_or(self.entry.size)
+    }
+
     /// Whether the current or an earlier revision has that content.
     pub(super) fn has_content(&self, id: &str) -> bool {
         self.content_ids().any(|content| content == id)
@@ -43,19 +58,26 @@ impl StoredEntry {
 
     /// The IDs of the content of all revisions.
     pub(super) fn content_ids(&self) -> impl Iterator<Item = &String> {
-        self.past.iter().map(|earlier| &earlier.content).chain([&self.content])
+        self.contents().map(|(id, _)| id)
+    }
+
+    /// The same with what each counts.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (&String, u64)> {
+        let past = self.past.iter().map(|earlier| (&earlier.content, earlier.size));
+        past.chain([(&self.content, self.current_bytes())])
     }
 
     /// The bytes that count against the owner's quota.
     pub(super) fn bytes(&self) -> u64 {
-        self.entry.size + self.past.iter().map(|earlier| earlier.size).sum::<u64>()
+        self.current_bytes() + self.past.iter().map(|earlier| earlier.size).sum::<u64>()
     }
 
     /// The earlier revisions once this entry, which has that change number, is
     /// replaced.
     pub(super) fn into_earlier(self, number: u64) -> Vec<EarlierRevision> {
-        let Self { content, entry, mut past } = self;
-        past.push(EarlierRevision { number, content, size: entry.size });
+        let size = self.current_bytes();
+        let Self { content, mut past, .. } = self;
+        past.push(EarlierRevision { number, content, size });
         past
     }
 }

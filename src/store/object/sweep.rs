@@ -137,7 +137,8 @@ impl Inner {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<(), StoreError> {
-        self.write_due_file(at, owner, uri, &[], layout::resource(owner, uri).as_ref()).await
+        let file = layout::due_file(at, layout::resource(owner, uri).as_ref());
+        self.write_due_file(at, &file, owner, uri, &[]).await
     }
 
     /// Writes a due file that removes content, unless a revision has it by then.
@@ -148,20 +149,21 @@ impl Inner {
         uri: &ResourceUri,
         gone: &[String],
     ) -> Result<(), StoreError> {
-        self.write_due_file(at, owner, uri, gone, &gone.concat()).await
+        let file = layout::removal_file(at, owner, &gone.concat());
+        self.write_due_file(at, &file, owner, uri, gone).await
     }
 
     async fn write_due_file(
         &self,
         at: Timestamp,
+        file: &Path,
         owner: &Owner,
         uri: &ResourceUri,
         gone: &[String],
-        key: &str,
     ) -> Result<(), StoreError> {
         let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec() };
         let due = serde_json::to_vec(&due).expect("it is JSON");
-        self.objects.put(&layout::due_file(at, key), due).await?;
+        self.objects.put(file, due).await?;
         self.schedule.wake_at(at);
         Ok(())
     }
@@ -178,6 +180,19 @@ impl Inner {
             Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
         self.objects.remove(file).await
+    }
+
+    /// Processes a removal file of that owner before its time.
+    pub(super) async fn remove_early(&self, owner: &Owner, file: &Path) -> Result<(), StoreError> {
+        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+        match serde_json::from_slice::<Due>(&due) {
+            Ok(due) if due.owner == *owner && !due.gone.is_empty() => {
+                self.remove_unused_content(owner, &due.uri, due.gone).await?;
+                self.objects.remove(file).await
+            }
+            // A sweep removes it.
+            _ => Ok(()),
+        }
     }
 
     /// Removes the content in `gone`. If `gone` is empty, schedules the removal

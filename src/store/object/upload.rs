@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Inner, content_writer::ContentWriter, layout};
+use super::{
+    Inner,
+    content_writer::{ContentWriter, PART_BYTES},
+    kept::Uploading,
+    layout,
+};
 use crate::{
     auth::Owner,
     store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
@@ -13,9 +18,12 @@ use crate::{
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,
+    uri: ResourceUri,
     /// The ID of the content, never reused.
     id: String,
-    size: u64,
+    uploading: Uploading,
+    /// How many bytes may arrive until the quota is checked again.
+    unchecked: u64,
     writer: ContentWriter,
 }
 
@@ -24,16 +32,22 @@ impl ObjectUpload {
         let id = inner.random.id();
         let path = layout::content(&layout::resource(&owner, uri), &id);
         let writer = ContentWriter::new(inner.objects.clone(), path);
-        Self { inner, owner, id, size: 0, writer }
+        let uploading = inner.uploads.begin(&owner);
+        Self { inner, owner, uri: uri.clone(), id, uploading, unchecked: PART_BYTES as u64, writer }
     }
 }
 
 #[async_trait]
 impl Upload for ObjectUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        // Refuses early what can never fit. The commit checks the quota exactly.
-        self.size += block.size;
-        self.inner.quota.check_upload(self.size)?;
+        // Refuses early what cannot fit. The commit checks the quota exactly.
+        self.uploading.grow(block.size);
+        self.inner.quota.check_upload(self.uploading.bytes())?;
+        self.unchecked = self.unchecked.saturating_sub(block.size);
+        if self.unchecked == 0 {
+            self.inner.check_room(&self.owner, &self.uri, self.uploading.bytes()).await?;
+            self.unchecked = PART_BYTES as u64;
+        }
         self.writer.append(block.bytes).await
     }
 
@@ -43,7 +57,7 @@ impl Upload for ObjectUpload {
         self.inner.schedule_expiry(&draft).await?;
         self.writer.finish().await?;
         let has_object = self.writer.keep();
-        let committed = self.inner.put(draft, self.id.clone()).await;
+        let committed = self.inner.put(draft, self.id.clone(), self.uploading.bytes()).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             self.writer.discard(has_object);
         }

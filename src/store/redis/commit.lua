@@ -8,20 +8,26 @@ local grace = tonumber(ARGV[16])
 local stored_bytes = tonumber(ARGV[17]) -- the length of the content as stored
 local rest = ARGV[18] -- content that is appended first, or ''
 local revisions = tonumber(ARGV[19]) -- how many to keep, including this one
+local counted = tonumber(ARGV[20]) -- what this revision counts
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
+prune_held(index, batch)
 if prune(index, batch) == batch then
   save_index(index)
   return { 'again' }
 end
 
-local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past')
+local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past',
+  'counted')
 local old = fields[2]
 if predecessor ~= '' and old ~= predecessor then
   save_index(index)
   return { 'changed' }
 end
+
+-- From here on the content counts for the resource, not as an upload.
+release(index, index.uploads, id)
 
 -- Refused content is removed.
 local function refuse(reason, number)
@@ -32,14 +38,15 @@ end
 if redis.call('STRLEN', blob) + #rest ~= stored_bytes then
   return refuse('lost', 0)
 end
-local used = tonumber(redis.call('HGET', index.sizes, '') or '0')
--- Earlier revisions are dropped, oldest first, if the quota requires it.
-local past, dropped, remaining = earlier_revisions(fields[6]), {}, used
-while remaining + size > max_bytes and #past > 0 do
+make_room(index, counted, max_bytes, batch)
+local used = used_bytes(index)
+-- Earlier revisions are removed, oldest first, if the quota requires it.
+local past, discarded, remaining = earlier_revisions(fields[6]), {}, used
+while remaining + counted > max_bytes and #past > 0 do
   remaining = remaining - past[1].size
-  dropped[#dropped + 1] = table.remove(past, 1)
+  discarded[#discarded + 1] = table.remove(past, 1)
 end
-if remaining + size > max_bytes then
+if remaining + counted > max_bytes then
   return refuse('bytes', used)
 end
 local listed = redis.call('ZSCORE', index.names, uri)
@@ -52,16 +59,16 @@ if rest ~= '' then
   redis.call('APPEND', blob, rest)
 end
 if old then
-  local earlier = { revision = fields[1], id = old, size = tonumber(fields[5]) }
+  local earlier = { revision = fields[1], id = old, size = tonumber(fields[7] or fields[5]) }
   redis.call('HDEL', entry, 'past')
   redis.call('RENAME', entry, past_key(index, uri, earlier.revision))
   past[#past + 1] = earlier
 end
-while #past >= revisions do
-  dropped[#dropped + 1] = table.remove(past, 1)
+for _, earlier in ipairs(discarded) do
+  discard(index, uri, earlier)
 end
-for _, earlier in ipairs(dropped) do
-  drop(index, uri, earlier, grace)
+while #past >= revisions do
+  drop(index, uri, table.remove(past, 1), grace)
 end
 local revision = tonumber(fields[1] or '0') + 1
 local created = predecessor ~= '' and tonumber(fields[3]) or env.now
@@ -70,11 +77,11 @@ local expires = ttl and env.now + ttl or tonumber(fields[4])
 local expire_at = digits(math.max(expires - 1, env.now + 1))
 redis.call('HSET', entry, 'meta', meta, 'blocks', blocks, 'blob', id, 'size', digits(size),
   'revision', digits(revision), 'created', digits(created), 'updated', digits(env.now),
-  'expires', digits(expires))
+  'expires', digits(expires), 'counted', digits(counted))
 redis.call('PEXPIREAT', entry, expire_at)
 redis.call('PEXPIREAT', blob, expire_at)
 -- All revisions expire together.
-local total_size, past_field = size, {}
+local total_size, past_field = counted, {}
 for _, earlier in ipairs(past) do
   total_size = total_size + earlier.size
   past_field[#past_field + 1] = earlier.revision .. ':' .. earlier.id .. ':' .. digits(earlier.size)

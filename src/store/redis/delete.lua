@@ -3,18 +3,19 @@ local owner, uri, entry = ARGV[6], ARGV[7], KEYS[2]
 local grace = tonumber(ARGV[8])
 local index = index_of(env, owner)
 
+prune_held(index, batch)
 if prune(index, batch) == batch then
   save_index(index)
   return { 'again' }
 end
-local fields = redis.call('HMGET', entry, 'blob', 'past')
+local fields = redis.call('HMGET', entry, 'blob', 'past', 'counted', 'size')
 local blob = fields[1]
 if blob then
   for _, earlier in ipairs(earlier_revisions(fields[2])) do
     drop(index, uri, earlier, grace)
   end
   redis.call('DEL', entry)
-  retire(index, blob, grace)
+  retire(index, blob, tonumber(fields[3] or fields[4]), grace)
   publish(index, 'deleted', uri, 0)
 end
 if redis.call('ZSCORE', index.names, uri) then

@@ -16,17 +16,18 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 
 use super::{
     Inner, entry, unavailable,
-    upload::{Chunks, RedisUpload, Rest},
+    upload::{Chunks, RedisUpload, Rest, discard},
 };
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload,
+        Committed, Draft, ObjectLocation, ResourceUri, StoreError, StoredBlock, Upload,
         object::{ContentWriter, Objects},
     },
 };
@@ -173,6 +174,7 @@ pub(super) struct ExternalUpload {
     inner: Arc<Inner>,
     blobs: ExternalBlobs,
     owner: Owner,
+    uri: ResourceUri,
     size: u64,
     /// Content up to the threshold, which may still go to Redis.
     buffer: Vec<StoredBlock>,
@@ -182,8 +184,13 @@ pub(super) struct ExternalUpload {
 }
 
 impl ExternalUpload {
-    pub(super) fn new(inner: Arc<Inner>, blobs: ExternalBlobs, owner: Owner) -> Self {
-        Self { inner, blobs, owner, size: 0, buffer: Vec::new(), buffered_bytes: 0, external: None }
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        blobs: ExternalBlobs,
+        owner: Owner,
+        uri: ResourceUri,
+    ) -> Self {
+        Self { inner, blobs, owner, uri, size: 0, buffer: Vec::new(), buffered_bytes: 0, external: None }
     }
 }
 
@@ -192,7 +199,8 @@ impl Upload for ExternalUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;
-        if let Some((_, writer)) = &mut self.external {
+        if let Some((id, writer)) = &mut self.external {
+            self.inner.reserve(&self.owner, &self.uri, id, self.size).await?;
             return writer.append(block.bytes).await;
         }
         self.buffered_bytes += block.bytes.len();
@@ -202,7 +210,8 @@ impl Upload for ExternalUpload {
             let path = object_path(self.inner.redis.keys().prefix(), &id);
             let path = path.expect("the ID has the prefix");
             let writer = ContentWriter::new(self.blobs.objects.clone(), path);
-            let (_, writer) = self.external.insert((id, writer));
+            let (id, writer) = self.external.insert((id, writer));
+            self.inner.reserve(&self.owner, &self.uri, id, self.size).await?;
             for block in self.buffer.drain(..) {
                 writer.append(block.bytes).await?;
             }
@@ -212,9 +221,13 @@ impl Upload for ExternalUpload {
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         let Some((id, mut writer)) = self.external.take() else {
-            let mut upload = Box::new(RedisUpload::new(self.inner, self.owner));
-            for block in self.buffer {
-                upload.append(block).await?;
+            let inner = Arc::clone(&self.inner);
+            let mut upload = Box::new(RedisUpload::new(inner, self.owner.clone(), self.uri.clone()));
+            for block in std::mem::take(&mut self.buffer) {
+                if let Err(error) = upload.append(block).await {
+                    upload.discard().await;
+                    return Err(error);
+                }
             }
             return upload.commit(draft).await;
         };
@@ -228,7 +241,24 @@ impl Upload for ExternalUpload {
         let committed = self.inner.commit(draft, &id, mark, MARK.len() as u64).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             writer.discard(has_object);
+            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
         }
         committed
+    }
+
+    async fn discard(mut self: Box<Self>) {
+        if let Some((id, _)) = self.external.take() {
+            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
+        }
+    }
+}
+
+impl Drop for ExternalUpload {
+    fn drop(&mut self) {
+        if let Some((id, _)) = self.external.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(discard(Arc::clone(&self.inner), self.owner.clone(), id));
+        }
     }
 }

@@ -9,6 +9,8 @@ local function index_of(env, owner)
     names = env.shard .. 'names:' .. owner,
     expiries = env.shard .. 'expiries:' .. owner,
     sizes = env.shard .. 'sizes:' .. owner,
+    kept = env.shard .. 'kept:' .. owner,
+    uploads = env.shard .. 'uploads:' .. owner,
     due = env.shard .. 'due',
     usage = env.shard .. 'usage',
   }
@@ -36,6 +38,63 @@ local function remove_from_index(index, uri)
   redis.call('HDEL', index.sizes, uri)
   -- Not `-size`: for 0 that prints as -0, which Redis does not accept as an integer.
   redis.call('HINCRBY', index.sizes, '', digits(0 - size))
+end
+
+-- Besides resources, content in Redis counts while it is kept for reads that have
+-- begun, and during its upload. `kept` and `uploads` have the IDs of such content by
+-- the time at which Redis removes it; the field '<id>' of `sizes` has what it counts,
+-- and the field 'held' the sum. No URI is without a colon, and no ID has one.
+
+-- Counts content in `list` until that time.
+local function hold(index, list, id, bytes, until_)
+  local before = tonumber(redis.call('HGET', index.sizes, id) or '0')
+  redis.call('ZADD', list, digits(until_), id)
+  redis.call('HSET', index.sizes, id, digits(bytes))
+  redis.call('HINCRBY', index.sizes, 'held', digits(bytes - before))
+end
+
+-- Ends the count of content in `list`. Returns what it counted.
+local function release(index, list, id)
+  -- Nothing is written for content that does not count: after its first write, Redis
+  -- lets a script go on without memory.
+  if not redis.call('ZSCORE', list, id) then
+    return 0
+  end
+  redis.call('ZREM', list, id)
+  local bytes = tonumber(redis.call('HGET', index.sizes, id) or '0')
+  redis.call('HDEL', index.sizes, id)
+  redis.call('HINCRBY', index.sizes, 'held', digits(0 - bytes))
+  return bytes
+end
+
+-- Ends the count of content that Redis has removed.
+local function prune_held(index, max)
+  for _, list in ipairs({ index.kept, index.uploads }) do
+    local gone = redis.call('ZRANGEBYSCORE', list, '-inf', digits(index.env.now), 'LIMIT', 0, max)
+    for _, id in ipairs(gone) do
+      release(index, list, id)
+    end
+  end
+end
+
+-- What the owner uses of the quota.
+local function used_bytes(index)
+  local sizes = redis.call('HMGET', index.sizes, '', 'held')
+  return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
+end
+
+-- Removes kept content, oldest first, until `bytes` more fit, and at most `max`
+-- of it.
+local function make_room(index, bytes, max_bytes, max)
+  while max > 0 and used_bytes(index) + bytes > max_bytes do
+    local oldest = redis.call('ZRANGE', index.kept, 0, 0)[1]
+    if not oldest then
+      return
+    end
+    redis.call('UNLINK', index.env.shard .. 'blob:' .. oldest)
+    release(index, index.kept, oldest)
+    max = max - 1
+  end
 end
 
 -- Removes at most `max` expired resources from the index, publishes their expiry,
@@ -85,16 +144,25 @@ end
 -- after that of the last resource, and updates the usage.
 local function save_index(index)
   local first = redis.call('ZRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
+  local last = 0
+  for _, list in ipairs({ index.expiries, index.kept, index.uploads }) do
+    last = math.max(last, tonumber(redis.call('ZREVRANGE', list, 0, 0, 'WITHSCORES')[2] or '0'))
+  end
+  if last == 0 then
+    redis.call('DEL', index.sizes)
+  end
+  local index_expires = last + index.env.linger
+  for _, key in ipairs({ index.sizes, index.kept, index.uploads }) do
+    redis.call('PEXPIREAT', key, digits(index_expires))
+  end
   if not first then
     redis.call('ZREM', index.due, index.owner)
-    redis.call('DEL', index.names, index.sizes)
+    redis.call('DEL', index.names)
     update_usage(index)
     return
   end
   redis.call('ZADD', index.due, first, index.owner)
-  local last = redis.call('ZREVRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
-  local index_expires = tonumber(last) + index.env.linger
-  for _, key in ipairs({ index.names, index.expiries, index.sizes }) do
+  for _, key in ipairs({ index.names, index.expiries }) do
     redis.call('PEXPIREAT', key, digits(index_expires))
   end
   update_usage(index)
@@ -120,18 +188,29 @@ local function past_key(index, uri, revision)
 end
 
 -- Makes content expire after the grace period, so that reads that have begun can
--- finish.
-local function retire(index, blob, grace)
+-- finish. It counts until then.
+local function retire(index, blob, bytes, grace)
   local key = index.env.shard .. 'blob:' .. blob
-  if redis.call('PTTL', key) > grace then
+  local life = redis.call('PTTL', key)
+  if life > grace then
     redis.call('PEXPIRE', key, digits(grace))
+    life = grace
+  end
+  if life > 0 then
+    hold(index, index.kept, blob, bytes, index.env.now + life)
   end
 end
 
 -- Drops an earlier revision.
 local function drop(index, uri, earlier, grace)
   redis.call('DEL', past_key(index, uri, earlier.revision))
-  retire(index, earlier.id, grace)
+  retire(index, earlier.id, earlier.size, grace)
+end
+
+-- Removes an earlier revision at once, because the owner needs the room.
+local function discard(index, uri, earlier)
+  redis.call('DEL', past_key(index, uri, earlier.revision))
+  redis.call('UNLINK', index.env.shard .. 'blob:' .. earlier.id)
 end
 
 -- The scripts do not touch a shard with another layout.

@@ -133,11 +133,11 @@ impl Backend for RedisBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner, _: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
+    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
         let inner = Arc::clone(&self.inner);
         Ok(match inner.blobs.clone() {
-            Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner.clone())),
-            None => Box::new(RedisUpload::new(inner, owner.clone())),
+            Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner.clone(), uri.clone())),
+            None => Box::new(RedisUpload::new(inner, owner.clone(), uri.clone())),
         })
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Inner, entry, events, unavailable,
-    upload::{Chunks, Rest},
+    upload::{Chunks, Rest, UPLOAD_TTL},
 };
 use crate::{
     auth::Owner,
@@ -33,6 +33,8 @@ pub(super) const BATCH: usize = 500;
 pub(super) struct Scripts {
     commit: Script,
     delete: Script,
+    reserve: Script,
+    discard: Script,
     sweep: Script,
     channel: String,
     version: u32,
@@ -44,6 +46,8 @@ impl Scripts {
         Self {
             commit: script(include_str!("commit.lua")),
             delete: script(include_str!("delete.lua")),
+            reserve: script(include_str!("reserve.lua")),
+            discard: script(include_str!("discard.lua")),
             sweep: script(include_str!("sweep.lua")),
             channel: keys.channel(events::CHANNEL),
             version: layout.version(),
@@ -141,7 +145,7 @@ impl Inner {
         let shard = self.shard_of(&owner);
         let (ttl, updating) = match &draft.mode {
             WriteMode::Create { ttl, .. } => (Some(*ttl), false),
-            WriteMode::Update { ttl } => (*ttl, true),
+            WriteMode::Update { ttl, .. } => (*ttl, true),
         };
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
         let (inline, mut before) = match rest {
@@ -163,7 +167,7 @@ impl Inner {
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.quota.bytes).arg(self.quota.resources);
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
-            let call = call.arg(draft.revisions);
+            let call = call.arg(draft.revisions).arg(entry.counted_bytes());
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
             match reply.0.as_str() {
                 "changed" => {}
@@ -171,7 +175,10 @@ impl Inner {
                     let change = apply_reply(&mut entry, &reply);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
-                "bytes" => return Err(self.quota.out_of_bytes(reply.number(0))),
+                "bytes" => {
+                    let counted = entry.counted_bytes();
+                    return Err(self.quota.out_of_bytes(reply.number(0), counted));
+                }
                 "count" => return Err(self.quota.out_of_resources(reply.number(0))),
                 word => {
                     let source = format!("Redis lost the content during the upload ({word})");
@@ -182,6 +189,36 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Counts an upload towards its owner's quota: `bytes` in total so far.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    pub(super) async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+    ) -> Result<(), StoreError> {
+        let shard = self.shard_of(owner);
+        let entry = entry::key(&shard, owner, uri.as_str());
+        let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
+        let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
+        let call = call.arg(self.quota.bytes).arg(millis(UPLOAD_TTL));
+        let reply = self.run(&call).await.map_err(unavailable)?;
+        match reply.0.as_str() {
+            "done" => Ok(()),
+            _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
+        }
+    }
+
+    /// Removes the content of an upload, and what it counts.
+    pub(super) async fn discard(&self, owner: &Owner, id: &str) -> Result<(), RedisError> {
+        let shard = self.shard_of(owner);
+        let call = self.scripts.call(&self.scripts.discard, &shard, &[]);
+        self.run(&call.arg(escape(owner.as_str())).arg(id)).await.map(drop)
     }
 
     /// Publishes the expiries of a shard. Returns the time until the next one, if

@@ -10,8 +10,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{Inner, entry, unavailable};
 use crate::{
     auth::Owner,
-    redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, cmd, millis, pipe},
-    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
+    redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, millis, pipe},
+    store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
 };
 
 /// How many bytes are buffered while others are sent. The rest goes with the
@@ -23,7 +23,7 @@ const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
 const MAX_INLINE: usize = 16 * 1024;
 
 /// When the content expires unless more arrives or the upload is committed.
-const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
+pub(super) const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
@@ -74,6 +74,7 @@ struct Sending {
 pub(super) struct RedisUpload {
     inner: Arc<Inner>,
     owner: Owner,
+    uri: ResourceUri,
     /// The ID of the content, never reused.
     id: String,
     key: String,
@@ -85,23 +86,27 @@ pub(super) struct RedisUpload {
     buffer: Chunks,
     /// Whether any content was sent.
     started: bool,
+    /// Whether the upload counts in Redis.
+    reserved: bool,
     sending: Option<Sending>,
     remove_on_drop: bool,
 }
 
 impl RedisUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner) -> Self {
+    pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: ResourceUri) -> Self {
         let id = inner.random.id();
         let key = entry::blob_key(&inner.shard_of(&owner), &id);
         Self {
             inner,
             owner,
+            uri,
             id,
             key,
             size: 0,
             stored: 0,
             buffer: Chunks::default(),
             started: false,
+            reserved: false,
             sending: None,
             remove_on_drop: true,
         }
@@ -164,9 +169,17 @@ impl Upload for RedisUpload {
         let idle = self.sending.as_ref().is_none_or(|sending| sending.task.is_finished());
         if !self.buffer.is_empty() && (idle || self.buffer.len() + block.bytes.len() > MAX_BUFFERED)
         {
-            if let Some(sending) = self.sending.take() {
-                sending.finish().await?;
-            }
+            // Counted before it is sent. Content of one block is counted by the commit.
+            let size = self.size + block.size;
+            let reserving = self.inner.reserve(&self.owner, &self.uri, &self.id, size);
+            let sending = self.sending.take();
+            self.reserved = true;
+            tokio::try_join!(reserving, async {
+                match sending {
+                    Some(sending) => sending.finish().await,
+                    None => Ok(()),
+                }
+            })?;
             self.send();
         }
         self.size += block.size;
@@ -207,21 +220,31 @@ impl Upload for RedisUpload {
         self.remove_on_drop = matches!(committed, Err(StoreError::NotFound { .. }));
         committed
     }
+
+    async fn discard(mut self: Box<Self>) {
+        self.sending = None;
+        if self.started || self.reserved {
+            discard(Arc::clone(&self.inner), self.owner.clone(), self.id.clone()).await;
+        }
+        self.remove_on_drop = false;
+    }
 }
 
 impl Drop for RedisUpload {
     fn drop(&mut self) {
         // It would expire, but may be large. Without a runtime it is left to expire.
         if self.remove_on_drop
-            && self.stored > 0
+            && (self.started || self.reserved)
             && let Ok(runtime) = Handle::try_current()
         {
-            let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
-            runtime.spawn(async move {
-                if let Err(error) = inner.redis.query::<()>(cmd("UNLINK").arg(&key)).await {
-                    tracing::debug!(%error, "cannot remove abandoned content; it will expire");
-                }
-            });
+            runtime.spawn(discard(Arc::clone(&self.inner), self.owner.clone(), self.id.clone()));
         }
+    }
+}
+
+/// Removes an abandoned upload.
+pub(super) async fn discard(inner: Arc<Inner>, owner: Owner, id: String) {
+    if let Err(error) = inner.discard(&owner, &id).await {
+        tracing::debug!(%error, "cannot remove abandoned content; it will expire");
     }
 }

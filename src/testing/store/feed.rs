@@ -38,12 +38,12 @@ pub async fn each_change_is_published_once_and_in_order(harness: &dyn Harness) {
 
 /// What changes nothing publishes nothing.
 pub async fn a_refused_write_publishes_nothing(harness: &dyn Harness) {
-    let store = harness.store(Setup::default().max_bytes(10)).await;
+    let store = harness.store(Setup::default().max_bytes(3000)).await;
     let alice = Caller::new(&store, "alice");
     let mut changes = store.feed().subscribe(&alice.owner);
     alice.delete("temp://never").await;
     refused(alice.try_update("temp://never", "text", None).await);
-    refused(alice.try_create("temp://a", "over the quota", Details::default()).await);
+    refused(alice.try_create("temp://a", "over the quota".repeat(1000), Details::default()).await);
     refused(alice.try_create("temp://a", "text", with_ttl(Duration::ZERO)).await);
     nothing_more(&mut changes, &alice).await;
 }

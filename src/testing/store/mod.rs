@@ -169,6 +169,11 @@ macro_rules! store_contract {
                 a_quota_holds_for_concurrent_writers,
                 one_owners_quota_is_not_anothers,
                 usage_is_what_all_owners_have,
+                metadata_and_each_resource_count,
+                metadata_has_a_maximum_length,
+                an_upload_in_progress_counts,
+                content_that_is_kept_for_readers_makes_room,
+                the_error_names_what_is_wrong,
                 deleting_makes_room,
                 expiry_makes_room;
             feed:
@@ -239,7 +244,8 @@ impl Caller {
         content: impl Into<Content>,
         ttl: Option<Duration>,
     ) -> Result<Arc<Entry>, StoreError> {
-        self.store.update(&self.owner, resource_uri(uri), content.into(), ttl).await
+        let details = Details { ttl, ..Details::default() };
+        self.store.update(&self.owner, resource_uri(uri), content.into(), details).await
     }
 
     async fn update(&self, uri: &str, content: impl Into<Content>) -> Arc<Entry> {
@@ -292,6 +298,25 @@ impl Caller {
 
 fn resource_uri(uri: &str) -> ResourceUri {
     ResourceUri::parse(uri).expect("it is a URI")
+}
+
+/// What bytes at a URI like `temp://a`, without details, count beside their length.
+async fn overhead(harness: &dyn Harness) -> u64 {
+    Caller::alone(harness).await.put("temp://a", Vec::new()).await.counted_bytes()
+}
+
+/// Repeats an attempt until it succeeds. Fails the check after a minute.
+async fn patiently<T>(attempt: impl AsyncFn() -> Option<T>) -> T {
+    let attempts = async {
+        loop {
+            if let Some(result) = attempt().await {
+                return result;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let result = tokio::time::timeout(Duration::from_secs(60), attempts).await;
+    result.expect("it succeeds within a minute")
 }
 
 fn with_ttl(ttl: Duration) -> Details {

@@ -1,19 +1,20 @@
 //! The quota of an owner.
 
-use futures_util::stream;
-use tokio::task::JoinSet;
+use futures_util::{StreamExt, stream};
+use tokio::{sync::oneshot, task::JoinSet};
 
-use super::{Caller, Harness, Setup, long_text, refused, with_ttl};
-use crate::store::{Content, Details, StoreError, StoreLimits, Usage};
+use super::{Caller, Harness, Setup, long_text, overhead, patiently, refused, with_ttl};
+use crate::store::{BLOCK_BYTES, Content, Details, StoreError, StoreLimits, Usage};
 
 /// Content up to the quota is stored, exact to the byte. Anything more is refused
 /// with a reason, and evicts nothing.
 pub async fn the_byte_quota_is_exact(harness: &dyn Harness) {
-    let store = harness.store(Setup::default().max_bytes(100)).await;
+    let room = 100 + 2 * overhead(harness).await;
+    let store = harness.store(Setup::default().max_bytes(room)).await;
     let alice = Caller::new(&store, "alice");
     let before = alice.put("temp://a", vec![1; 60]).await;
     is_full(alice.try_create("temp://b", vec![2; 41], Details::default()).await);
-    is_full(alice.try_update("temp://a", vec![2; 101], None).await);
+    is_full(alice.try_update("temp://a", vec![2; 9999], None).await);
     assert_eq!(alice.get("temp://a").await.entry, before);
     assert_eq!(alice.read("temp://a").await, vec![1; 60]);
     assert_eq!(alice.list("").await, ["temp://a"]);
@@ -38,7 +39,7 @@ pub async fn the_resource_quota_is_exact(harness: &dyn Harness) {
 
 /// Of concurrent writes, exactly as many succeed as the quota allows.
 pub async fn a_quota_holds_for_concurrent_writers(harness: &dyn Harness) {
-    let by_bytes = Setup::default().max_bytes(100);
+    let by_bytes = Setup::default().max_bytes(10 * (20 + overhead(harness).await));
     let by_count = Setup::default().max_resources(10);
     for setup in [by_bytes, by_count] {
         let alice = Caller::new(&harness.store(setup).await, "alice");
@@ -64,7 +65,8 @@ pub async fn a_quota_holds_for_concurrent_writers(harness: &dyn Harness) {
 
 /// An owner at the limit does not affect other owners.
 pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
-    let setup = Setup::default().max_bytes(100).max_resources(1);
+    let room = 100 + overhead(harness).await;
+    let setup = Setup::default().max_bytes(room).max_resources(1);
     let store = harness.store(setup).await;
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
     alice.put("temp://a", vec![1; 100]).await;
@@ -83,23 +85,24 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     };
     assert_eq!(used().await, (0, 0));
     let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
-    alice.put("temp://a", vec![1; 100]).await;
-    alice.put("temp://b", long_text()).await;
-    let long = long_text().len() as u64;
-    assert_eq!(used().await, (2, 100 + long));
-    alice.put("temp://a", vec![1; 50]).await;
-    alice.update("temp://b", "four").await;
-    bob.put("temp://a", "").await;
-    assert_eq!(used().await, (3, 54));
+    let a = alice.put("temp://a", vec![1; 100]).await;
+    let b = alice.put("temp://b", long_text()).await;
+    assert_eq!(used().await, (2, a.counted_bytes() + b.counted_bytes()));
+    let a = alice.put("temp://a", vec![1; 50]).await;
+    let b = alice.update("temp://b", "four").await;
+    let bobs = bob.put("temp://a", "").await;
+    let three = a.counted_bytes() + b.counted_bytes() + bobs.counted_bytes();
+    assert_eq!(used().await, (3, three));
     assert!(alice.delete("temp://b").await && !alice.delete("temp://b").await);
+    let two = three - b.counted_bytes();
     let arriving = Content::byte_stream(stream::iter([Err(std::io::Error::other("gone"))]));
     refused(bob.try_create("temp://c", arriving, Details::default()).await);
-    bob.create("temp://d", vec![1; 1000], with_ttl(2 * harness.tick())).await;
-    assert_eq!(used().await, (3, 1050));
+    let d = bob.create("temp://d", vec![1; 1000], with_ttl(2 * harness.tick())).await;
+    assert_eq!(used().await, (3, two + d.counted_bytes()));
     harness.pass(2 * harness.tick()).await;
     // A write removes the writer's expired resources.
-    bob.put("temp://e", "e").await;
-    assert_eq!(used().await, (3, 51));
+    let e = bob.put("temp://e", "e").await;
+    assert_eq!(used().await, (3, two + e.counted_bytes()));
     for (caller, uri) in [(&alice, "temp://a"), (&bob, "temp://a"), (&bob, "temp://e")] {
         assert!(caller.delete(uri).await);
     }
@@ -110,7 +113,8 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
 /// as a revision.
 pub async fn deleting_makes_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
-    let setup = Setup { limits, ..Setup::default() }.max_bytes(100).max_resources(2);
+    let room = 100 + 2 * overhead(harness).await;
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(room).max_resources(2);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for _ in 0..3 {
         alice.put("temp://a", vec![1; 90]).await;
@@ -124,13 +128,152 @@ pub async fn deleting_makes_room(harness: &dyn Harness) {
 /// Expired resources no longer count from their expiry on, even if nobody has
 /// requested them since.
 pub async fn expiry_makes_room(harness: &dyn Harness) {
-    let setup = Setup::default().max_bytes(100).max_resources(1);
+    let room = 100 + overhead(harness).await;
+    let setup = Setup::default().max_bytes(room).max_resources(1);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for uri in ["temp://a", "temp://b", "temp://c"] {
         alice.create(uri, vec![1; 100], with_ttl(2 * harness.tick())).await;
         is_full(alice.try_create("temp://more", "text", Details::default()).await);
         harness.pass(2 * harness.tick()).await;
     }
+}
+
+/// Metadata counts, and so does each resource by itself, however little it contains.
+pub async fn metadata_and_each_resource_count(harness: &dyn Harness) {
+    let store = harness.store(Setup::default().max_bytes(40_000)).await;
+    let alice = Caller::new(&store, "alice");
+    let described = || Details { description: Some("d".repeat(4096)), ..Details::default() };
+    let mut written = 0;
+    for n in 0.. {
+        match alice.try_create(&format!("temp://{n}"), "", described()).await {
+            Ok(entry) => written += entry.counted_bytes(),
+            full => {
+                is_full(full);
+                break;
+            }
+        }
+    }
+    assert!((30_000..=40_000).contains(&written), "{written} bytes of metadata were stored");
+    let bob = Caller::new(&store, "bob");
+    for n in 0.. {
+        if bob.try_create(&format!("temp://{n}"), "", Details::default()).await.is_err() {
+            assert!(n < 40, "{n} empty resources were stored");
+            break;
+        }
+    }
+}
+
+/// A name or title of more than 256 bytes is refused, and so are a media type and a
+/// description of more than 255 and 4096. Nothing is stored. Up to that they are kept.
+pub async fn metadata_has_a_maximum_length(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let details = |name, title, description, mime_type: Option<usize>| {
+        let text = |len: usize| Some("x".repeat(len));
+        let mime_type = mime_type.map(|len| format!("a/{}", "x".repeat(len - 2)));
+        let (name, title, description) = (text(name), text(title), text(description));
+        Details { name, title, description, mime_type, ..Details::default() }
+    };
+    let longest = details(256, 256, 4096, Some(255));
+    let entry = alice.create("temp://a", "text", longest).await;
+    assert_eq!(entry.description.as_ref().map(String::len), Some(4096));
+    let too_long = [
+        ("name", details(257, 1, 1, None)),
+        ("title", details(1, 257, 1, None)),
+        ("description", details(1, 1, 4097, None)),
+        ("mime_type", details(1, 1, 1, Some(256))),
+    ];
+    for (name, details) in too_long {
+        let refusals = [
+            alice.try_create("temp://b", "text", details.clone()).await,
+            alice
+                .store
+                .update(&alice.owner, super::resource_uri("temp://a"), "new".into(), details)
+                .await,
+        ];
+        for refusal in refusals.map(refused) {
+            assert!(matches!(refusal, StoreError::InvalidDetails(_)), "{name}: {refusal:?}");
+            assert!(refusal.to_string().starts_with(name), "{refusal} does not name {name}");
+        }
+        alice.assert_missing("temp://b").await;
+        assert_eq!(alice.get("temp://a").await.entry, entry);
+    }
+    // The default name is cut off.
+    let long = alice.put(&format!("temp://{}", "n".repeat(2000)), "text").await;
+    assert_eq!(long.name.len(), 256);
+}
+
+/// An upload counts while it is in progress, and no longer when it is dropped.
+pub async fn an_upload_in_progress_counts(harness: &dyn Harness) {
+    let block = || bytes::Bytes::from(super::noise(BLOCK_BYTES));
+    let store = harness.store(Setup::default().max_bytes(20 * BLOCK_BYTES as u64)).await;
+    let alice = Caller::new(&store, "alice");
+    let (request, requested) = oneshot::channel();
+    let endless = stream::iter((0..15).map(move |_| Ok(block()))).chain(stream::once(async move {
+        request.send(()).expect("the check waits for this");
+        std::future::pending().await
+    }));
+    let upload = alice.try_create("temp://a", Content::byte_stream(endless), Details::default());
+    let other = async || {
+        let ten = Content::byte_stream(stream::iter((0..10).map(move |_| Ok(block()))));
+        alice.try_create("temp://b", ten, Details::default()).await
+    };
+    tokio::select! {
+        _ = upload => panic!("content is missing"),
+        () = async {
+            requested.await.expect("the content is requested");
+            // What has just arrived may still be on its way.
+            patiently(async || other().await.is_err().then_some(())).await;
+            is_full(other().await);
+            Caller::new(&store, "bob").put("temp://b", super::noise(BLOCK_BYTES)).await;
+        } => {}
+    }
+    patiently(async || other().await.ok()).await;
+}
+
+/// Deleted and replaced content that is kept for reads that have begun counts, but
+/// makes room where the owner needs it: such reads then fail. The owner's content is
+/// never more than the quota.
+pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) {
+    let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+    let room = 100_000 + 3 * overhead(harness).await;
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(room);
+    let alice = Caller::new(&harness.store(setup).await, "alice");
+    let mut reads = Vec::new();
+    for round in 0..10 {
+        alice.put("temp://a", vec![round; 40_000]).await;
+        reads.push((round, alice.get("temp://a").await));
+        if round % 2 == 0 {
+            assert!(alice.delete("temp://a").await, "it existed");
+        }
+    }
+    let mut kept = 0;
+    for (round, found) in reads {
+        match found.bytes().await {
+            Ok(bytes) => {
+                assert_eq!(bytes, vec![round; 40_000]);
+                kept += 40_000;
+            }
+            Err(error) => assert!(error.is_not_found(), "{error:?}"),
+        }
+    }
+    assert!(kept <= 100_000, "{kept} bytes are kept");
+    assert_eq!(alice.read("temp://a").await, vec![9; 40_000]);
+}
+
+/// Content larger than the whole quota is refused for that reason; the error for
+/// other content has what is used without it.
+pub async fn the_error_names_what_is_wrong(harness: &dyn Harness) {
+    let large = 3 * BLOCK_BYTES;
+    let setup = Setup::default().max_bytes(large as u64);
+    let alice = Caller::new(&harness.store(setup).await, "alice");
+    let pieces = || Content::byte_stream(stream::iter([Ok(super::noise(large + 1).into())]));
+    let refusal = refused(alice.try_create("temp://a", pieces(), Details::default()).await);
+    let text = refusal.to_string();
+    assert!(text.starts_with("The content is larger than all your resources"), "{text}");
+    let counted = alice.put("temp://b", vec![1; 10_000]).await.counted_bytes();
+    let content = super::noise(large - 10_000);
+    let text = refused(alice.try_create("temp://a", content, Details::default()).await).to_string();
+    assert!(text.contains(&format!("; {counted} are used")), "{text}");
 }
 
 #[track_caller]

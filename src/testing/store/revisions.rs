@@ -1,6 +1,6 @@
 //! Earlier revisions.
 
-use super::{Caller, Harness, Setup, refused, with_ttl};
+use super::{Caller, Harness, Setup, overhead, refused, with_ttl};
 use crate::store::{Details, StoreError, StoreLimits, StoredResource};
 
 async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
@@ -100,7 +100,8 @@ pub async fn all_revisions_expire_together(harness: &dyn Harness) {
 /// of the same resource would not fit, so they never prevent a rewrite.
 pub async fn earlier_revisions_count_and_make_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 3, ..StoreLimits::default() };
-    let setup = Setup { limits, ..Setup::default() }.max_bytes(100);
+    let each = overhead(harness).await;
+    let setup = Setup { limits, ..Setup::default() }.max_bytes(100 + 3 * each);
     let alice = Caller::new(&harness.store(setup).await, "alice");
     for revision in 1..=3 {
         alice.put("temp://a", vec![revision; 30]).await;
@@ -109,7 +110,7 @@ pub async fn earlier_revisions_count_and_make_room(harness: &dyn Harness) {
     let full = refused(alice.try_create("temp://b", vec![0; 20], Details::default()).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     // A refused write drops nothing.
-    let full = refused(alice.try_update("temp://a", vec![0; 90], None).await);
+    let full = refused(alice.try_update("temp://a", vec![0; 90 + 2 * usize::try_from(each).expect("it is small")], None).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     assert_eq!(alice.numbers("temp://a").await, [1, 2, 3]);
     alice.put("temp://a", vec![4; 40]).await;

@@ -5,6 +5,7 @@
 //!                                          !/<id>.content   its content, as stored
 //! =ledger/<owner>/<n>.json                                  the record of the n-th change, with the owner's totals
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
+//! =due/<hour>/<millisecond>-<hash>-<hash>.json              content of an owner to remove then
 //! ```
 //!
 //! [`names`] encodes owners and URIs. No encoded owner begins with `=ledger`,
@@ -84,6 +85,25 @@ pub(super) fn due_file(at: Timestamp, key: &str) -> Path {
     let hash = hex(&Sha256::digest(key));
     let (hour, millis) = (at.as_millis() / HOUR, at.as_millis());
     path(&format!("=due/{hour:010}/{millis:016}-{}.json", &hash[..16]))
+}
+
+/// The due file for the removal of an owner's content.
+pub(super) fn removal_file(at: Timestamp, owner: &Owner, key: &str) -> Path {
+    let hash = hex(&Sha256::digest(key));
+    let (hour, millis) = (at.as_millis() / HOUR, at.as_millis());
+    let owner = owner_mark(owner);
+    path(&format!("=due/{hour:010}/{millis:016}-{owner}-{}.json", &hash[..16]))
+}
+
+/// Whether a due file is for the removal of content of that owner. Two owners may
+/// have the same mark.
+pub(super) fn is_removal_of(file: &Path, owner: &Owner) -> bool {
+    let mut parts = file.filename().unwrap_or_default().split('-');
+    parts.nth(1).is_some_and(|mark| mark == owner_mark(owner)) && parts.next().is_some()
+}
+
+fn owner_mark(owner: &Owner) -> String {
+    hex(&Sha256::digest(owner.as_str()))[..16].to_owned()
 }
 
 /// Whether all files in an hour's folder are due after that time.

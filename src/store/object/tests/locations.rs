@@ -254,7 +254,7 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
         let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
         for uri in ["x://read", "x://swept", "x://deleted"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
-            store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+            store.update(&alice, name(uri), "new".into(), Details::default()).await.expect("it is there");
         }
         store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
         let sweeping = store.clone();
@@ -278,7 +278,11 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_on_one_location_see_and_count_the_same() {
     for location in Location::each().await {
-        let setup = Setup::default().max_bytes(1000);
+        let example = location.store(&Setup::default()).await;
+        let (bob, empty) = (Owner::new("b"), Vec::new().into());
+        let example = example.create(&bob, name("x://10"), empty, Details::default()).await;
+        let counted = example.expect("it fits").counted_bytes();
+        let setup = Setup::default().max_bytes(10 * (100 + counted));
         let stores = [location.store(&setup).await, location.store(&setup).await];
         let alice = Owner::new("alice");
         // Concurrent writes to one URI: each is a revision.
@@ -375,7 +379,7 @@ async fn a_read_that_has_begun_survives_replacement_and_deletion() {
                 store.delete(&alice, &name(uri)).await.expect("it can be deleted");
             } else {
                 for _ in 0..3 {
-                    store.update(&alice, name(uri), "new".into(), None).await.expect("it is there");
+                    store.update(&alice, name(uri), "new".into(), Details::default()).await.expect("it is there");
                 }
             }
             assert!(found.bytes().await.expect("it can still be read") == content);
@@ -454,7 +458,7 @@ async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
         for uri in ["x://a", "x://b"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
         }
-        store.update(&alice, name("x://b"), "new".into(), None).await.expect("it is there");
+        store.update(&alice, name("x://b"), "new".into(), Details::default()).await.expect("it is there");
         drop(store);
         // As if the instance had died between the ledger record and the entry.
         location.remove("alice/x=/_/_/_b!/3.json").await;

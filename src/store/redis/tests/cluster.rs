@@ -16,7 +16,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
     let url =
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
-    let setup = Setup::default().max_bytes(4 * BLOCK_BYTES as u64);
+    let setup = Setup::default().max_bytes(4 * BLOCK_BYTES as u64 + 4096);
     let (a, b) = (instance(&settings, &setup).await, instance(&settings, &setup).await);
     let _maintained = maintained(&a);
     let large = vec![7; 3 * BLOCK_BYTES + 1];
@@ -26,7 +26,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
         let content = Content::from(large.clone());
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
         assert!(read(&b, &owner, "x:1").await == large, "the content differs");
-        b.update(&owner, uri("x:1"), "small".into(), None).await.expect("it is there");
+        b.update(&owner, uri("x:1"), "small".into(), Details::default()).await.expect("it is there");
         let page = b.list(&owner, "x:", None, 10).await.expect("it lists");
         assert_eq!(page.entries.len(), 1);
         let full = b.create(&owner, uri("x:3"), large.repeat(2).into(), Details::default()).await;

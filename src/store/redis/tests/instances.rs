@@ -21,7 +21,7 @@ async fn what_one_creates_the_other_reads_lists_updates_and_deletes() {
     assert_eq!(b.get(&owner, &uri("x:1")).await.expect("it is there").entry, created);
     assert_eq!(read(&b, &owner, "x:1").await, "one\ntwo");
     assert_eq!(b.list(&owner, "x:", None, 10).await.expect("it lists").entries, [created]);
-    b.update(&owner, uri("x:1"), "three".into(), None).await.expect("it is there");
+    b.update(&owner, uri("x:1"), "three".into(), Details::default()).await.expect("it is there");
     assert_eq!(read(&a, &owner, "x:1").await, "three");
     assert!(b.delete(&owner, &uri("x:1")).await.expect("it can be deleted"));
     assert!(a.get(&owner, &uri("x:1")).await.is_err_and(|gone| gone.is_not_found()));
@@ -36,7 +36,7 @@ async fn both_receive_each_change_once_and_in_order() {
     let _maintained = stores.each_ref().map(maintained);
     let [a, b] = &stores;
     a.create(&owner, uri("x:1"), "1".into(), Details::default()).await.expect("it fits");
-    b.update(&owner, uri("x:1"), "2".into(), None).await.expect("it is there");
+    b.update(&owner, uri("x:1"), "2".into(), Details::default()).await.expect("it is there");
     a.delete(&owner, &uri("x:1")).await.expect("it can be deleted");
     for n in 0..20 {
         b.create(&owner, uri(&format!("x:{n}")), "1".into(), lasting(3000)).await.expect("it fits");
@@ -91,7 +91,7 @@ async fn an_expired_resource_is_distinguished_from_one_that_never_existed() {
     drop(maintained);
     has_expired(get_error(&a, "x:1").await);
     has_expired(get_error(&b, "x:1").await);
-    let updated = b.update(&owner, uri("x:1"), "2".into(), None).await;
+    let updated = b.update(&owner, uri("x:1"), "2".into(), Details::default()).await;
     has_expired(updated.expect_err("it is gone"));
     assert!(matches!(get_error(&b, "x:2").await, StoreError::NotFound { .. }));
     // A URI that was used again is no longer known as expired.
@@ -152,7 +152,12 @@ async fn more_than_a_batch_expires_at_once() {
 async fn a_thousand_commits_at_once_on_two_instances() {
     const EACH: usize = 500;
     let server = RedisServer::start().await;
-    let setup = Setup::default().max_bytes(2 * EACH as u64 * 10);
+    let elsewhere = RedisServer::start().await;
+    let example = on(&elsewhere).await;
+    let (bob, empty) = (Owner::new("b"), Vec::new().into());
+    let example = example.create(&bob, uri("x:0/000"), empty, Details::default()).await;
+    let counted = example.expect("it fits").counted_bytes();
+    let setup = Setup::default().max_bytes(2 * EACH as u64 * (10 + counted));
     let owner = Owner::new("alice");
     let mut writing = Vec::new();
     let mut stores = Vec::new();
@@ -187,7 +192,7 @@ async fn concurrent_updates_are_all_counted_and_none_is_mixed_with_another() {
     let updates = (0..WRITERS).map(|n| {
         let (store, owner) = (if n % 2 == 0 { &a } else { &b }.clone(), owner.clone());
         tokio::spawn(
-            async move { store.update(&owner, uri("x:1"), n.to_string().into(), None).await },
+            async move { store.update(&owner, uri("x:1"), n.to_string().into(), Details::default()).await },
         )
     });
     for updated in join_all(updates).await {

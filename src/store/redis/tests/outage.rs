@@ -38,7 +38,7 @@ async fn everything_fails_soon(store: &Store, owner: &Owner) {
         async { store.get(owner, &uri("x:1")).await.map(|_| ()) },
         async { store.delete(owner, &uri("x:1")).await.map(|_| ()) },
         async { store.list(owner, "", None, 10).await.map(|_| ()) },
-        async { store.update(owner, uri("x:1"), "new".into(), None).await.map(|_| ()) },
+        async { store.update(owner, uri("x:1"), "new".into(), Details::default()).await.map(|_| ()) },
     );
     for failure in [failures.0, failures.1, failures.2, failures.3, failures.4] {
         match failure {
@@ -115,6 +115,17 @@ async fn blobs(redis: &Redis) -> usize {
     blobs.len()
 }
 
+/// The length of the longest content.
+async fn longest(redis: &Redis) -> usize {
+    let blobs: Vec<String> = redis.query(cmd("KEYS").arg("*:blob:*")).await.expect("it lists");
+    let mut longest = 0;
+    for blob in blobs {
+        let len: usize = redis.query(cmd("STRLEN").arg(blob)).await.expect("it answers");
+        longest = longest.max(len);
+    }
+    longest
+}
+
 #[tokio::test]
 async fn a_commit_without_a_reply_is_complete_or_absent() {
     let server = RedisServer::start().await;
@@ -135,6 +146,8 @@ async fn a_commit_without_a_reply_is_complete_or_absent() {
     let creating = store.create(&owner, uri("x:1"), content, Details::default());
     let pausing = async {
         patiently(async { while blobs(&redis).await == before {} }).await;
+        // The rest is buffered until the commit.
+        patiently(async { while longest(&redis).await < 6 * BLOCK_BYTES {} }).await;
         // By then Redis has the content, and only the commit is left.
         tokio::time::sleep(Duration::from_millis(200)).await;
         server.pause();

@@ -1,0 +1,54 @@
+//! Counts bytes as long as they are in memory.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// How many bytes count for one owner, or for all. Only grows while the resources
+/// are locked; shrinks at any time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Account(Arc<AtomicU64>);
+
+impl Account {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Whether no reservation shares the account.
+    pub(super) fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}
+
+/// Bytes that count for an owner and in total until this is dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    owner: Account,
+    total: Account,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// A reservation of no bytes.
+    pub(super) fn new(owner: &Account, total: &Account) -> Self {
+        Self { owner: owner.clone(), total: total.clone(), bytes: 0 }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn grow(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.owner.0.fetch_add(bytes, Ordering::AcqRel);
+        self.total.0.fetch_add(bytes, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.owner.0.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.total.0.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,74 @@
+//! The content of one revision in memory.
+
+use std::{ops::Range, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::RwLock;
+
+use super::account::Reservation;
+use crate::store::{Blob, ResourceUri, StoreError};
+
+/// The blocks of one revision. Readers share ownership, so a read in progress
+/// completes after the resource is removed, unless its owner needs the room.
+#[derive(Debug)]
+pub(in crate::store) struct MemoryBlob {
+    uri: ResourceUri,
+    /// `None` after [`discard`](Self::discard).
+    content: RwLock<Option<Content>>,
+}
+
+#[derive(Debug)]
+struct Content {
+    /// The stored blocks with their offsets in the blob.
+    blocks: Vec<(u64, Bytes)>,
+    /// What the revision counts; nothing where it is in no store.
+    _reservation: Option<Reservation>,
+}
+
+impl MemoryBlob {
+    /// Content in no store.
+    pub(in crate::store) fn detached(uri: ResourceUri, blocks: Vec<(u64, Bytes)>) -> Arc<Self> {
+        Self::new(uri, blocks, None)
+    }
+
+    pub(super) fn reserved(
+        uri: ResourceUri,
+        blocks: Vec<(u64, Bytes)>,
+        reservation: Reservation,
+    ) -> Arc<Self> {
+        Self::new(uri, blocks, Some(reservation))
+    }
+
+    fn new(
+        uri: ResourceUri,
+        blocks: Vec<(u64, Bytes)>,
+        reservation: Option<Reservation>,
+    ) -> Arc<Self> {
+        let content = Content { blocks, _reservation: reservation };
+        Arc::new(Self { uri, content: RwLock::new(Some(content)) })
+    }
+
+    /// Frees the content although it may be read: such reads fail.
+    pub(super) fn discard(&self) {
+        drop(self.content.write().take());
+    }
+}
+
+#[async_trait]
+impl Blob for MemoryBlob {
+    async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let content = self.content.read();
+        let Some(Content { blocks, .. }) = &*content else {
+            return Err(StoreError::NotFound { uri: self.uri.clone() });
+        };
+        let next = blocks.partition_point(|(offset, _)| *offset <= range.start);
+        let Some((offset, block)) = next.checked_sub(1).and_then(|i| blocks.get(i)) else {
+            return Ok(Bytes::new());
+        };
+        let index = |position: u64| {
+            usize::try_from(position - offset).map_or(block.len(), |index| index.min(block.len()))
+        };
+        Ok(block.slice(index(range.start)..index(range.end)))
+    }
+}
