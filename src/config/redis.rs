@@ -22,7 +22,8 @@ pub struct RedisConfig {
     pub prefix: String,
     /// Whether missing migrations run at startup.
     pub migrate: bool,
-    /// Bytes of content of one owner, counted before compression.
+    /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
+    /// Uploads in progress count, and so does deleted content until it is removed.
     pub bytes_per_owner: u64,
     /// Resources of one owner.
     pub resources_per_owner: u64,

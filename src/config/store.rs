@@ -86,9 +86,10 @@ impl StoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Bytes of content of all owners together, counted before compression.
+    /// Bytes of all owners together, counted as those of one owner are.
     pub bytes: u64,
-    /// Bytes of content of one owner, counted before compression.
+    /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
+    /// Uploads in progress count, and so does deleted content until it is removed.
     pub bytes_per_owner: u64,
     /// Resources of one owner.
     pub resources_per_owner: u64,
@@ -116,7 +117,8 @@ impl MemoryConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ObjectsConfig {
-    /// Bytes of content of one owner, counted before compression.
+    /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
+    /// Uploads in progress count, and so does deleted content until it is removed.
     pub bytes_per_owner: u64,
     /// Resources of one owner.
     pub resources_per_owner: u64,

@@ -39,8 +39,20 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError>;
 
-    /// Removes the resource. Returns whether it existed.
-    async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError>;
+    /// Removes the resource; with a version, only if it has that one. Returns whether
+    /// it did.
+    async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError>;
+
+    /// The time by the backend's own clock, if it has one; otherwise times are those
+    /// of this process. Does not wait.
+    fn now(&self) -> Option<Timestamp> {
+        None
+    }
 
     /// Up to `limit` live resources of the owner whose URI starts with `prefix`
     /// and sorts after `after`, in byte order of the URI. Reads no content.
@@ -60,6 +72,21 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Runs background work, such as removing expired resources that nobody
     /// requests, until the future is dropped.
     async fn maintain(&self);
+}
+
+/// Identifies one write to a URI, also across deletion and creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// When the resource was created.
+    pub created: Timestamp,
+    /// Its revision.
+    pub revision: u64,
+}
+
+impl From<&Entry> for Version {
+    fn from(entry: &Entry) -> Self {
+        Self { created: entry.created, revision: entry.revision }
+    }
 }
 
 /// How much is stored.

@@ -70,7 +70,8 @@ impl ChangeFeed {
     pub fn subscribe(&self, owner: &Owner) -> Changes {
         let mut owners = self.0.owners.lock();
         let sender = owners.entry(owner.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG));
-        Changes(sender.subscribe())
+        let of = Some((Arc::clone(&self.0), owner.clone()));
+        Changes { receiver: Some(sender.subscribe()), of }
     }
 
     /// The changes of all resources from now on, coalesced until they are taken.
@@ -82,7 +83,7 @@ impl ChangeFeed {
 
     /// Subscribes to the changes of all resources from now on.
     pub fn subscribe_all(&self) -> Changes {
-        Changes(self.0.all.subscribe())
+        Changes { receiver: Some(self.0.all.subscribe()), of: None }
     }
 }
 
@@ -105,7 +106,24 @@ impl Default for ChangeFeed {
 
 /// A subscription to a [`ChangeFeed`].
 #[derive(Debug)]
-pub struct Changes(broadcast::Receiver<Option<Arc<Change>>>);
+pub struct Changes {
+    /// Present until the subscription is dropped.
+    receiver: Option<broadcast::Receiver<Option<Arc<Change>>>>,
+    /// The owner, if it is for one.
+    of: Option<(Arc<Channels>, Owner)>,
+}
+
+/// The last subscriber of an owner frees the owner's channel.
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let Some((channels, owner)) = self.of.take() else { return };
+        let mut owners = channels.owners.lock();
+        self.receiver = None;
+        if owners.get(&owner).is_some_and(|sender| sender.receiver_count() == 0) {
+            owners.remove(&owner);
+        }
+    }
+}
 
 impl Changes {
     /// The next change; `Ok(None)` at the end of the feed.
@@ -114,7 +132,8 @@ impl Changes {
     /// Some changes were missed: the subscriber must assume that any resource
     /// changed.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, MissedChanges> {
-        match self.0.recv().await {
+        let Some(receiver) = &mut self.receiver else { return Ok(None) };
+        match receiver.recv().await {
             Ok(Some(change)) => Ok(Some(change)),
             Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(MissedChanges),
             Err(broadcast::error::RecvError::Closed) => Ok(None),
@@ -123,7 +142,7 @@ impl Changes {
 
     /// The next change that has already been published, if any. Does not wait.
     pub fn try_next(&mut self) -> Option<Arc<Change>> {
-        self.0.try_recv().ok().flatten()
+        self.receiver.as_mut()?.try_recv().ok().flatten()
     }
 }
 
@@ -131,3 +150,22 @@ impl Changes {
 /// reachable for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissedChanges;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_who_no_longer_listens_has_no_channel() {
+        let feed = ChangeFeed::new();
+        let owners = || feed.0.owners.lock().len();
+        let subscriptions: Vec<_> =
+            (0..100).map(|n| feed.subscribe(&Owner::new(format!("{}", n % 50)))).collect();
+        assert_eq!(owners(), 50);
+        let mut subscriptions = subscriptions.into_iter();
+        assert_eq!(subscriptions.by_ref().take(50).count(), 50);
+        assert_eq!(owners(), 50, "each has another subscriber");
+        drop(subscriptions);
+        assert_eq!(owners(), 0);
+    }
+}

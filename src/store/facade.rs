@@ -102,7 +102,7 @@ impl Store {
 
     /// The current time of the clock that expiries are measured by.
     pub fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.backend.now().unwrap_or_else(|| self.clock.now())
     }
 
     /// Removes expired resources and runs the backend's other background work,

@@ -14,8 +14,8 @@ mod change_queue;
 mod changes;
 mod compression;
 mod content;
-mod details;
 mod detached;
+mod details;
 mod entry;
 mod error;
 mod expired;
@@ -36,7 +36,7 @@ mod window;
 mod write;
 
 pub use backend::{
-    Backend, Blob, Committed, Draft, Lookup, StoredResource, Upload, Usage, WriteMode,
+    Backend, Blob, Committed, Draft, Lookup, StoredResource, Upload, Usage, Version, WriteMode,
 };
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use blocks::BLOCK_BYTES;
@@ -56,7 +56,7 @@ pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
-pub use sharing::{Audience, LinkTarget};
+pub use sharing::{Audience, LinkTarget, Share};
 pub use stored_bytes::StoredBytes;
 pub(crate) use uri::MAX_URI_BYTES;
 pub use uri::{InvalidUri, ResourceUri};

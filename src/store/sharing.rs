@@ -6,7 +6,7 @@
 //! owner, so no index is needed. A link can only lead to resources of its own
 //! owner, independent of who wrote its content.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,24 @@ pub enum Audience {
     Group(String),
 }
 
+/// How a resource is shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Who may read it by the link.
+    pub audience: Audience,
+    /// How long the link lives, if shorter than the resource.
+    pub ttl: Option<Duration>,
+    /// Whether readers see the revisions from before the link.
+    pub earlier_revisions: bool,
+}
+
+/// As long as the resource lives, and from its present revision on.
+impl From<Audience> for Share {
+    fn from(audience: Audience) -> Self {
+        Self { audience, ttl: None, earlier_revisions: false }
+    }
+}
+
 /// The resource that a link shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkTarget {
@@ -54,6 +72,9 @@ struct Link {
     /// When the shared resource was created: a later one of the same URI is not
     /// shared.
     created: Timestamp,
+    /// The first revision that is shared. Without one, the current revision is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<u64>,
     audience: Audience,
     /// The issuer whose groups count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +97,19 @@ impl Link {
             }
         }
     }
+
+    /// What it shares of these revisions, oldest first and the current one last.
+    fn shared(&self, mut revisions: Vec<StoredResource>) -> Vec<StoredResource> {
+        let Some(current) = revisions.last().map(|current| Arc::clone(&current.entry)) else {
+            return revisions;
+        };
+        if current.created != self.created {
+            return Vec::new();
+        }
+        let first = self.from.unwrap_or(current.revision).min(current.revision);
+        revisions.retain(|found| found.entry.revision >= first);
+        revisions
+    }
 }
 
 /// Whether the URI is that of a link, whether or not the link exists.
@@ -92,34 +126,38 @@ fn sharer(uri: &ResourceUri) -> Option<Owner> {
 impl Store {
     /// Creates a link through which others can read one of the sharer's resources.
     /// `id` becomes part of its URI and must be unguessable. The link expires at
-    /// the resource's present expiry, and stops working when the resource is
-    /// deleted or created again. Updates are visible through it.
+    /// the resource's present expiry or earlier, and stops working when the resource
+    /// is deleted or created again. Updates are visible through it; revisions from
+    /// before the link only if that is asked for.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], [`StoreError::Expired`], and
-    /// [`StoreError::Full`]: a link counts as a resource.
+    /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::InvalidTtl`],
+    /// and [`StoreError::Full`]: a link counts as a resource.
     pub async fn share(
         &self,
         sharer: &Identity,
         uri: &ResourceUri,
-        audience: Audience,
+        share: impl Into<Share>,
         id: &str,
     ) -> Result<Arc<Entry>, StoreError> {
+        let Share { audience, ttl, earlier_revisions } = share.into();
         if is_link(uri) {
             // A link to a link would combine two audiences.
             return Err(StoreError::NotFound { uri: uri.clone() });
         }
         let owner = sharer.owner();
         let shared = self.get(owner, uri).await?.entry;
+        let remaining = shared.expires.since(self.now()).max(Duration::from_millis(1));
         let link = ResourceUri::parse(&format!("{LINK_PREFIX}{owner}/{id}"))?;
         let details = Details {
             name: Some(format!("Link to {}", shared.name)),
             description: Some(format!("Shares {}", shared.uri)),
-            ttl: Some(shared.expires.since(self.now())),
+            ttl: Some(ttl.map_or(remaining, |ttl| ttl.min(remaining))),
             ..Details::default()
         };
         let (created, issuer) = (shared.created, sharer.principal().issuer().map(Arc::from));
-        let content = Link { uri: uri.clone(), created, audience, issuer }.to_content();
+        let from = Some(if earlier_revisions { 1 } else { shared.revision });
+        let content = Link { uri: uri.clone(), created, from, audience, issuer }.to_content();
         let content = content.with_mime_type(MIME_TYPE);
         self.create_any(owner, link, content, details.shortened()).await
     }
@@ -149,9 +187,17 @@ impl Store {
         let Some(owner) = sharer(uri) else {
             return self.revision(reader.owner(), uri, revision).await;
         };
-        let shared = self.resolve(reader, &owner, uri).await?.uri;
-        let found = self.revision(&owner, &shared, revision).await;
-        found.map(|found| found.with_uri(uri)).map_err(|error| with_uri(error, uri))
+        let Some(revision) = revision else {
+            // What was checked, not what has the URI afterwards.
+            let (_, _, shared) = self.resolve(reader, &owner, uri).await?;
+            return Ok(shared.with_uri(uri));
+        };
+        let mut revisions = self.shared_revisions(reader, &owner, uri).await?;
+        let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
+        match available.iter().position(|available| *available == revision) {
+            Some(index) => Ok(revisions.swap_remove(index)),
+            None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),
+        }
     }
 
     /// The stored revisions of a resource of the reader, or of one that a link
@@ -165,9 +211,22 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
-        let shared = self.resolve(reader, &owner, uri).await?.uri;
-        let found = self.revisions(&owner, &shared).await.map_err(|error| with_uri(error, uri))?;
-        Ok(found.into_iter().map(|found| found.with_uri(uri)).collect())
+        self.shared_revisions(reader, &owner, uri).await
+    }
+
+    async fn shared_revisions(
+        &self,
+        reader: &Identity,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError> {
+        let (link, target, _) = self.resolve(reader, owner, uri).await?;
+        let found = self.revisions(owner, &target.uri).await;
+        let shared = link.shared(found.map_err(|error| with_uri(error, uri))?);
+        if shared.is_empty() {
+            return Err(StoreError::NotFound { uri: uri.clone() });
+        }
+        Ok(shared.into_iter().map(|found| found.with_uri(uri)).collect())
     }
 
     /// What a link shares with the reader; `None` where the URI is not that of a
@@ -181,7 +240,10 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Option<LinkTarget>, StoreError> {
         match sharer(uri) {
-            Some(owner) => self.resolve(reader, &owner, uri).await.map(Some),
+            Some(owner) => {
+                let (_, target, _) = self.resolve(reader, &owner, uri).await?;
+                Ok(Some(target))
+            }
             None => Ok(None),
         }
     }
@@ -196,12 +258,13 @@ impl Store {
         }
     }
 
+    /// The link, where it leads, and the current revision of that.
     async fn resolve(
         &self,
         reader: &Identity,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<LinkTarget, StoreError> {
+    ) -> Result<(Link, LinkTarget, StoredResource), StoreError> {
         let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
             // Only its owner learns that a link has expired.
@@ -214,15 +277,17 @@ impl Store {
             return Err(not_found());
         }
         let content = link.bytes().await.map_err(|error| with_uri(error, uri))?;
-        let Ok(target) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
-        if reader.owner() != owner && !target.admits(reader) {
+        let until = link.entry.expires;
+        let Ok(link) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
+        if reader.owner() != owner && !link.admits(reader) {
             return Err(not_found());
         }
-        let shared = self.get(owner, &target.uri).await.map_err(|error| with_uri(error, uri))?;
-        if shared.entry.created != target.created {
+        let shared = self.get(owner, &link.uri).await.map_err(|error| with_uri(error, uri))?;
+        if shared.entry.created != link.created {
             return Err(not_found());
         }
-        Ok(LinkTarget { owner: owner.clone(), uri: target.uri, until: link.entry.expires })
+        let target = LinkTarget { owner: owner.clone(), uri: link.uri.clone(), until };
+        Ok((link, target, shared))
     }
 }
 

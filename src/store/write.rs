@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, WriteMode,
+    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Version, WriteMode,
     blocks::BlockWriter, details::default_name, sharing,
 };
 use crate::auth::Owner;
@@ -128,7 +128,22 @@ impl Store {
 
     /// Deletes a resource. Returns whether it existed; deleting twice is no error.
     pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        let deleted = self.backend.delete(owner, uri).await?;
+        self.delete_version(owner, uri, None).await
+    }
+
+    /// Deletes a resource unless it was written since `entry` was read. Returns whether
+    /// it was deleted.
+    pub async fn delete_unchanged(&self, entry: &Entry) -> Result<bool, StoreError> {
+        self.delete_version(&entry.owner, &entry.uri, Some(entry.into())).await
+    }
+
+    async fn delete_version(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
+        let deleted = self.backend.delete(owner, uri, version).await?;
         metrics::counter!("larder_resources_deleted_total").increment(deleted.into());
         Ok(deleted)
     }
@@ -146,7 +161,8 @@ impl Store {
             let page = self.list(owner, "", after.as_ref().map(ResourceUri::as_str), PAGE).await?;
             for entry in &page.entries {
                 if entry.session.as_deref() == Some(session) {
-                    self.delete(owner, &entry.uri).await?;
+                    // What was written since the listing may end with another session.
+                    self.delete_unchanged(entry).await?;
                 }
             }
             after = page.entries.last().map(|entry| entry.uri.clone());

@@ -53,7 +53,7 @@ pub const METRICS: [(Kind, &str, &str); 17] = [
     (
         Kind::SharedGauge,
         "larder_resource_bytes",
-        "Content of all resources before compression, in bytes, by store.",
+        "What all resources count towards quotas, in bytes, by store.",
     ),
     (
         Kind::Counter,

@@ -95,7 +95,7 @@ pub(super) fn content(
     }
 }
 
-fn ttl(seconds: f64) -> Result<Duration, ToolError> {
+pub(super) fn ttl(seconds: f64) -> Result<Duration, ToolError> {
     if seconds.is_nan() || seconds <= 0.0 {
         return Err(ToolError::permanent(
             "ttl must be positive: it is the time to live in seconds.",
@@ -108,7 +108,7 @@ fn ttl(seconds: f64) -> Result<Duration, ToolError> {
 }
 
 /// Checks for `type/subtype`, with or without parameters (RFC 9110, 8.3.1).
-fn mime_type(text: &str) -> Result<String, ToolError> {
+pub(super) fn mime_type(text: &str) -> Result<String, ToolError> {
     let is_token = |t: &str| {
         !t.is_empty() && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
     };

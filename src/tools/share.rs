@@ -5,17 +5,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::wording::call;
+use super::{create, wording::call};
 use crate::{
     handler::{Context, ToolError},
     quote::quoted,
     registry::Tool,
-    store::Audience,
+    store::{Audience, Share},
 };
 
 /// Creates a link by which others can read and search a resource that you
-/// stored. They cannot change it. The link expires with the resource; to revoke
-/// it earlier, call delete_resource with the link.
+/// stored, from its current content on. They cannot change it. The link expires
+/// with the resource or after its own ttl; to revoke it earlier, call
+/// delete_resource with the link.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareResource {
@@ -27,6 +28,13 @@ struct ShareResource {
     /// The name of the scope or group.
     #[serde(default)]
     name: Option<String>,
+    /// The time to live of the link in seconds, if it is to end before the resource.
+    #[serde(default)]
+    ttl: Option<f64>,
+    /// Whether readers may also see the revisions from before the link. By default
+    /// they may not.
+    #[serde(default)]
+    earlier_revisions: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -62,7 +70,9 @@ async fn share<S>(ctx: &Context<S>, args: ShareResource) -> Result<CallToolResul
             ));
         }
     };
-    let link = ctx.share_resource(&args.uri, audience).await?;
+    let ttl = args.ttl.map(create::ttl).transpose()?;
+    let share = Share { audience, ttl, earlier_revisions: args.earlier_revisions };
+    let link = ctx.share_resource(&args.uri, share).await?;
     let text = format!(
         "{}\nShared {} with {readers}, until {}. To revoke the link: {}.",
         link.uri,

@@ -12,10 +12,11 @@ use super::{
 use crate::{
     handler::{Context, Structured, ToolError},
     registry::{StoredJson, Tool},
+    store::Details,
 };
 
 /// Replaces the content of a stored resource. Keeps its name, description, type
-/// and expiry. Give exactly one of text, json and blob.
+/// and expiry, unless you give new ones. Give exactly one of text, json and blob.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
@@ -31,6 +32,18 @@ struct UpdateResource {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     json: Option<StoredJson>,
+    /// A new short name.
+    #[serde(default)]
+    name: Option<String>,
+    /// A new description of the content.
+    #[serde(default)]
+    description: Option<String>,
+    /// A new media type.
+    #[serde(default)]
+    mime_type: Option<String>,
+    /// A new time to live in seconds, from now on.
+    #[serde(default)]
+    ttl: Option<f64>,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
@@ -43,6 +56,13 @@ async fn update<S>(
     args: UpdateResource,
 ) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
     let content = create::content(args.text, args.blob, args.json)?;
-    let entry = ctx.update_resource(args.uri, content).await?;
+    let details = Details {
+        name: args.name,
+        description: args.description,
+        mime_type: args.mime_type.map(|text| create::mime_type(&text)).transpose()?,
+        ttl: args.ttl.map(create::ttl).transpose()?,
+        ..Details::default()
+    };
+    let entry = ctx.update_resource(args.uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Updated"))
 }

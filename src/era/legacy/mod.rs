@@ -21,6 +21,9 @@ use crate::{
     session::{Deliveries, EventId, Session, SessionError, Sessions},
 };
 
+/// The maximum size of what a client says about itself in `initialize`, in bytes.
+const MAX_CLIENT_BYTES: usize = 16 * 1024;
+
 /// Serves legacy requests.
 #[derive(Debug)]
 pub struct Legacy {
@@ -79,6 +82,13 @@ impl Legacy {
             client_info: Implementation,
         }
         self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
+        // The session keeps what the client says about itself.
+        let bytes = request.params.as_bytes().len();
+        if bytes > MAX_CLIENT_BYTES {
+            return Err(Fault::invalid_params(format!(
+                "initialize: the params have {bytes} bytes; at most {MAX_CLIENT_BYTES} are allowed. Send shorter clientInfo and capabilities."
+            )));
+        }
         let params: InitializeParams = request.params.parse()?;
         let latest = self.max.min(ProtocolVersion::LATEST_LEGACY);
         let requested = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= latest);

@@ -8,7 +8,7 @@ use super::Context;
 use crate::{
     handler::{Scope, ToolError},
     protocol::Fault,
-    store::{Audience, Content, Details, Entry, ResourceUri, StoreError, StoredResource},
+    store::{Content, Details, Entry, ResourceUri, Share, StoreError, StoredResource},
 };
 
 impl<S> Context<S> {
@@ -83,18 +83,19 @@ impl<S> Context<S> {
     }
 
     /// Shares one of the caller's resources by a link: a resource whose URI
-    /// cannot be guessed. The link expires with the resource. Deleting the link
-    /// ends the sharing.
+    /// cannot be guessed. Give an [`Audience`](crate::store::Audience), or a [`Share`] with a time to live.
+    /// The link expires with the resource, or earlier. Deleting the link ends the
+    /// sharing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::Full`].
     pub async fn share_resource(
         &self,
         uri: &str,
-        audience: Audience,
+        share: impl Into<Share>,
     ) -> Result<Arc<Entry>, StoreError> {
         let (scope, uri) = (self.scope(), ResourceUri::parse(uri)?);
-        scope.store.share(&scope.identity, &uri, audience, &scope.random.id()).await
+        scope.store.share(&scope.identity, &uri, share, &scope.random.id()).await
     }
 
     /// Finds one of the caller's resources, or one that is shared with them.

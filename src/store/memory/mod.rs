@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use self::resources::Resources;
 use super::{
     Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerQuota, ResourceUri, StoreError,
-    StoredResource, Upload, Usage,
+    StoredResource, Upload, Usage, Version,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -141,8 +141,17 @@ impl Backend for MemoryBackend {
         Ok(self.inner.live_resources().revisions(owner, uri))
     }
 
-    async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
+    async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
         let mut resources = self.inner.live_resources();
+        let current = resources.get(owner, uri).map(|found| Version::from(&*found.entry));
+        if version.is_some() && current != version {
+            return Ok(false);
+        }
         let removed = resources.remove(owner, uri).is_some();
         if removed {
             self.inner.publish(owner, uri, ChangeKind::Deleted);

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError},
+    store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version},
 };
 
 /// How long replaced or deleted content stays, so that reads that have begun can
@@ -23,7 +23,8 @@ enum Operation {
     /// Commits the uploaded content with that ID. Of what the owner's uploads count,
     /// so much is its own.
     Put(Box<Draft>, String, u64),
-    Delete,
+    /// Removes the resource, if it has that version.
+    Delete(Option<Version>),
     Expire,
 }
 
@@ -51,8 +52,9 @@ impl Inner {
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
+        version: Option<Version>,
     ) -> Result<bool, StoreError> {
-        let deleted = self.change(owner, uri, Operation::Delete).await?;
+        let deleted = self.change(owner, uri, Operation::Delete(version)).await?;
         Ok(matches!(deleted, Outcome::Removed))
     }
 
@@ -135,9 +137,14 @@ impl Inner {
                         }
                     }
                 }
-                Operation::Delete if exists => None,
+                Operation::Delete(Some(version))
+                    if living.is_none_or(|living| Version::from(living) != *version) =>
+                {
+                    return Ok(Outcome::Unchanged);
+                }
+                Operation::Delete(_) if exists => None,
                 Operation::Expire if expired.is_some() => None,
-                Operation::Delete | Operation::Expire => return Ok(Outcome::Unchanged),
+                Operation::Delete(_) | Operation::Expire => return Ok(Outcome::Unchanged),
             };
             let readable = old.as_ref().filter(|_| expired.is_none());
             let until = readable.map(|_| now.saturating_add(GRACE));
@@ -264,9 +271,8 @@ impl Inner {
     /// Schedules a check of the resource for when it will expire.
     pub(super) async fn schedule_expiry(&self, draft: &Draft) -> Result<(), StoreError> {
         let ttl = match &draft.mode {
-            store::WriteMode::Create { ttl, .. } | store::WriteMode::Update { ttl: Some(ttl), .. } => {
-                *ttl
-            }
+            store::WriteMode::Create { ttl, .. }
+            | store::WriteMode::Update { ttl: Some(ttl), .. } => *ttl,
             // The expiry does not change, and has its check already.
             store::WriteMode::Update { ttl: None, .. } => return Ok(()),
         };

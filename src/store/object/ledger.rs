@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
-use super::{Inner, kept::Kept, layout, stored_entry::StoredEntry};
+use super::{Inner, change::GRACE, kept::Kept, layout, stored_entry::StoredEntry};
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -27,10 +27,18 @@ const TAIL_TTL: Duration = Duration::from_secs(20);
 /// How many changes a cached tail is used for without listing the ledger.
 const TAIL_MAX_CHANGES: u32 = 1000;
 
-/// How long a record stays after a newer one, and for how many changes. While it
-/// exists, no process with an old tail can create it a second time.
+/// How long a record stays after a newer one. While it exists, no process with an old
+/// tail can create it a second time.
 const RETENTION: chrono::Duration = chrono::Duration::minutes(2);
-const RETAINED_CHANGES: u64 = 8 * TAIL_MAX_CHANGES as u64;
+
+/// How old a tail may be when an append to it has succeeded. After an older one, for
+/// example of a process that was suspended, the record may be one that was removed
+/// before.
+const MAX_TAIL_AGE: Duration = Duration::from_secs(60);
+
+/// How long after its record a change is still applied by the process that made it.
+/// Less than the life of a tombstone, which hides entries that are written late.
+const APPLY_DEADLINE: Duration = Duration::from_secs(20);
 
 /// How many owners' tails are cached.
 const CACHED_OWNERS: usize = 1024;
@@ -123,12 +131,18 @@ impl Inner {
         let tail = match last.and_then(|last| number(&last.location).map(|number| (number, last))) {
             None => Tail::default(),
             Some((last, newest)) => {
-                for record in &records {
-                    let Some(number) = number(&record.location) else { continue };
-                    let old = newest.last_modified - record.last_modified > RETENTION;
-                    if number != last && (old || number + RETAINED_CHANGES < last) {
-                        self.objects.remove(&record.location).await?;
-                    }
+                let is_old = |record: &&object_store::ObjectMeta| {
+                    newest.last_modified - record.last_modified > RETENTION
+                };
+                let old = records.iter().filter(is_old);
+                let mut old: Vec<u64> = old
+                    .filter_map(|record| number(&record.location))
+                    .filter(|n| *n < last)
+                    .collect();
+                // In this order, so that a record exists as long as one before it does.
+                old.sort_unstable();
+                for number in old {
+                    self.objects.remove(&layout::ledger_record(&folder, number)).await?;
                 }
                 let cached = lock.tail.take().filter(|tail| tail.number == last);
                 match cached {
@@ -164,11 +178,13 @@ impl Inner {
         tail: &Tail,
         next: LedgerRecord,
     ) -> Result<bool, StoreError> {
+        let begun = Instant::now();
         let number = tail.number + 1;
         let folder = layout::ledger(owner);
         let path = layout::ledger_record(&folder, number);
         // The tail is unknown until the append has succeeded.
         lock.tail = None;
+        let tail_age = lock.listed.map_or(MAX_TAIL_AGE, |listed| listed.elapsed());
         let record = serde_json::to_vec(&next).expect("it is JSON");
         if !self.objects.create(&path, record).await? {
             // A retried request finds the object that its first attempt created.
@@ -177,9 +193,25 @@ impl Inner {
                 return Ok(false);
             }
         }
+        let created = Instant::now();
+        if tail_age + begun.elapsed() > MAX_TAIL_AGE
+            && tail.number > 0
+            && !self.objects.exists(&layout::ledger_record(&folder, tail.number)).await?
+        {
+            // The tail was not the last record any more, and newer ones were removed.
+            self.objects.remove(&path).await?;
+            return Ok(false);
+        }
         self.total_usage.change(&tail.record, &next);
         let tail = Tail { number, record: next };
-        self.apply(owner, &tail).await?;
+        // After the deadline, the next change applies it.
+        if created.elapsed() < APPLY_DEADLINE {
+            let applying = tokio::time::timeout(APPLY_DEADLINE, self.apply(owner, &tail));
+            match applying.await {
+                Ok(applied) => applied?,
+                Err(_) => return Err(self.objects.failed("a change takes too long to apply")),
+            }
+        }
         lock.tail = Some(tail);
         lock.changes += 1;
         Ok(true)
@@ -201,15 +233,20 @@ impl Inner {
         self.apply(owner, tail).await
     }
 
-    /// Writes the new entry, and removes what the change has replaced. Idempotent,
-    /// also when run concurrently: an entry's path has its change number, so no
-    /// entry replaces another.
+    /// Writes the new entry or a tombstone, and removes what the change has replaced.
+    /// Idempotent, also when run concurrently: an entry's path has its change number,
+    /// so no entry replaces another. Where a resource is removed, the tombstone hides
+    /// entries of earlier changes that another process still writes.
     async fn apply(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
         let Some(Change { uri, put, gone, until }) = &tail.record.change else { return Ok(()) };
         let resource = layout::resource(owner, uri);
         if let Some(entry) = put {
             let entry = serde_json::to_vec(entry).expect("it is JSON");
             self.objects.put(&layout::entry(&resource, tail.number), entry).await?;
+        } else {
+            self.objects.put(&layout::tombstone(&resource, tail.number), "gone").await?;
+            let end = until.unwrap_or_else(|| self.clock.now().saturating_add(GRACE));
+            self.schedule_end(end, owner, uri, tail.number).await?;
         }
         // Before the entries, so that without an entry no content remains unscheduled.
         match until {

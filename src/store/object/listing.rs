@@ -105,21 +105,26 @@ impl Inner {
         after: Path,
     ) -> impl Stream<Item = Result<Newest, StoreError>> + Send {
         let files = self.objects.list_after(&layout::owner_folder(owner), after);
+        // With the number of the entry or of the tombstone.
         let entries = files.try_filter_map(|file| {
-            let entry = layout::folder(&file).zip(layout::number(&file));
-            async move { Ok(entry) }
+            let numbers = (layout::number(&file), layout::tombstone_number(&file));
+            let resource = layout::folder(&file).filter(|_| numbers != (None, None));
+            async move { Ok(resource.map(|resource| (resource, numbers))) }
         });
-        stream::try_unfold(Box::pin(entries.peekable()), |mut entries| async move {
+        let newest = stream::try_unfold(Box::pin(entries.peekable()), |mut entries| async move {
             let Some((resource, mut newest)) = entries.next().await.transpose()? else {
-                return Ok(None);
+                return Ok::<_, StoreError>(None);
             };
-            let is_same = |next: &Result<Newest, StoreError>| {
+            let is_same = |next: &Result<(Path, _), StoreError>| {
                 next.as_ref().is_ok_and(|next| next.0 == resource)
             };
-            while let Some((_, number)) = entries.as_mut().next_if(is_same).await.transpose()? {
-                newest = newest.max(number);
+            while let Some((_, next)) = entries.as_mut().next_if(is_same).await.transpose()? {
+                newest = (newest.0.max(next.0), newest.1.max(next.1));
             }
             Ok(Some(((resource, newest), entries)))
+        });
+        newest.try_filter_map(|(resource, (entry, tombstone))| async move {
+            Ok(entry.filter(|entry| tombstone < Some(*entry)).map(|entry| (resource, entry)))
         })
     }
 }

@@ -10,6 +10,7 @@ mod blob;
 mod bucket;
 mod change;
 mod content_writer;
+mod due_files;
 mod kept;
 mod layout;
 mod ledger;
@@ -32,12 +33,12 @@ pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{LocationError, ObjectLocation};
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
-    kept::Uploads, ledger::OwnerLocks, stored_entry::StoredEntry, sweep::SweepSchedule, upload::ObjectUpload,
-    usage::TotalUsage,
+    due_files::DueFiles, kept::Uploads, ledger::OwnerLocks, stored_entry::StoredEntry,
+    sweep::SweepSchedule, upload::ObjectUpload, usage::TotalUsage,
 };
 use super::{
     Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
-    Usage, expired::Expired,
+    Usage, Version, expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -60,6 +61,7 @@ struct Inner {
     locks: OwnerLocks,
     uploads: Uploads,
     schedule: SweepSchedule,
+    due_files: DueFiles,
     /// What this process has removed as expired. The location keeps no trace of it.
     expired: Expired,
 }
@@ -77,6 +79,7 @@ impl ObjectBackend {
             url: location.url,
             total_usage: TotalUsage::default(),
             schedule: SweepSchedule::new(clock.now()),
+            due_files: DueFiles::default(),
             clock,
             random,
             quota,
@@ -129,8 +132,13 @@ impl Backend for ObjectBackend {
         self.inner.revisions(owner, uri).await
     }
 
-    async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        self.inner.delete(owner, uri).await
+    async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
+        self.inner.delete(owner, uri, version).await
     }
 
     async fn page(

@@ -1,7 +1,7 @@
 //! An [`ObjectStore`] as the backends use it: a missing object is `None`, and
 //! errors name the backend.
 
-use std::{borrow::Cow, error::Error, fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, error::Error, fmt, io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{
@@ -195,8 +195,29 @@ impl Objects {
     }
 
     pub(super) fn failed(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError::Unavailable { backend: self.name, source: source.into() }
+        let source = source.into();
+        if is_disk_full(&*source) {
+            return StoreError::Full(
+                "The disk of the store is full. Delete resources, or wait until some expire."
+                    .into(),
+            );
+        }
+        StoreError::Unavailable { backend: self.name, source }
     }
+}
+
+/// Whether the cause of an error is a full disk or a disk quota.
+fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        }) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn parse(path: &str) -> Path {
@@ -206,5 +227,30 @@ fn parse(path: &str) -> Path {
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.store.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_for_a_full_disk_says_so() {
+        let objects = Objects {
+            store: Arc::new(object_store::memory::InMemory::new()),
+            name: "file",
+            lists_in_order: false,
+            drops_dots: false,
+        };
+        let failed = |kind: io::ErrorKind| {
+            let source = Box::new(io::Error::from(kind));
+            objects.failed(object_store::Error::Generic { store: "file", source })
+        };
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let error = failed(kind);
+            assert!(matches!(&error, StoreError::Full(text) if text.contains("disk")), "{error:?}");
+        }
+        let error = failed(io::ErrorKind::PermissionDenied);
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
     }
 }

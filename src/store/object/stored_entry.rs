@@ -99,12 +99,15 @@ impl Inner {
     ) -> Result<Option<Current>, StoreError> {
         let resource = layout::resource(owner, uri);
         for _ in 0..ATTEMPTS {
-            let mut newest = None;
+            let (mut newest, mut removed) = (None, None);
             let mut files = self.objects.list(&resource);
             while let Some(file) = files.try_next().await? {
                 newest = newest.max(layout::number(&file.location));
+                removed = removed.max(layout::tombstone_number(&file.location));
             }
-            let Some(number) = newest else { return Ok(None) };
+            let Some(number) = newest.filter(|number| removed < Some(*number)) else {
+                return Ok(None);
+            };
             if let Some(stored) = self.read_entry(&resource, number, owner, Some(uri)).await? {
                 return Ok(Some(Current { number, stored }));
             }

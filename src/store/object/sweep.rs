@@ -1,7 +1,8 @@
 //! Removes expired resources and content without an entry.
 //!
 //! For each resource, a *due file* says when to check it. Due files are grouped
-//! by hour, so a sweep lists only the hours that have begun. The first instance
+//! by hour, so a sweep lists only the hours that have begun, and not more often than
+//! twice a minute: [`due_files`](super::due_files) has those in between. The first instance
 //! to process a due file removes the resource and publishes its expiry; the
 //! others find the file gone.
 
@@ -13,16 +14,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{Inner, change::GRACE, layout, stored_entry::Current};
+use super::{Inner, change::GRACE, due_files::LISTING_INTERVAL, layout, stored_entry::Current};
 use crate::{
     auth::Owner,
     clock::Timestamp,
     store::{ResourceUri, StoreError},
 };
-
-/// The maximum time between sweeps: other instances may have written resources
-/// that expire sooner than any that this instance knows.
-const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The pause after a failed sweep.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -42,6 +39,9 @@ struct Due {
     /// IDs of content to remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gone: Vec<String>,
+    /// The change number of a tombstone to remove, and with it all earlier entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tombstone: Option<u64>,
 }
 
 /// The time of the next sweep.
@@ -88,7 +88,7 @@ impl Inner {
                 () = earlier => continue,
             }
             // Set before the sweep, so that a `wake_at` during it takes effect.
-            self.schedule.set(self.clock.now().saturating_add(INTERVAL));
+            self.schedule.set(self.clock.now().saturating_add(LISTING_INTERVAL));
             match self.sweep().await {
                 Ok(next) => next.into_iter().for_each(|next| self.schedule.wake_at(next)),
                 Err(error) => {
@@ -108,26 +108,30 @@ impl Inner {
     }
 
     async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
+        let _sweeping = self.due_files.sweeping.lock().await;
         let now = self.clock.now();
-        let soon = now.saturating_add(INTERVAL);
-        let hours = self.objects.folders(&layout::due_folder()).await?;
-        let (mut due, mut next) = (Vec::new(), None);
-        for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
-            let mut files = self.objects.list(hour);
-            while let Some(file) = files.try_next().await? {
-                match layout::due_at(&file.location) {
-                    Some(at) if at <= now => due.push((at, file.location)),
-                    Some(at) => next = Some(next.map_or(at, |next: Timestamp| next.min(at))),
-                    None => {}
+        if let Some(soon) = self.due_files.to_list(now) {
+            let hours = self.objects.folders(&layout::due_folder()).await?;
+            let mut found = Vec::new();
+            for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
+                let mut files = self.objects.list(hour);
+                while let Some(file) = files.try_next().await? {
+                    let at = layout::due_at(&file.location).filter(|at| *at <= soon);
+                    found.extend(at.map(|at| (at, file.location)));
                 }
             }
+            self.due_files.listed(now, found);
         }
-        due.sort_unstable();
-        let processing =
-            stream::iter(due).map(|(_, file)| async move { self.process(&file).await });
+        let processing = stream::iter(self.due_files.take(now)).map(|(at, file)| async move {
+            let processed = self.process(&file).await;
+            if processed.is_err() {
+                self.due_files.written(at, &file);
+            }
+            processed
+        });
         // All are processed, also after one has failed.
         let processed: Vec<_> = processing.buffered(CONCURRENCY).collect().await;
-        processed.into_iter().collect::<Result<(), _>>().map(|()| next)
+        processed.into_iter().collect::<Result<(), _>>().map(|()| self.due_files.next())
     }
 
     /// Writes a due file that checks a resource.
@@ -138,7 +142,7 @@ impl Inner {
         uri: &ResourceUri,
     ) -> Result<(), StoreError> {
         let file = layout::due_file(at, layout::resource(owner, uri).as_ref());
-        self.write_due_file(at, &file, owner, uri, &[]).await
+        self.write_due_file(at, &file, owner, uri, &[], None).await
     }
 
     /// Writes a due file that removes content, unless a revision has it by then.
@@ -150,7 +154,20 @@ impl Inner {
         gone: &[String],
     ) -> Result<(), StoreError> {
         let file = layout::removal_file(at, owner, &gone.concat());
-        self.write_due_file(at, &file, owner, uri, gone).await
+        self.write_due_file(at, &file, owner, uri, gone, None).await
+    }
+
+    /// Writes a due file that removes a tombstone.
+    pub(super) async fn schedule_end(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let file = layout::due_file(at, layout::tombstone(&resource, number).as_ref());
+        self.write_due_file(at, &file, owner, uri, &[], Some(number)).await
     }
 
     async fn write_due_file(
@@ -160,10 +177,12 @@ impl Inner {
         owner: &Owner,
         uri: &ResourceUri,
         gone: &[String],
+        tombstone: Option<u64>,
     ) -> Result<(), StoreError> {
-        let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec() };
+        let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
         let due = serde_json::to_vec(&due).expect("it is JSON");
         self.objects.put(file, due).await?;
+        self.due_files.written(at, file);
         self.schedule.wake_at(at);
         Ok(())
     }
@@ -173,13 +192,35 @@ impl Inner {
         // Another instance may have processed it already.
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };
         match serde_json::from_slice::<Due>(&due) {
-            Ok(Due { owner, uri, gone }) => {
+            Ok(Due { owner, uri, tombstone: Some(number), .. }) => {
+                self.remove_tombstone(&owner, &uri, number).await?;
+            }
+            Ok(Due { owner, uri, gone, tombstone: None }) => {
                 self.expire(&owner, &uri).await?;
                 self.remove_unused_content(&owner, &uri, gone).await?;
             }
             Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
         self.objects.remove(file).await
+    }
+
+    /// Removes a tombstone, after all entries that it hides.
+    async fn remove_tombstone(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let files: Vec<_> = self.objects.list(&resource).try_collect().await?;
+        for file in files {
+            let file = file.location;
+            let hidden = layout::number(&file).or_else(|| layout::tombstone_number(&file));
+            if hidden.is_some_and(|hidden| hidden < number) {
+                self.objects.remove(&file).await?;
+            }
+        }
+        self.objects.remove(&layout::tombstone(&resource, number)).await
     }
 
     /// Processes a removal file of that owner before its time.

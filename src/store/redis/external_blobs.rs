@@ -190,7 +190,16 @@ impl ExternalUpload {
         owner: Owner,
         uri: ResourceUri,
     ) -> Self {
-        Self { inner, blobs, owner, uri, size: 0, buffer: Vec::new(), buffered_bytes: 0, external: None }
+        Self {
+            inner,
+            blobs,
+            owner,
+            uri,
+            size: 0,
+            buffer: Vec::new(),
+            buffered_bytes: 0,
+            external: None,
+        }
     }
 }
 
@@ -222,7 +231,8 @@ impl Upload for ExternalUpload {
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         let Some((id, mut writer)) = self.external.take() else {
             let inner = Arc::clone(&self.inner);
-            let mut upload = Box::new(RedisUpload::new(inner, self.owner.clone(), self.uri.clone()));
+            let mut upload =
+                Box::new(RedisUpload::new(inner, self.owner.clone(), self.uri.clone()));
             for block in std::mem::take(&mut self.buffer) {
                 if let Err(error) = upload.append(block).await {
                     upload.discard().await;

@@ -13,6 +13,7 @@ mod schedule;
 mod scripts;
 #[cfg(test)]
 mod tests;
+mod time;
 mod upload;
 
 use std::sync::Arc;
@@ -23,14 +24,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub use self::external_blobs::ExternalBlobs;
 use self::{
-    external_blobs::ExternalUpload, schedule::SweepSchedule, scripts::Scripts, upload::RedisUpload,
+    external_blobs::ExternalUpload, schedule::SweepSchedule, scripts::Scripts, time::RedisTime,
+    upload::RedisUpload,
 };
 use super::{
     Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
-    Usage, expired::Expired,
+    Usage, Version, expired::Expired,
 };
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     random::Random,
     redis::{Redis, RedisError, Shard, cmd, layout::Layout},
 };
@@ -54,6 +57,7 @@ struct Inner {
     blobs: Option<ExternalBlobs>,
     feed: ChangeFeed,
     schedule: SweepSchedule,
+    time: RedisTime,
     /// Expired resources, by the events received. Redis keeps no trace of them.
     expired: Expired,
 }
@@ -88,6 +92,7 @@ impl RedisBackend {
             feed: ChangeFeed::new(),
             schedule: SweepSchedule::new(),
             expired: Expired::default(),
+            time: RedisTime::of(&redis).await?,
             redis,
             random,
             quota,
@@ -153,8 +158,17 @@ impl Backend for RedisBackend {
         self.inner.revisions(owner, uri).await
     }
 
-    async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
-        self.inner.delete(owner, uri).await
+    async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
+        self.inner.delete(owner, uri, version).await
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some(self.inner.time.now())
     }
 
     async fn page(

@@ -15,7 +15,7 @@ use crate::{
         layout::{self, Layout},
         millis,
     },
-    store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, WriteMode},
+    store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode},
 };
 
 /// How long replaced or deleted content stays, so that reads that have begun can
@@ -123,12 +123,20 @@ impl Inner {
         &self,
         owner: &Owner,
         uri: &ResourceUri,
+        version: Option<Version>,
     ) -> Result<bool, StoreError> {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
         let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
         let call = call.arg(escape(owner.as_str())).arg(uri.as_str());
-        let reply = self.run(&call.arg(millis(GRACE))).await.map_err(unavailable)?;
+        let (created, revision) = match version {
+            Some(Version { created, revision }) => {
+                (created.as_millis().to_string(), revision.to_string())
+            }
+            None => Default::default(),
+        };
+        let call = call.arg(millis(GRACE)).arg(created).arg(revision);
+        let reply = self.run(&call).await.map_err(unavailable)?;
         Ok(reply.number(0) == 1)
     }
 
@@ -173,6 +181,7 @@ impl Inner {
                 "changed" => {}
                 "done" => {
                     let change = apply_reply(&mut entry, &reply);
+                    self.time.set(entry.updated);
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
                 "bytes" => {

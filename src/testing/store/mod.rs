@@ -41,6 +41,7 @@ mod lifetime;
 mod listing;
 mod quota;
 mod revisions;
+mod sharing;
 mod writing;
 
 use std::{sync::Arc, time::Duration};
@@ -145,6 +146,8 @@ macro_rules! store_contract {
                 a_refused_update_changes_nothing,
                 creating_over_a_resource_replaces_it_as_a_whole,
                 deleting_twice_is_no_error,
+                what_was_written_since_it_was_read_is_not_deleted,
+                an_update_takes_metadata,
                 one_of_many_writers_wins_as_a_whole,
                 content_that_fails_to_arrive_leaves_nothing,
                 text_that_is_not_utf8_leaves_nothing,
@@ -163,6 +166,9 @@ macro_rules! store_contract {
                 any_uri_can_name_a_resource,
                 owners_see_only_their_own,
                 no_owner_and_uri_collide_with_others;
+            sharing:
+                a_link_shares_from_its_revision_on,
+                a_link_can_end_before_its_resource;
             quota:
                 the_byte_quota_is_exact,
                 the_resource_quota_is_exact,

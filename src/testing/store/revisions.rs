@@ -110,7 +110,15 @@ pub async fn earlier_revisions_count_and_make_room(harness: &dyn Harness) {
     let full = refused(alice.try_create("temp://b", vec![0; 20], Details::default()).await);
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     // A refused write drops nothing.
-    let full = refused(alice.try_update("temp://a", vec![0; 90 + 2 * usize::try_from(each).expect("it is small")], None).await);
+    let full = refused(
+        alice
+            .try_update(
+                "temp://a",
+                vec![0; 90 + 2 * usize::try_from(each).expect("it is small")],
+                None,
+            )
+            .await,
+    );
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     assert_eq!(alice.numbers("temp://a").await, [1, 2, 3]);
     alice.put("temp://a", vec![4; 40]).await;

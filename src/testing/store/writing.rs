@@ -154,6 +154,50 @@ pub async fn deleting_twice_is_no_error(harness: &dyn Harness) {
     assert!(!alice.delete("temp://never").await, "it never existed");
 }
 
+/// A resource that was written since it was listed is not deleted with what was
+/// listed, whether it was updated, or deleted and created again.
+pub async fn what_was_written_since_it_was_read_is_not_deleted(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    for uri in ["temp://same", "temp://updated", "temp://again", "temp://gone"] {
+        alice.put(uri, "old").await;
+    }
+    let listed = alice.store.list(&alice.owner, "", None, 10).await.expect("it can be listed");
+    harness.pass(harness.tick()).await;
+    alice.update("temp://updated", "new").await;
+    alice.delete("temp://again").await;
+    alice.put("temp://again", "new").await;
+    alice.delete("temp://gone").await;
+    let mut deleted = Vec::new();
+    for entry in &listed.entries {
+        if alice.store.delete_unchanged(entry).await.expect("it can be deleted") {
+            deleted.push(entry.uri.as_str());
+        }
+    }
+    assert_eq!(deleted, ["temp://same"]);
+    assert_eq!(alice.list("").await, ["temp://again", "temp://updated"]);
+    assert_eq!(alice.read("temp://again").await, "new");
+}
+
+/// An update replaces the metadata that it is given, and keeps the rest.
+pub async fn an_update_takes_metadata(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let text = |text: &str| Some(text.to_owned());
+    let details = Details { name: text("name"), title: text("Title"), ..Details::default() };
+    alice.create("temp://a", "old", details).await;
+    let (owner, uri) = (&alice.owner, super::resource_uri("temp://a"));
+    let details = Details {
+        name: text("new"),
+        description: text("All of it"),
+        mime_type: text("text/markdown"),
+        ..Details::default()
+    };
+    alice.store.update(owner, uri, "new".into(), details).await.expect("it lives");
+    let entry = alice.get("temp://a").await.entry;
+    assert_eq!((entry.name.as_str(), entry.title.as_deref()), ("new", Some("Title")));
+    assert_eq!(entry.description.as_deref(), Some("All of it"));
+    assert_eq!((entry.mime_type.as_str(), entry.revision), ("text/markdown", 2));
+}
+
 /// Of concurrent writers to one URI, one wins with both content and details. A
 /// concurrent reader gets one of the writes as a whole, or an error.
 pub async fn one_of_many_writers_wins_as_a_whole(harness: &dyn Harness) {

@@ -55,6 +55,20 @@ async fn initialize_without_its_parameters_is_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_says_too_much_about_itself_gets_no_session() {
+    let server = Server::start().await;
+    for (member, large) in [("clientInfo", "name"), ("capabilities", "experimental")] {
+        let mut body = Legacy::initialize("2025-11-25");
+        body["params"][member][large] = json!({ "x": "y".repeat(16 * 1024) });
+        let answer = Answer::of(post(&server.url, &body)).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json()["error"]["code"], -32602, "{member}");
+        assert!(answer.json()["error"]["message"].as_str().unwrap().contains("16384"));
+        assert_eq!(answer.header("mcp-session-id"), None);
+    }
+}
+
+#[tokio::test]
 async fn initialize_accepts_a_legacy_version_header_only() {
     let server = Server::start().await;
     let initialize = Legacy::initialize("2025-11-25");

@@ -139,6 +139,14 @@ async fn a_link_allows_reading_and_searching_only() {
     alice.call("update_resource", json!({ "uri": "x:log", "text": "four" })).await.text();
     assert!(reads(bob, &link, "four").await);
     assert_eq!(bob.read(&format!("{link}?revision=1")).await["text"], "one\ntwo\nthree");
+    // A new link begins with the present revision, unless more is asked for.
+    let link = share(alice, "x:log", "everyone", None).await;
+    let first = json!({ "uri": link, "revision": 1 });
+    assert!(bob.call("read_resource", first).await.failure().contains("no revision 1"));
+    let all = json!({ "uri": "x:log", "with": "everyone", "earlier_revisions": true });
+    let all = alice.call("share_resource", all).await.text();
+    let all = all.lines().next().unwrap();
+    assert_eq!(bob.read(&format!("{all}?revision=1")).await["text"], "one\ntwo\nthree");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn a_full_store_fails_the_call_and_says_what_to_do() {
     // No part of the result is stored.
     assert!(client.list("resources/list", "resources").await.is_empty());
     // A result that may be sent in full is sent although it cannot be stored.
-    client.create(json!({ "text": "x".repeat(100_000) })).await;
+    client.create(json!({ "text": "x".repeat(98_500) })).await;
     assert_eq!(text(&call(&client, "always", 0).await), "short");
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <owner>/<scheme>=/_<part>/…/_<last part>!/<n>.json        an entry, written by the owner's n-th change
+//!                                          !/<n>.gone     in its place, for a minute after the n-th change removed it
 //!                                          !/<id>.content   its content, as stored
 //! =ledger/<owner>/<n>.json                                  the record of the n-th change, with the owner's totals
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
@@ -38,6 +39,16 @@ pub(super) fn owner_folder(owner: &Owner) -> Path {
 /// The entry that the owner's n-th change wrote for a resource.
 pub(super) fn entry(resource: &Path, number: u64) -> Path {
     resource.clone().join(format!("{number}.json"))
+}
+
+/// The tombstone that the owner's n-th change left where it removed a resource.
+pub(super) fn tombstone(resource: &Path, number: u64) -> Path {
+    resource.clone().join(format!("{number}.gone"))
+}
+
+/// The change number of a tombstone, from its path.
+pub(super) fn tombstone_number(file: &Path) -> Option<u64> {
+    file.filename()?.strip_suffix(".gone")?.parse().ok()
 }
 
 /// A resource's content with that ID.

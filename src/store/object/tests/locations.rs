@@ -71,6 +71,14 @@ impl Location {
         .await;
     }
 
+    /// Waits until all resources are removed, and then their tombstones.
+    async fn only_ledgers_are_left(&self) {
+        let is_rest = |file: &String| file.starts_with('=') || file.ends_with(".gone");
+        self.until(|files| files.iter().all(is_rest)).await;
+        self.clock.advance(GRACE);
+        self.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+    }
+
     /// Whether this is a due file whose time has come.
     fn is_due(&self, file: &str) -> bool {
         let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
@@ -254,7 +262,10 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
         let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
         for uri in ["x://read", "x://swept", "x://deleted"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
-            store.update(&alice, name(uri), "new".into(), Details::default()).await.expect("it is there");
+            store
+                .update(&alice, name(uri), "new".into(), Details::default())
+                .await
+                .expect("it is there");
         }
         store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
         let sweeping = store.clone();
@@ -267,7 +278,7 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
         location.clock.advance(HOUR.saturating_sub(GRACE));
         let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
         assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
-        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        location.only_ledgers_are_left().await;
         for uri in ["x://read", "x://swept"] {
             let gone = store.get(&alice, &name(uri)).await.map(|found| found.entry);
             assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
@@ -340,7 +351,7 @@ async fn one_of_many_instances_publishes_an_expiry() {
                 AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }))
             })
             .collect();
-        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        location.only_ledgers_are_left().await;
         let mut published = 0;
         for (store, feed) in stores.iter().zip(&mut feeds) {
             // Changes arrive in order, so after this one no earlier change is missing.
@@ -379,7 +390,10 @@ async fn a_read_that_has_begun_survives_replacement_and_deletion() {
                 store.delete(&alice, &name(uri)).await.expect("it can be deleted");
             } else {
                 for _ in 0..3 {
-                    store.update(&alice, name(uri), "new".into(), Details::default()).await.expect("it is there");
+                    store
+                        .update(&alice, name(uri), "new".into(), Details::default())
+                        .await
+                        .expect("it is there");
                 }
             }
             assert!(found.bytes().await.expect("it can still be read") == content);
@@ -408,7 +422,7 @@ async fn content_without_an_entry_is_removed() {
             // Until the sweep has processed the due files and scheduled the next check.
             location.until(|files| !files.iter().any(|file| location.is_due(file))).await;
         }
-        location.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        location.only_ledgers_are_left().await;
     }
 }
 
@@ -458,7 +472,10 @@ async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
         for uri in ["x://a", "x://b"] {
             store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
         }
-        store.update(&alice, name("x://b"), "new".into(), Details::default()).await.expect("it is there");
+        store
+            .update(&alice, name("x://b"), "new".into(), Details::default())
+            .await
+            .expect("it is there");
         drop(store);
         // As if the instance had died between the ledger record and the entry.
         location.remove("alice/x=/_/_/_b!/3.json").await;

@@ -2,6 +2,7 @@
 //! what is specific to objects.
 
 mod locations;
+mod takeover;
 
 use std::{sync::Arc, time::Duration};
 

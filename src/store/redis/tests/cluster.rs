@@ -26,7 +26,9 @@ async fn resources_and_their_changes_go_through_a_cluster() {
         let content = Content::from(large.clone());
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
         assert!(read(&b, &owner, "x:1").await == large, "the content differs");
-        b.update(&owner, uri("x:1"), "small".into(), Details::default()).await.expect("it is there");
+        b.update(&owner, uri("x:1"), "small".into(), Details::default())
+            .await
+            .expect("it is there");
         let page = b.list(&owner, "x:", None, 10).await.expect("it lists");
         assert_eq!(page.entries.len(), 1);
         let full = b.create(&owner, uri("x:3"), large.repeat(2).into(), Details::default()).await;

@@ -191,9 +191,9 @@ async fn concurrent_updates_are_all_counted_and_none_is_mixed_with_another() {
     let created = created.expect("it fits");
     let updates = (0..WRITERS).map(|n| {
         let (store, owner) = (if n % 2 == 0 { &a } else { &b }.clone(), owner.clone());
-        tokio::spawn(
-            async move { store.update(&owner, uri("x:1"), n.to_string().into(), Details::default()).await },
-        )
+        tokio::spawn(async move {
+            store.update(&owner, uri("x:1"), n.to_string().into(), Details::default()).await
+        })
     });
     for updated in join_all(updates).await {
         updated.expect("no task panics").expect("it is there");

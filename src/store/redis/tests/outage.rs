@@ -38,7 +38,9 @@ async fn everything_fails_soon(store: &Store, owner: &Owner) {
         async { store.get(owner, &uri("x:1")).await.map(|_| ()) },
         async { store.delete(owner, &uri("x:1")).await.map(|_| ()) },
         async { store.list(owner, "", None, 10).await.map(|_| ()) },
-        async { store.update(owner, uri("x:1"), "new".into(), Details::default()).await.map(|_| ()) },
+        async {
+            store.update(owner, uri("x:1"), "new".into(), Details::default()).await.map(|_| ())
+        },
     );
     for failure in [failures.0, failures.1, failures.2, failures.3, failures.4] {
         match failure {

@@ -1,0 +1,280 @@
+//! One of two writers is stopped at each of its steps, and goes on after the other
+//! has taken over.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
+};
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    auth::Owner,
+    clock::ManualClock,
+    random::Random,
+    store::{
+        ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
+        StoreError, StoreLimits, object::objects::Objects,
+    },
+};
+
+/// Objects whose n-th request waits until it is released.
+#[derive(Debug)]
+struct Stopped {
+    objects: Arc<InMemory>,
+    requests: AtomicUsize,
+    folder_listings: AtomicUsize,
+    at: usize,
+    reached: Notify,
+    released: Notify,
+}
+
+impl Stopped {
+    fn new(objects: &Arc<InMemory>, at: usize) -> Arc<Self> {
+        Arc::new(Self {
+            objects: Arc::clone(objects),
+            requests: AtomicUsize::new(0),
+            folder_listings: AtomicUsize::new(0),
+            at,
+            reached: Notify::new(),
+            released: Notify::new(),
+        })
+    }
+
+    async fn step(&self) {
+        if self.requests.fetch_add(1, Ordering::Relaxed) == self.at {
+            self.reached.notify_one();
+            self.released.notified().await;
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("objects with a stop")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Stopped {
+    async fn put_opts(&self, to: &Path, bytes: PutPayload, how: PutOptions) -> Result<PutResult> {
+        self.step().await;
+        self.objects.put_opts(to, bytes, how).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        to: &Path,
+        how: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.objects.put_multipart_opts(to, how).await
+    }
+
+    async fn get_opts(&self, from: &Path, how: GetOptions) -> Result<GetResult> {
+        self.step().await;
+        self.objects.get_opts(from, how).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.objects.delete_stream(paths)
+    }
+
+    fn list(&self, folder: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let is_due = folder.is_some_and(|folder| folder.as_ref().starts_with("=due"));
+        self.folder_listings.fetch_add(usize::from(is_due), Ordering::Relaxed);
+        self.objects.list(folder)
+    }
+
+    async fn list_with_delimiter(&self, folder: Option<&Path>) -> Result<ListResult> {
+        self.step().await;
+        self.objects.list_with_delimiter(folder).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, how: CopyOptions) -> Result<()> {
+        self.objects.copy_opts(from, to, how).await
+    }
+}
+
+fn instance(objects: Arc<dyn ObjectStore>, clock: &ManualClock) -> Store {
+    let objects = Objects { store: objects, name: "file", lists_in_order: true, drops_dots: false };
+    let location = ObjectLocation { objects, url: "file:///test".into() };
+    let (clock, quota) = (Arc::new(clock.clone()), OwnerQuota::default());
+    let backend = ObjectBackend::new(location, clock.clone(), Random::system(), quota);
+    Store::new(Arc::new(backend), clock, StoreLimits::default())
+}
+
+fn name(name: &str) -> ResourceUri {
+    ResourceUri::parse(name).expect("it is a URI")
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Put(&'static str),
+    Delete,
+}
+
+async fn change(store: &Store, change: Change) -> std::result::Result<(), StoreError> {
+    let (alice, uri) = (Owner::new("alice"), name("x://a"));
+    match change {
+        Change::Put(text) => {
+            let put = store.create(&alice, uri, text.into(), Details::default()).await;
+            put.map(drop)
+        }
+        Change::Delete => store.delete(&alice, &uri).await.map(drop),
+    }
+}
+
+/// The content, as a new instance finds it by URI and in the listing.
+async fn found(objects: &Arc<InMemory>, clock: &ManualClock) -> Option<String> {
+    let (store, alice) = (instance(Arc::clone(objects) as _, clock), Owner::new("alice"));
+    let listed = store.list(&alice, "", None, 10).await.expect("it can be listed").entries;
+    let found = match store.get(&alice, &name("x://a")).await {
+        Ok(found) => Some(found),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => panic!("{error:?}"),
+    };
+    assert_eq!(listed.len(), found.iter().count(), "the listing differs");
+    let usage = store.usage().await.expect("it is known");
+    assert_eq!(usage.resources, listed.len() as u64, "the count differs");
+    match found {
+        Some(found) => {
+            let bytes = found.bytes().await.expect("it can be read");
+            Some(String::from_utf8(bytes.to_vec()).expect("it is text"))
+        }
+        None => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
+    let (first, second) = (Change::Put("first"), Change::Put("second"));
+    let cases = [
+        (first, Change::Delete, None),
+        (first, second, Some("second")),
+        (Change::Delete, second, Some("second")),
+        (Change::Delete, Change::Delete, None),
+    ];
+    for before in [None, Some(Change::Put("before"))] {
+        for (ours, theirs, last) in cases {
+            for at in 0.. {
+                let case = format!("{before:?}, {ours:?} stopped at {at}, {theirs:?}");
+                let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+                let other = instance(Arc::clone(&objects) as _, &clock);
+                if let Some(before) = before {
+                    change(&other, before).await.expect("it is stored");
+                }
+                let stopped = Stopped::new(&objects, at);
+                let store = instance(Arc::clone(&stopped) as _, &clock);
+                let ours_last = match ours {
+                    Change::Put(text) => Some(text),
+                    Change::Delete => None,
+                };
+                let ours = tokio::spawn(async move { change(&store, ours).await });
+                let mut ours = std::pin::pin!(ours);
+                let made_it = tokio::select! {
+                    done = &mut ours => {
+                        done.expect("it does not panic").expect("it is made");
+                        true
+                    }
+                    () = stopped.reached.notified() => false,
+                };
+                if made_it {
+                    assert!(at > 3 || ours_last.is_none(), "{case}: it was never stopped");
+                    break;
+                }
+                change(&other, theirs).await.unwrap_or_else(|error| panic!("{case}: {error:?}"));
+                let meanwhile = found(&objects, &clock).await;
+                assert_eq!(meanwhile.as_deref(), last, "{case}");
+                stopped.released.notify_one();
+                let acknowledged = ours.await.expect("it does not panic").is_ok();
+                let end = found(&objects, &clock).await;
+                // Either ours came before theirs, or it was made after it as a whole.
+                let is_ours = end.as_deref() == ours_last;
+                assert!(end.as_deref() == last || acknowledged && is_ours, "{case}: {end:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_resource_stays_deleted_although_its_entry_is_written_late() {
+    let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+    // Stopped when it writes the entry, after the record of the ledger.
+    for at in 0.. {
+        let stopped = Stopped::new(&objects, at);
+        let store = instance(Arc::clone(&stopped) as _, &clock);
+        let ours = tokio::spawn(async move { change(&store, Change::Put("late")).await });
+        let mut ours = std::pin::pin!(ours);
+        tokio::select! {
+            done = &mut ours => {
+                done.expect("it does not panic").expect("it is made");
+                return;
+            }
+            () = stopped.reached.notified() => {}
+        }
+        let other = instance(Arc::clone(&objects) as _, &clock);
+        let alice = Owner::new("alice");
+        let deleted = other.delete(&alice, &name("x://a")).await.expect("it can be deleted");
+        stopped.released.notify_one();
+        let late = ours.await.expect("it does not panic");
+        let after = found(&objects, &clock).await;
+        // What was there to be deleted was the late one.
+        assert!(!deleted || after.is_none(), "stopped at {at}: it is back ({late:?})");
+        change(&other, Change::Delete).await.expect("it can be deleted");
+    }
+}
+
+#[tokio::test]
+async fn expiries_at_different_times_need_no_listing_each() {
+    let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+    let counted = Stopped::new(&objects, usize::MAX);
+    let (store, alice) = (instance(Arc::clone(&counted) as _, &clock), Owner::new("alice"));
+    let sweeping = store.clone();
+    let _maintained =
+        AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
+    let mut changes = store.feed().subscribe(&alice);
+    for n in 0..100 {
+        let ttl = Some(Duration::from_millis(100 * (n + 1)));
+        let details = Details { ttl, ..Details::default() };
+        let created = store.create(&alice, name(&format!("x://{n}")), "text".into(), details).await;
+        created.expect("it fits");
+    }
+    let mut expired = 0;
+    while expired < 100 {
+        if let Some(change) = changes.try_next() {
+            expired += usize::from(change.kind == ChangeKind::Expired);
+        } else {
+            clock.advance(Duration::from_millis(10));
+            tokio::task::yield_now().await;
+        }
+    }
+    let listings = counted.folder_listings.load(Ordering::Relaxed);
+    assert!(listings < 20, "{listings} listings");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_write_is_lost_where_another_process_makes_thousands_meanwhile() {
+    let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+    let fast = instance(Arc::clone(&objects) as _, &clock);
+    let slow = instance(Arc::clone(&objects) as _, &clock);
+    change(&slow, Change::Put("first")).await.expect("it is stored");
+    for _ in 0..10_000 {
+        change(&fast, Change::Put("fast")).await.expect("it is stored");
+    }
+    change(&slow, Change::Put("slow")).await.expect("it is stored");
+    assert_eq!(found(&objects, &clock).await.as_deref(), Some("slow"));
+}
