@@ -57,7 +57,7 @@ impl StoredResource {
             BlockWriter::with_block_size(&owner, kind, upload, Compression::Never, block_bytes);
         writer.write_all(pieces).await?;
         let (_, stats) = writer.finish().await?;
-        let entry = detached_entry(uri, owner, kind, &stats, mime_type, details, now)?;
+        let entry = detached_entry(uri.clone(), owner, kind, &stats, mime_type, details, now)?;
         let blocks = std::mem::take(&mut *blocks.lock());
         Ok(Self { entry: Arc::new(entry), blob: MemoryBlob::detached(uri, blocks) })
     }

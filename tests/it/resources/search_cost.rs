@@ -20,7 +20,7 @@ fn hard_search() -> Value {
 
 fn token(name: &str) -> TokenConfig {
     let (scopes, groups) = (Vec::new(), Vec::new());
-    TokenConfig { name: name.into(), sha256: sha256(name), scopes, groups }
+    TokenConfig { name: name.into(), sha256: sha256(name), scopes, groups, expires: None }
 }
 
 #[tokio::test]

@@ -239,7 +239,7 @@ async fn what_belongs_to_others_reads_as_missing() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("larder.toml");
     let token = |name: &str| {
-        format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{}\"\n", sha256(name.as_bytes()))
+        format!("[[auth.tokens]]\nname = \"{name}\"\nsha256 = \"{}\"\n", sha256(name))
     };
     let text = format!("[auth]\nmode = \"static\"\n{}{}", token("alice"), token("bob"));
     fs::write(&config, text).unwrap();
