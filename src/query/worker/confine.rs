@@ -40,10 +40,15 @@ fn used_address_space() -> u64 {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::collections::BTreeMap;
+
     use landlock::{
         ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetError, RulesetStatus,
     };
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
+    };
 
     pub(super) fn confine() {
         // Kernels without it refuse; the other measures hold all the same.
@@ -61,17 +66,21 @@ mod linux {
         Ok(ruleset.restrict_self()?.ruleset)
     }
 
-    /// The system calls of a program that computes, reads and writes what is open.
-    const ALLOWED: [i64; 34] = [
+    /// System calls with a file: allowed for standard input, output and error. Other
+    /// open files may have been inherited from whoever started the server.
+    const WITH_FILE: [i64; 7] = [
         libc::SYS_read,
         libc::SYS_write,
         libc::SYS_readv,
         libc::SYS_writev,
-        libc::SYS_close,
         libc::SYS_fstat,
         libc::SYS_fcntl,
         libc::SYS_lseek,
-        libc::SYS_mmap,
+    ];
+
+    /// Other system calls of a program that computes.
+    const ALLOWED: [i64; 26] = [
+        libc::SYS_close,
         libc::SYS_munmap,
         libc::SYS_mremap,
         libc::SYS_mprotect,
@@ -101,7 +110,18 @@ mod linux {
 
     /// All other system calls fail with "not permitted".
     fn seccomp() -> Result<(), Box<dyn std::error::Error>> {
-        let rules = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        let condition = |argument, comparison, value| {
+            let length = SeccompCmpArgLen::Dword;
+            let condition = SeccompCondition::new(argument, length, comparison, value)?;
+            Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(vec![condition])?])
+        };
+        let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+            ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        for call in WITH_FILE {
+            rules.insert(call, condition(0, SeccompCmpOp::Le, 2)?);
+        }
+        // Memory without a file: its descriptor is -1.
+        rules.insert(libc::SYS_mmap, condition(4, SeccompCmpOp::Eq, u64::from(u32::MAX))?);
         let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
         let arch = std::env::consts::ARCH.try_into()?;
         let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?;

@@ -16,7 +16,7 @@ use super::{
     output::{Stored, Window},
 };
 use crate::{
-    preview::words::cut,
+    preview::words::{count, cut},
     query::{
         Answer, Column, QueryError, Question, ReadCounts, ResultFormat, Table,
         cell::{Cell, Field},
@@ -45,6 +45,9 @@ const UNDEFINED: [&str; 13] = [
     "repl",
 ];
 
+/// What jq has and jaq does not.
+const DEFINITIONS: &str = include_str!("definitions.jq");
+
 pub(super) fn answer(
     question: &Question,
     slurp: bool,
@@ -72,6 +75,7 @@ pub(super) fn answer(
         line: Vec::new(),
         slurped: slurp.then(Vec::new),
         rows: 0,
+        root: String::new(),
     };
     let counts = run.inputs(table, channel)?;
     if let Some(inputs) = run.slurped.take() {
@@ -87,7 +91,8 @@ pub(super) fn answer(
 fn compile(text: &str) -> Result<Filter, QueryError> {
     let is_defined = |name: &str| !UNDEFINED.contains(&name);
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let defs = defs.filter(|def| is_defined(def.name));
+    let own = jaq_core::load::parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
+    let defs = defs.filter(|def| is_defined(def.name)).chain(own);
     let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
     let funs = funs.filter(|(name, ..)| is_defined(name));
     let arena = Arena::default();
@@ -141,6 +146,8 @@ struct Run<'a> {
     line: Vec<u8>,
     slurped: Option<Vec<Val>>,
     rows: u64,
+    /// What the only input is, for errors: filters often guess it wrongly.
+    root: String,
 }
 
 impl Run<'_> {
@@ -172,6 +179,7 @@ impl Run<'_> {
         })?;
         let size = bytes.len() as u64;
         drop(bytes);
+        self.root = root(&value);
         self.take(value, channel)?;
         Ok(ReadCounts { rows: 1, bytes: size, skipped: 0 })
     }
@@ -242,11 +250,13 @@ impl Run<'_> {
         self.rows += 1;
         let progress = Progress { read: self.rows, total: None };
         channel.progress(progress)?;
-        let Self { filter, deadline, window, stored, line, .. } = self;
+        let Self { filter, deadline, window, stored, line, root, .. } = self;
         let ctx = Ctx::<Data>::new(&filter.lut, Vars::new([]));
         for output in filter.id.run((ctx, value)).map(unwrap_valr) {
             deadline.check(progress)?;
-            let output = output.map_err(|error| refused(cut(&error.to_string(), 300)))?;
+            let output = output.map_err(|error| {
+                QueryError::Refused(format!("jq: {}.{root}", cut(&error.to_string(), 300)))
+            })?;
             let shown = window.next();
             if !shown && stored.is_none() {
                 continue;
@@ -266,6 +276,25 @@ impl Run<'_> {
             }
         }
         deadline.check(progress)
+    }
+}
+
+/// `The input is an object with items, total.`
+fn root(value: &Val) -> String {
+    const LISTED: usize = 20;
+    match value {
+        Val::Arr(items) => {
+            format!(" The input is a list of {}.", count(items.len() as u64, "item"))
+        }
+        Val::Obj(members) => {
+            let names = members.keys().take(LISTED).map(|name| match name {
+                Val::TStr(name) => cut(&String::from_utf8_lossy(name), 100).to_owned(),
+                name => name.to_string(),
+            });
+            let more = if members.len() > LISTED { ", …" } else { "" };
+            format!(" The input is an object with {}{more}.", names.collect::<Vec<_>>().join(", "))
+        }
+        _ => String::new(),
     }
 }
 
@@ -312,5 +341,19 @@ impl Sink for Objects<'_, '_> {
         let members: Map =
             self.row.drain(..).map(|(column, value)| (name(column), value)).collect();
         self.run.take(Val::obj(members), channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_valid() {
+        for filter in ["del(.a)", "@csv", "@tsv", "INDEX(.a)", "tostream", "fromstream(.)"] {
+            assert!(compile(filter).is_ok(), "{filter}");
+        }
+        let said = compile("env").err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), Some("jq: filter env is not defined."));
     }
 }
