@@ -384,6 +384,8 @@ impl std::io::Write for Log {
 
 #[tokio::test]
 async fn the_log_lines_of_a_task_carry_the_id_of_its_request() {
+    // With a single subscriber, code that another thread reaches first would never be logged.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().finish());
     let log = Log::default();
     let writer = log.clone();
     let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
