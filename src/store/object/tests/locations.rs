@@ -151,7 +151,6 @@ async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
             own.iter().any(|file| *file == "alice/results=/_/_/_search/_42!/1.json"),
             "{own:?}"
         );
-        // Nothing was written outside the location.
         assert_eq!(
             below(location.folder.path()).len(),
             if location.s3.is_some() { 0 } else { files.len() }
