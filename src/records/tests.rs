@@ -64,7 +64,7 @@ fn pointers(value: &Value, at: &Pointer, all: &mut Vec<Pointer>) {
             items.iter().enumerate().for_each(|(index, item)| child(index.to_string(), item));
         }
         Value::Object(members) => {
-            members.iter().for_each(|(name, value)| child(name.clone(), value))
+            members.iter().for_each(|(name, value)| child(name.clone(), value));
         }
         _ => {}
     }
@@ -92,7 +92,7 @@ proptest! {
                     prop_assert_eq!(parsed(&object), Value::Object(members.clone()));
                     prop_assert_eq!(found.len(), members.len());
                 }
-                scalar => prop_assert_eq!(&found.iter().map(parsed).collect::<Vec<_>>(), &[scalar.clone()]),
+                scalar => prop_assert_eq!(found.iter().map(parsed).collect::<Vec<_>>().as_slice(), std::slice::from_ref(scalar)),
             }
         }
         prop_assert!(records(&text, Layout::Json, "/zz/0", block).expect("it is JSON").is_empty());
@@ -121,7 +121,8 @@ proptest! {
     #[test]
     fn an_index_finds_each_record_again(lines in prop::collection::vec("[a-z]{0,900}", 0..60), block in 1_usize..9000) {
         let json = serde_json::to_string(&lines).expect("it is JSON");
-        let ndjson: String = lines.iter().map(|line| format!("{line:?}\n")).collect();
+        let ndjson: String = lines.iter().fold(String::new(), |text, line| format!("{text}{line:?}
+"));
         let table: String = std::iter::once("name\n".to_owned()).chain(lines.iter().map(|l| format!("\"{l}\n\"\n"))).collect();
         for (text, layout) in [(json, Layout::Json), (ndjson, Layout::JsonLines), (table, Layout::Rows { delimiter: b',' })] {
             let mut scanner = Scanner::new(layout, Pointer::default());

@@ -11,6 +11,16 @@ def delete_path($path):
 def delpaths($paths): reduce ($paths | sort | reverse | .[]) as $path (.; delete_path($path));
 def del(f): delpaths([path(f)]);
 
+# jaq's own does not go through null.
+def setpath($path; $value):
+  if $path == [] then $value
+  else
+    if . != null then . elif ($path[0] | type) == "number" then [] else {} end
+    | if type == "array" and $path[0] == length
+      then . + [null | setpath($path[1:]; $value)]
+      else .[$path[0]] |= setpath($path[1:]; $value) end
+  end;
+
 def IN(s): any(s == .; .);
 def IN(src; s): any(src == s; .);
 def INDEX(stream; f): reduce stream as $row ({}; .[$row | f | tostring] = $row);

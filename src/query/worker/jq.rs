@@ -48,6 +48,10 @@ const UNDEFINED: [&str; 13] = [
 /// What jq has and jaq does not.
 const DEFINITIONS: &str = include_str!("definitions.jq");
 
+/// How jaq says that a path leads through null, which it does not make an object.
+const THROUGH_NULL: &str = "cannot use null as iterable";
+const NULL_HINT: &str = " To set a path through null, use setpath, or .a = {b: 1} for .a.b = 1.";
+
 pub(super) fn answer(
     question: &Question,
     slurp: bool,
@@ -255,7 +259,9 @@ impl Run<'_> {
         for output in filter.id.run((ctx, value)).map(unwrap_valr) {
             deadline.check(progress)?;
             let output = output.map_err(|error| {
-                QueryError::Refused(format!("jq: {}.{root}", cut(&error.to_string(), 300)))
+                let text = error.to_string();
+                let hint = if text.starts_with(THROUGH_NULL) { NULL_HINT } else { "" };
+                QueryError::Refused(format!("jq: {}.{hint}{root}", cut(&text, 300)))
             })?;
             let shown = window.next();
             if !shown && stored.is_none() {

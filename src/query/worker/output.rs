@@ -1,5 +1,7 @@
 //! Results: the rows that are returned, and the bytes that are stored.
 
+use std::fmt::Write;
+
 use rusqlite::{Row, types::ValueRef};
 use serde_json::{Map, Value};
 
@@ -168,7 +170,7 @@ impl<'a> RowWriter<'a> {
                 stored.add(line.trim_end_matches('\n').as_bytes(), self.channel)?;
             } else {
                 let members = self.names.iter().cloned().zip(values.iter().cloned());
-                let object = Value::Object(Map::from_iter(members)).to_string();
+                let object = Value::Object(members.collect::<Map<_, _>>()).to_string();
                 stored.add(object.as_bytes(), self.channel)?;
             }
         }
@@ -212,7 +214,14 @@ fn json(value: ValueRef<'_>) -> Value {
         ValueRef::Real(number) => number.to_string().into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
         ValueRef::Blob(bytes) => {
-            bytes.iter().map(|b| format!("{b:02X}")).collect::<String>().into()
+            bytes
+                .iter()
+                .fold(String::new(), |mut text, byte| {
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, "{byte:02X}");
+                    text
+                })
+                .into()
         }
     }
 }

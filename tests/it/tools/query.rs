@@ -71,6 +71,11 @@ pub(super) fn text_of(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
+/// A text of so many lines.
+pub(super) fn numbered(lines: u32, line: impl Fn(u32) -> String) -> String {
+    (0..lines).fold(String::new(), |text, n| text + &line(n) + "\n")
+}
+
 /// What a program prints for this input.
 async fn output_of(program: &str, arguments: &[&str], input: &str) -> String {
     let mut command = Command::new(program);
@@ -201,6 +206,7 @@ async fn filters_are_those_of_jq() {
         "del(.items[1:], .text, .items[0].name) | keys, .items",
         "[.items[0] | tostream] | length, (fromstream(.[]) | .id)",
         ".items[:2][] | [.id, .name, .on, null, \"a\\\"b\\tc\"] | @csv, @tsv",
+        "{} | setpath([\"a\", \"b\", 0]; 1), (.c += 2)",
         "delpaths([[\"items\"], [\"none\", \"x\"], [\"ratio\"]])",
         ".items | map({(.name): .id}) | add | to_entries[:3] | from_entries",
         "[.items[] | .tags[]] | unique",
@@ -281,8 +287,7 @@ async fn rows_are_found_where_they_are() {
 #[tokio::test]
 async fn all_rows_are_given_once_and_the_total_is_always_known() {
     let service = Service::start().await;
-    let lines: String =
-        (0..20_000).map(|n| format!("{{\"n\":{n},\"text\":\"row {n}\"}}\n")).collect();
+    let lines: String = numbered(20_000, |n| format!("{{\"n\":{n},\"text\":\"row {n}\"}}"));
     service.store("x:many", "application/x-ndjson", &lines).await;
     let mut arguments =
         json!({ "from": "x:many", "sql": "SELECT n, text FROM t", "limit": 10_000 });
@@ -310,8 +315,7 @@ async fn all_rows_are_given_once_and_the_total_is_always_known() {
 #[tokio::test]
 async fn a_terminal_prints_all_rows() {
     let service = Service::start().await;
-    let lines: String =
-        (0..9_000).map(|n| format!("{{\"n\":{n},\"text\":\"row {n}\"}}\n")).collect();
+    let lines: String = numbered(9_000, |n| format!("{{\"n\":{n},\"text\":\"row {n}\"}}"));
     service.store("x:many", "application/x-ndjson", &lines).await;
     service.store("x:names", "text/csv", "n,name\n1,one\n2,two\n3,three\n").await;
     let printed = async |arguments: &[&str]| {
@@ -321,7 +325,7 @@ async fn a_terminal_prints_all_rows() {
         (finished.code, finished.stdout, finished.stderr)
     };
     let (code, rows, _) = printed(&["query", "x:many", "SELECT n, text FROM t"]).await;
-    let expected: String = (0..9_000).map(|n| format!("{n},row {n}\n")).collect();
+    let expected: String = numbered(9_000, |n| format!("{n},row {n}"));
     assert_eq!((code, rows), (Some(0), format!("n,text\n{expected}")));
     let join = "SELECT name, text FROM t JOIN names USING (n) ORDER BY n DESC";
     let (_, rows, _) = printed(&["query", "--table", "names=x:names", "x:many", join]).await;

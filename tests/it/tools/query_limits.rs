@@ -1,13 +1,11 @@
 //! What queries may not do, and what ends them.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
 use serde_json::json;
+use tokio::time::Instant;
 
-use super::query::{Service, text_of};
+use super::query::{Service, numbered, text_of};
 use crate::support::{eventually, post, request, sha256};
 
 /// Never ends by itself.
@@ -184,8 +182,7 @@ async fn results_are_stored_as_the_callers_and_only_whole() {
     let limits =
         [("LARDER_MEMORY__BYTES_PER_OWNER", "600000"), ("LARDER_QUERY__RESULT_BYTES", "300000")];
     let service = Service::start_in(&[], &limits).await;
-    let lines: String =
-        (0..5_000).map(|n| format!("{{\"n\":{n},\"even\":{}}}\n", n % 2 == 0)).collect();
+    let lines: String = numbered(5_000, |n| format!("{{\"n\":{n},\"even\":{}}}", n % 2 == 0));
     service.store("x:1", "application/x-ndjson", &lines).await;
     for (format, mime_type) in
         [("csv", "text/csv"), ("ndjson", "application/x-ndjson"), ("json", "application/json")]

@@ -52,7 +52,7 @@ impl Authorizer {
     }
 
     /// From now on the worker's own statements run.
-    pub(super) fn remove(&self, connection: &mut Connection) {
+    pub(super) fn remove(connection: &mut Connection) {
         let none: Option<fn(AuthContext<'_>) -> Authorization> = None;
         let _ = connection.authorizer(none);
     }
@@ -70,9 +70,10 @@ impl Authorizer {
 
 fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) -> Authorization {
     let allowed = match context.action {
-        AuthAction::Select | AuthAction::Recursive => true,
-        // Of a table of which no column is read, such as for count(*).
-        AuthAction::Read { column_name: "", .. } => true,
+        // The name is empty where no column is read, such as for count(*).
+        AuthAction::Select | AuthAction::Recursive | AuthAction::Read { column_name: "", .. } => {
+            true
+        }
         AuthAction::Read { table_name, column_name } => {
             let table = table_name.to_lowercase();
             let is_ours = tables.contains(&table);

@@ -84,7 +84,7 @@ impl Database {
         drop(self.prepare(question)?);
         let read = self.authorizer.columns_read();
         let reads_all = joins_by_name(&question.text);
-        self.authorizer.remove(&mut self.connection);
+        Authorizer::remove(&mut self.connection);
         for (index, table) in self.tables.iter_mut().enumerate() {
             let name = table.spec.name.to_lowercase();
             let wanted: BTreeSet<usize> = table
@@ -101,7 +101,7 @@ impl Database {
         }
         self.authorizer.install(&mut self.connection);
         let answer = self.run(question, channel, deadline);
-        self.authorizer.remove(&mut self.connection);
+        Authorizer::remove(&mut self.connection);
         let mut answer = answer?;
         answer.read = self.tables.iter().fold(ReadCounts::default(), |sum, table| ReadCounts {
             rows: sum.rows + table.counts.rows,
@@ -131,16 +131,14 @@ impl Database {
         deadline: &Deadline,
     ) -> Result<Answer, QueryError> {
         let mut statement = self.prepare(question)?;
-        let names = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names = statement.column_names().map(str::to_owned).collect();
         let mut writer = RowWriter::new(names, question, channel)?;
-        let failed = |error: rusqlite::Error| match errors::is_interrupt(&error) {
-            true => {
+        let failed = |error: rusqlite::Error| {
+            if errors::is_interrupt(&error) {
                 let read = self.tables.iter().map(|table| table.counts.rows).sum();
-                deadline.error(Progress { read, total: Some(read) })
+                return deadline.error(Progress { read, total: Some(read) });
             }
-            false => {
-                errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
-            }
+            errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
         };
         let mut rows = statement.raw_query();
         loop {

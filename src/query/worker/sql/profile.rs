@@ -33,6 +33,7 @@ pub(super) struct Profile {
 pub(super) struct Kinds(Vec<Kind>);
 
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each type")]
 struct Kind {
     integers: bool,
     reals: bool,
