@@ -268,8 +268,7 @@ impl Run<'_> {
                 continue;
             }
             line.clear();
-            // Writing to a list cannot fail.
-            let _ = write::write(line, &write::Pp::default(), 0, &output);
+            write_value(line, &output);
             if let Some(stored) = stored {
                 stored.add(line, channel)?;
             }
@@ -282,6 +281,41 @@ impl Run<'_> {
             }
         }
         deadline.check(progress)
+    }
+}
+
+/// Writes a value as jq does: 1 and not 1.0, null for what is no number.
+fn write_value(to: &mut Vec<u8>, value: &Val) {
+    let mut separator: &[u8] = b"";
+    match value {
+        Val::Num(Num::Float(number)) if number.is_nan() => to.extend_from_slice(b"null"),
+        Val::Num(Num::Float(number)) if number.is_infinite() => {
+            let largest: &[u8] = b"-1.7976931348623157e+308";
+            to.extend_from_slice(&largest[usize::from(*number > 0.0)..]);
+        }
+        Val::Num(Num::Float(number)) if number.fract() == 0.0 && number.abs() < 1e17 => {
+            to.extend_from_slice(format!("{number:.0}").as_bytes());
+        }
+        Val::Arr(items) => {
+            to.push(b'[');
+            for item in items.iter() {
+                to.extend_from_slice(std::mem::replace(&mut separator, b","));
+                write_value(to, item);
+            }
+            to.push(b']');
+        }
+        Val::Obj(members) => {
+            to.push(b'{');
+            for (key, value) in members.iter() {
+                to.extend_from_slice(std::mem::replace(&mut separator, b","));
+                write_value(to, key);
+                to.push(b':');
+                write_value(to, value);
+            }
+            to.push(b'}');
+        }
+        // Writing to a list cannot fail.
+        other => drop(write::write(to, &write::Pp::default(), 0, other)),
     }
 }
 
