@@ -29,6 +29,8 @@ pub(super) struct JsonRecords {
     open: Option<(u64, u64)>,
     key: Option<u64>,
     number: u64,
+    /// Whether the scan began at a record: it does not know what encloses it.
+    resumed: bool,
 }
 
 impl JsonRecords {
@@ -43,6 +45,7 @@ impl JsonRecords {
             open: None,
             key: None,
             number: 0,
+            resumed: false,
         }
     }
 
@@ -54,6 +57,7 @@ impl JsonRecords {
             state: if scalar { State::Scalar } else { State::Inside { depth: 1 } },
             container: Some(container),
             number,
+            resumed: true,
             ..Self::new(Pointer::default())
         }
     }
@@ -73,7 +77,7 @@ impl JsonRecords {
         sink: &mut impl FnMut(Record),
     ) -> Result<(), Fault> {
         let mut at = 0;
-        while self.state != State::Done {
+        while !self.is_over() {
             let Some(token) = self.lexer.next(block, &mut at)? else { break };
             self.token(token, sink);
         }
@@ -81,13 +85,19 @@ impl JsonRecords {
     }
 
     pub(super) fn finish(&mut self, sink: &mut impl FnMut(Record)) -> Result<(), Fault> {
-        if self.state == State::Done {
+        if self.is_over() {
             return Ok(());
         }
         if let Some(token) = self.lexer.finish()? {
             self.token(token, sink);
         }
         Ok(())
+    }
+
+    /// What follows the records is checked, too, or half of a content would be
+    /// taken for all of it.
+    fn is_over(&self) -> bool {
+        self.state == State::Done && self.resumed
     }
 
     fn token(&mut self, token: Token, sink: &mut impl FnMut(Record)) {

@@ -192,6 +192,7 @@ fn what_is_not_json_is_refused_with_its_offset() {
     assert_eq!(fault("[1,]"), Fault::Malformed { offset: 3 });
     assert_eq!(fault("[1,\"a"), Fault::Truncated { offset: 5 });
     assert_eq!(fault(""), Fault::Truncated { offset: 0 });
+    assert_eq!(fault("[1]\n[2]\n"), Fault::Malformed { offset: 4 });
     assert_eq!(fault("hello world"), Fault::Malformed { offset: 6 });
     let deep = "[".repeat(200_000);
     assert_eq!(fault(&deep), Fault::TooDeep { offset: MAX_DEPTH as u64 });

@@ -191,7 +191,7 @@ async fn filters_are_those_of_jq() {
     for filter in [
         ".",
         ".items[] | select(.price > 3) | .name",
-        ".items | map(.id) | add, (map(.price) | add / length), nan, [infinite]",
+        ".items | (map(.id) | add), (map(.price) | add / length), nan, [infinite]",
         ".items | group_by(.tags[0]) | map({tag: .[0].tags[0], n: length})",
         "[.items[].deep.a.b[0]] | min, max",
         ".items[3:6]",
