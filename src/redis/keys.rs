@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use percent_encoding::AsciiSet;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use sha2::{Digest, Sha256};
 
 use super::RedisError;
@@ -116,7 +116,14 @@ impl Shard {
 }
 
 /// The characters that are encoded in names. Part of the layout of keys.
-const ENCODED: &AsciiSet = &percent::PATH.remove(b'|').remove(b'@');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'|')
+    .remove(b'@');
 
 /// Percent-encodes a name, so that it contains no colon, brace, space or control
 /// character.

@@ -120,6 +120,10 @@ impl Harness for WithExternalBlobs {
     fn tick(&self) -> Duration {
         self.redis.tick()
     }
+
+    fn removes_at_once(&self) -> bool {
+        false
+    }
 }
 
 mod folder {
