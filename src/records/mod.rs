@@ -3,7 +3,7 @@
 //!
 //! A [`Scanner`] gets content in blocks of any size and gives the boundaries of
 //! the records; a [`Splitter`] gives their bytes; a [`RecordIndex`] finds record N
-//! again without a scan from the start. All work in bounded memory and without
+//! again without a scan from the start; a [`Locator`] names the place of a byte. All work in bounded memory and without
 //! I/O. Offsets are in bytes from the start of the content. Records are numbered
 //! from 0.
 
@@ -12,6 +12,7 @@ mod json;
 mod lexer;
 mod lines;
 mod lists;
+mod locator;
 mod pointer;
 mod rows;
 mod scanner;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use index::{Mark, RecordIndex};
 pub use lists::{List, Lists};
+pub use locator::{Location, Locator};
 pub use pointer::{InvalidPointer, Pointer};
 pub use scanner::Scanner;
 pub use splitter::Splitter;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use grep_matcher::Matcher;
 
 use super::{
-    regex::{SharedMatcher, escape, matcher},
-    scan::LineSink,
+    regex::{SharedMatcher, Syntax, escape, matcher},
+    scan::{LinePart, LineSink},
     wording::line_excerpt,
 };
 use crate::handler::ToolError;
@@ -45,8 +45,9 @@ impl Query {
             )));
         }
         let patterns: Vec<_> = terms.iter().map(|term| escape(term)).collect();
+        let syntax = Syntax { ignore_case: true, ..Syntax::default() };
         let build = |pattern: &str| {
-            matcher(pattern, true)
+            matcher(pattern, syntax)
                 .map_err(|error| ToolError::new(format!("query cannot be searched for: {error}")))
         };
         let any = build(&patterns.join("|"))?;
@@ -90,6 +91,8 @@ pub(super) struct Hits {
     pub(super) lines: u64,
     /// The number of lines that have each term.
     by_term: Vec<u64>,
+    /// The last line, and the terms in it so far.
+    last: (u64, u32),
     /// The lines that have the most terms; among equals, the first ones.
     pub(super) best: Vec<Snippet>,
 }
@@ -106,7 +109,7 @@ pub(super) struct Snippet {
 impl Hits {
     pub(super) fn new(query: Arc<Query>) -> Self {
         let by_term = vec![0; query.terms.len()];
-        Self { query, lines: 0, by_term, best: Vec::new() }
+        Self { query, lines: 0, by_term, last: (0, 0), best: Vec::new() }
     }
 
     /// Counts the terms in the resource's name or description, each as three
@@ -125,11 +128,15 @@ impl Hits {
 }
 
 impl LineSink for Hits {
-    fn matched(&mut self, line: u64, text: &[u8]) {
-        self.lines += 1;
+    fn matched(&mut self, part: &LinePart<'_>) {
+        let (line, text) = (part.line, part.text);
         let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text) };
+        // A long line comes in parts.
+        let known = if self.last.0 == line { self.last.1 } else { 0 };
+        self.lines += u64::from(self.last.0 != line);
+        self.last = (line, known | terms);
         for (index, count) in (0..).zip(&mut self.by_term) {
-            *count += u64::from(terms >> index & 1);
+            *count += u64::from((terms & !known) >> index & 1);
         }
         let term_count = terms.count_ones();
         let is_better = self.best.last().is_none_or(|worst| term_count > worst.terms.count_ones());
@@ -185,6 +192,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::compute::Stop;
 
     #[test]
     fn quotes_hold_phrases_together() {
@@ -207,7 +215,13 @@ mod tests {
         let mut hits = Hits::new(Arc::clone(query));
         for (line, text) in (1..).zip(text.split_inclusive('\n')) {
             if query.matcher().is_match(text.as_bytes()).unwrap() {
-                hits.matched(line, text.as_bytes());
+                hits.matched(&LinePart::whole(
+                    &query.any,
+                    line,
+                    0,
+                    text.as_bytes(),
+                    &Stop::default(),
+                ));
             }
         }
         hits

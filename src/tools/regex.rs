@@ -17,13 +17,35 @@ const MAX_CACHE_BYTES: usize = 8 << 20;
 /// has a cache of its own.
 pub(super) type SharedMatcher = Arc<RegexMatcher>;
 
+/// How a query is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Syntax {
+    pub(super) ignore_case: bool,
+    /// The query is the text itself.
+    pub(super) literal: bool,
+    /// Matches begin and end at the ends of words.
+    pub(super) whole_word: bool,
+}
+
 /// A matcher with ripgrep's rules: a match never crosses lines, and `^` and `$`
-/// match at the ends of a line. Compiling takes some CPU time.
-pub(super) fn matcher(pattern: &str, ignore_case: bool) -> Result<SharedMatcher, Error> {
+/// match at the ends of a line, which may be CRLF. Compiling takes some CPU time.
+pub(super) fn matcher(query: &str, syntax: Syntax) -> Result<SharedMatcher, Error> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.line_terminator(Some(b'\n')).multi_line(true).case_insensitive(ignore_case);
+    // A query that names carriage returns gets them as characters.
+    let names_returns = query.contains('\r') || (!syntax.literal && query.contains(r"\r"));
+    builder.crlf(!names_returns).multi_line(true);
+    if names_returns {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.case_insensitive(syntax.ignore_case).fixed_strings(syntax.literal);
+    builder.word(syntax.whole_word);
     builder.size_limit(MAX_COMPILED_BYTES).dfa_size_limit(MAX_CACHE_BYTES);
-    builder.build(pattern).map(Arc::new)
+    builder.build(query).map(Arc::new)
+}
+
+/// Whether no match is longer than a few times the query.
+pub(super) fn has_short_matches(query: &str, syntax: Syntax) -> bool {
+    syntax.literal || !query.contains(['*', '+', '{'])
 }
 
 /// Refuses a query that is too long to be compiled.

@@ -16,7 +16,7 @@ use super::{
     ToolOptions,
     rank::{Hits, Query, rank},
     regex::check_length,
-    scan::scan,
+    scan::{Search, scan},
     wording::{call, check_prefix},
 };
 use crate::{
@@ -197,7 +197,8 @@ async fn search_one<S>(
         return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
     let scan = async |found: &StoredResource| {
-        scan(ctx.identity().owner(), found, query.matcher(), 0, Hits::new(Arc::clone(&query))).await
+        let search = Search::lines(query.matcher());
+        scan(ctx.identity().owner(), found, search, Hits::new(Arc::clone(&query))).await
     };
     let search = async {
         if !entry.is_expired(ctx.store().now())

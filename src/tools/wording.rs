@@ -1,5 +1,7 @@
 //! The wording of results: sizes, lines, next calls.
 
+use std::ops::Range;
+
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,4 +99,26 @@ pub(super) fn line_excerpt(line: &[u8], match_offset: usize, max_bytes: usize) -
     let after =
         if end < line.len() { format!(" {}", omitted(line.len() - end)) } else { String::new() };
     format!("{before}{part}{after}")
+}
+
+/// The part of a long line around a match, which is shown whole if it fits.
+pub(super) fn match_excerpt(
+    text: &[u8],
+    found: Range<usize>,
+    around: usize,
+    max_bytes: usize,
+) -> String {
+    let is_inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+    let char_start = |mut offset: usize| {
+        while text.get(offset).is_some_and(is_inside) {
+            offset += 1;
+        }
+        offset
+    };
+    let start = char_start(found.start.saturating_sub(around));
+    let match_end = found.end.min(found.start + max_bytes);
+    let end = char_start((match_end + around).min(text.len()));
+    let part = String::from_utf8_lossy(&text[start..end.max(start)]);
+    let mark = |cut: bool| if cut { "…" } else { "" };
+    format!("{}{part}{}", mark(start > 0), mark(end < text.len()))
 }

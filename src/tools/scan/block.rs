@@ -3,10 +3,14 @@
 use std::{io, ops::Range};
 
 use bytes::Bytes;
-use grep_matcher::Matcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
 
+use super::{
+    Search,
+    matches::{Matches, without_break},
+};
 use crate::compute::Stop;
 
 /// A block, and the matches in its complete lines.
@@ -30,11 +34,23 @@ pub(super) struct Hit {
     line: u32,
     start: u32,
     end: u32,
+    matches: u32,
 }
 
 impl Hit {
+    /// The only line of a text.
+    pub(super) fn whole(text: &[u8]) -> Self {
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Self { line: 0, start: 0, end, matches: 1 }
+    }
+
     pub(super) fn line(&self) -> u64 {
         self.line.into()
+    }
+
+    /// The number of matches, if they are counted.
+    pub(super) fn matches(&self) -> u64 {
+        self.matches.into()
     }
 
     pub(super) fn range(&self) -> Range<usize> {
@@ -42,19 +58,14 @@ impl Hit {
     }
 }
 
-pub(super) fn search(matcher: &RegexMatcher, block: Bytes, stop: &Stop) -> SearchedBlock {
+pub(super) fn search(search: &Search, block: Bytes, stop: &Stop) -> SearchedBlock {
     let start = memchr::memchr(b'\n', &block).map_or(block.len(), |index| index + 1);
     let end = memchr::memrchr(b'\n', &block).map_or(start, |index| index + 1);
-    let hits = find_hits(matcher, &block[start..end], stop);
+    let hits = find_hits(search, &block[start..end], stop);
     SearchedBlock { block, complete_lines: start..end, hits }
 }
 
 impl SearchedBlock {
-    /// The bytes before its complete lines: the end of an earlier block's line.
-    pub(super) fn head_len(&self) -> usize {
-        self.complete_lines.start
-    }
-
     /// The bytes before its complete lines, and whether the line ends there; the
     /// complete lines; the bytes after them.
     pub(super) fn into_parts(self) -> (Bytes, bool, Lines, Bytes) {
@@ -70,9 +81,14 @@ impl SearchedBlock {
 const SLICE_BYTES: usize = 16 << 10;
 
 /// The matching lines of a text; once `stop` is set, some of them.
-pub(super) fn find_hits(matcher: &RegexMatcher, text: &[u8], stop: &Stop) -> Vec<Hit> {
-    let mut searcher = SearcherBuilder::new().line_number(true).build();
-    let mut collector = HitCollector { hits: Vec::new(), line: 0, start: 0 };
+pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
+    let matcher = &*search.matcher;
+    let mut searcher = SearcherBuilder::new();
+    searcher.line_number(true).invert_match(search.invert);
+    // It has to be that of the matcher.
+    searcher.line_terminator(matcher.line_terminator().unwrap_or(LineTerminator::byte(b'\n')));
+    let mut searcher = searcher.build();
+    let mut collector = HitCollector { search, stop, hits: Vec::new(), line: 0, start: 0 };
     let mut rest = text;
     while !rest.is_empty() && !stop.is_set() {
         let (slice, after) = rest.split_at(slice_end(rest));
@@ -102,7 +118,7 @@ fn slice_end(text: &[u8]) -> usize {
 /// Whether the stop is set before parts of a long line are searched. The engine
 /// cannot be interrupted within a line, and a regular expression that is slow on
 /// the whole is slow on the parts.
-fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool {
+pub(super) fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool {
     line.chunks(SLICE_BYTES).any(|part| {
         // Only the time matters.
         let _ = matcher.is_match(part);
@@ -111,7 +127,9 @@ fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool {
 }
 
 /// Collects hits of consecutive slices.
-struct HitCollector {
+struct HitCollector<'a> {
+    search: &'a Search,
+    stop: &'a Stop,
     hits: Vec<Hit>,
     /// The number of the slice's first line.
     line: u64,
@@ -119,7 +137,19 @@ struct HitCollector {
     start: u64,
 }
 
-impl Sink for HitCollector {
+impl HitCollector<'_> {
+    /// The number of matches in a line.
+    fn count(&self, line: &[u8]) -> usize {
+        if !self.search.counts || self.search.invert {
+            return 1;
+        }
+        let matcher = &self.search.matcher;
+        let text = without_break(matcher, line);
+        Matches::new(matcher, text, 0..text.len() + 1, None, self.stop).count().max(1)
+    }
+}
+
+impl Sink for HitCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -129,6 +159,7 @@ impl Sink for HitCollector {
             line: small(self.line + found.line_number().unwrap_or(1) - 1)?,
             start: small(start)?,
             end: small(start + found.bytes().len() as u64)?,
+            matches: small(self.count(found.bytes()) as u64)?,
         });
         Ok(true)
     }

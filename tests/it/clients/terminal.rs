@@ -176,7 +176,7 @@ async fn the_demo_stores_searches_and_pages_a_text() {
     assert_eq!(demo.code, Some(0), "{demo:?}");
     for expected in [
         "[link: A large text demo://large-text]",
-        "1 matching line in demo://large-text",
+        "1 match in demo://large-text",
         "extraordinary",
         "00019999 ",
         &format!(" of {}: ", number(text.len() as u64)),

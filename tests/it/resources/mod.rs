@@ -6,6 +6,7 @@ mod dynamic;
 mod expiry;
 mod files;
 mod listing;
+mod matches;
 mod metadata;
 mod reading;
 mod search;

@@ -161,7 +161,7 @@ async fn anchors_match_lines_also_across_blocks() {
         client.call("search_resource", arguments).await.text()
     };
     let said = search("^ERROR").await;
-    assert!(said.starts_with("2 matching lines"), "{said}");
+    assert!(said.starts_with("2 matches in "), "{said}");
     let hits = "6- an ERROR 6\n7: ERROR 7\n8- an ERROR 8\n--\n50006- an ERROR 50006\n50007: ERROR 50007\n50008- an ERROR 50008\n";
     assert!(said.ends_with(hits), "{said}");
     let said = search(" 100000$").await;

@@ -104,7 +104,7 @@ async fn structured_content_is_stored_with_one_record_a_line() {
     let found =
         client.call("search_resource", json!({ "uri": uri, "query": "number 777\"" })).await.text();
     assert!(found.contains(r#"{"id":777,"name":"row number 777","note":"a third"}"#), "{found}");
-    assert!(found.starts_with("1 matching line in "), "{found}");
+    assert!(found.starts_with("1 match in "), "{found}");
 }
 
 #[tokio::test]

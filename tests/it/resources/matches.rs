@@ -1,0 +1,200 @@
+//! `search_resource` counts matches and tells the place of each.
+
+use serde_json::{Value, json};
+
+use crate::support::{Modern, Server};
+
+async fn search(client: &Modern, arguments: Value) -> String {
+    client.call("search_resource", arguments).await.text()
+}
+
+/// 49,000 objects; every thousandth is an error.
+fn events() -> Vec<Value> {
+    let event = |n: usize| {
+        let level = if n % 1_000 == 17 { "ERROR" } else { "INFO" };
+        json!({ "id": n, "level": level, "message": format!("request {n} was handled") })
+    };
+    (0..49_000).map(event).collect()
+}
+
+/// The arguments of the call of this tool that a text names.
+fn named_call(text: &str, tool: &str) -> Value {
+    let (_, arguments) = text.split_once(&format!("{tool} {{")).unwrap();
+    serde_json::from_str(&format!("{{{}", &arguments[..=arguments.find('}').unwrap()])).unwrap()
+}
+
+#[tokio::test]
+async fn each_match_in_json_has_its_record_and_pointer_however_it_was_stored() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let events = events();
+    let text = serde_json::to_string(&events).unwrap();
+    client.create(json!({ "uri": "x:json", "json": events })).await;
+    client.create(json!({ "uri": "x:text", "text": text, "mime_type": "application/json" })).await;
+    for uri in ["x:json", "x:text"] {
+        let said = search(&client, json!({ "uri": uri, "query": "\"level\":\"ERROR\"" })).await;
+        assert!(said.starts_with("49 matches "), "{said}");
+        let (head, rows) = said.split_once("\n\n").unwrap();
+        assert!(head.contains("Complete."), "{head}");
+        assert_eq!(rows.lines().count(), 49, "{rows}");
+        for (n, row) in rows.lines().enumerate() {
+            let record = n * 1_000 + 17;
+            assert!(row.contains(&format!("record {record}, /{record}/level: ")), "{row}");
+            assert!(row.contains("\"level\":\"ERROR\""), "{row}");
+        }
+        let next = named_call(head, "read_resource");
+        assert_eq!(next, json!({ "uri": uri, "unit": "records", "offset": 17, "limit": 1 }));
+    }
+    let said = search(&client, json!({ "uri": "x:text", "query": "ERROR", "limit": 20 })).await;
+    assert!(said.starts_with("Matches 1-20 of 49 in x:text"), "{said}");
+    let said = search(&client, named_call(&said, "search_resource")).await;
+    assert!(said.starts_with("Matches 21-40 of 49 in x:text"), "{said}");
+    assert!(said.contains(", record 20017, /20017/level: "), "{said}");
+    let most = json!({ "uri": "x:text", "query": "ERROR", "max_per_line": 2 });
+    let said = search(&client, most).await;
+    assert!(said.starts_with("49 matches on 1 line "), "{said}");
+    assert!(said.contains("(max_per_line)") && !said.contains("Complete"), "{said}");
+    assert_eq!(said.split_once("\n\n").unwrap().1.lines().count(), 2, "{said}");
+}
+
+#[tokio::test]
+async fn a_match_deep_in_a_line_of_13_mb_is_shown_whole_with_its_place() {
+    const AT: usize = 9_158_330;
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let mut text = String::from("{\"rows\":[");
+    while text.len() < AT - 200 {
+        text.push_str("{\"id\":1,\"name\":\"nothing to see\"},");
+    }
+    let record = text.matches("id").count();
+    text.push_str("{\"id\":2,\"name\":\"");
+    text.push_str(&"x".repeat(AT - text.len()));
+    text.push_str("the extraordinary value\"}");
+    while text.len() < 13_000_000 {
+        text.push_str(",{\"id\":1,\"name\":\"nothing to see\"}");
+    }
+    text.push_str("]}");
+    let stored = json!({ "uri": "x:wide", "text": text, "mime_type": "application/json" });
+    client.create(stored).await;
+    let said = search(&client, json!({ "uri": "x:wide", "query": "the extraordinary \\w+" })).await;
+    assert!(said.starts_with("1 match in x:wide"), "{said}");
+    let place = format!("1: byte {AT}, record {record}, /rows/{record}/name: ");
+    assert!(said.contains(&place), "{said}");
+    assert!(said.contains("xxthe extraordinary value\"}"), "{said}");
+    let read = named_call(&said, "read_resource");
+    let expected =
+        json!({ "uri": "x:wide", "unit": "records", "at": "/rows", "offset": record, "limit": 1 });
+    assert_eq!(read, expected);
+    assert!(said.contains("matches over 65,536 bytes may be missed"), "{said}");
+    let said = search(&client, json!({ "uri": "x:wide", "query": "the extraordinary" })).await;
+    assert!(said.contains(" Complete. "), "{said}");
+}
+
+#[tokio::test]
+async fn a_line_of_20_mb_is_searched_and_the_next_call_shows_the_place() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let mut text = "wörd ".repeat(3_400_000);
+    // Each in place of a word and its space, which are as long.
+    let places: Vec<usize> = (0..20).map(|n| 6 * (1 + n * 150_000)).collect();
+    for at in &places {
+        text.replace_range(at..&(at + 6), "NEEDLE");
+    }
+    client.create(json!({ "uri": "x:line", "text": text })).await;
+    let (mut arguments, mut found) =
+        (json!({ "uri": "x:line", "query": "NEEDLE", "limit": 7 }), Vec::new());
+    loop {
+        let said = search(&client, arguments).await;
+        let (head, rows) = said.split_once("\n\n").unwrap();
+        for row in rows.lines() {
+            let at: usize =
+                row.strip_prefix("1: byte ").unwrap().split(':').next().unwrap().parse().unwrap();
+            assert!(row.contains("NEEDLE") && !row.contains('\u{FFFD}'), "{row}");
+            found.push(at);
+        }
+        let read = named_call(head, "read_resource");
+        assert_eq!(read["unit"], "bytes");
+        assert!(client.call("read_resource", read).await.text().contains("NEEDLE"));
+        if !head.contains("Not complete") {
+            assert!(head.contains("This is the end."), "{head}");
+            break;
+        }
+        arguments = named_call(head, "search_resource");
+    }
+    assert_eq!(found, places);
+    for (query, total) in [("^w", 1), (" $", 1), ("wörd", 3_399_980)] {
+        let said =
+            search(&client, json!({ "uri": "x:line", "query": query, "count_only": true })).await;
+        let total = larder::preview::words::count(total, "match");
+        assert!(said.starts_with(&total) && said.ends_with("Complete."), "{query}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn options_change_what_matches() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let text = "error one error\r\nERROR two\r\nerrors a.c\r\nabc done\r\n";
+    client.create(json!({ "uri": "x:log", "text": text })).await;
+    let found = async |options: Value| {
+        let mut arguments = json!({ "uri": "x:log" });
+        arguments.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        search(&client, arguments).await
+    };
+    for (options, head, rows) in [
+        (
+            json!({ "query": "error" }),
+            "3 matches on 2 lines in x:log (4 lines). Complete.",
+            "1: error one error\n3: errors a.c\n",
+        ),
+        (
+            json!({ "query": "error", "ignore_case": true }),
+            "4 matches on 3 lines in",
+            "1: error one error\n2: ERROR two\n3: errors a.c\n",
+        ),
+        (
+            json!({ "query": "error", "whole_word": true }),
+            "2 matches on 1 line in",
+            "1: error one error\n",
+        ),
+        (json!({ "query": "a.c", "literal": true }), "1 match in", "3: errors a.c\n"),
+        (json!({ "query": "a.c" }), "2 matches in", "3: errors a.c\n4: abc done\n"),
+        (
+            json!({ "query": "error", "invert": true }),
+            "2 lines without a match in",
+            "2: ERROR two\n4: abc done\n",
+        ),
+        (json!({ "query": "two$" }), "1 match in", "2: ERROR two\n"),
+        (json!({ "query": "^abc done$" }), "1 match in", "4: abc done\n"),
+        (json!({ "query": "done\\r$" }), "1 match in", "4: abc done\n"),
+    ] {
+        let said = found(options.clone()).await;
+        assert!(said.starts_with(head), "{options}: {said}");
+        assert!(said.ends_with(&format!("\n\n{rows}")), "{options}: {said}");
+    }
+    let counted = found(json!({ "query": "error", "count_only": true })).await;
+    assert_eq!(counted, "3 matches on 2 lines in x:log (4 lines). Complete.");
+    let none = found(json!({ "query": ".", "invert": true })).await;
+    assert_eq!(none, "Every line of x:log (4 lines) matches \".\". Complete.");
+    // The next call repeats the options.
+    let options = json!({ "query": "ERROR", "ignore_case": true, "whole_word": true, "limit": 1 });
+    let said = found(options).await;
+    assert!(said.starts_with("Matches 1-2 of 3 in x:log"), "{said}");
+    let said = search(&client, named_call(&said, "search_resource")).await;
+    assert!(said.ends_with("\n\n2: ERROR two\n"), "{said}");
+}
+
+#[tokio::test]
+async fn lines_of_ndjson_and_rows_of_csv_have_their_number() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let ndjson = "{\"a\":1}\n\n{\"a\":22}\n{\"a\":3}\n";
+    let stored = json!({ "uri": "x:lines", "text": ndjson, "mime_type": "application/x-ndjson" });
+    client.create(stored).await;
+    let said = search(&client, json!({ "uri": "x:lines", "query": "22" })).await;
+    assert!(said.ends_with("\n\n3: record 1: {\"a\":22}\n"), "{said}");
+    let csv = "id,text\n1,\"two\nlines\"\n2,one\n";
+    client.create(json!({ "uri": "x:rows", "text": csv, "mime_type": "text/csv" })).await;
+    let said = search(&client, json!({ "uri": "x:rows", "query": "text|lines|one" })).await;
+    assert!(said.ends_with("\n\n1: id,text\n3: record 0: lines\"\n4: record 1: 2,one\n"), "{said}");
+}
