@@ -1,10 +1,10 @@
 //! Writes, deletions and expiries. Each is one record in the owner's ledger.
 
-use std::{panic, sync::Arc, time::Duration};
+use std::{panic, sync::Arc};
 
 use super::{
     Inner,
-    kept::Kept,
+    kept::{GRACE, Kept},
     ledger::{Change, LedgerRecord, Tail},
     stored_entry::{Current, EarlierRevision, StoredEntry},
 };
@@ -13,10 +13,6 @@ use crate::{
     clock::Timestamp,
     store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version},
 };
-
-/// How long replaced or deleted content stays, so that reads that have begun can
-/// finish.
-pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
 enum Operation {

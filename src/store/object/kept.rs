@@ -1,14 +1,18 @@
 //! Content without a revision that counts all the same: it is kept for reads that
 //! have begun, or is being uploaded.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::{Inner, change::GRACE, layout};
+use super::{Inner, layout};
 use crate::{auth::Owner, clock::Timestamp, store::StoreError};
+
+/// How long replaced or deleted content stays, so that reads that have begun can
+/// finish.
+pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 /// The time in which removals are counted together, in milliseconds. So the list
 /// stays short however many there are.

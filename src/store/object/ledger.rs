@@ -13,7 +13,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
-use super::{Inner, change::GRACE, kept::Kept, layout, stored_entry::StoredEntry};
+use super::{
+    Inner,
+    kept::{GRACE, Kept},
+    layout,
+    stored_entry::StoredEntry,
+};
 use crate::{
     auth::Owner,
     clock::Timestamp,

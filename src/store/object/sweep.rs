@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{Inner, change::GRACE, due_files::LISTING_INTERVAL, layout, stored_entry::Current};
+use super::{Inner, due_files::LISTING_INTERVAL, kept::GRACE, layout, stored_entry::Current};
 use crate::{
     auth::Owner,
     clock::Timestamp,

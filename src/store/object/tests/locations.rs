@@ -18,7 +18,7 @@ use crate::{
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
         StoreError, StoreLimits,
-        object::{change::GRACE, objects::Objects},
+        object::{kept::GRACE, objects::Objects},
     },
     testing::{
         S3Server,
