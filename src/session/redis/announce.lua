@@ -9,9 +9,10 @@
 local uri, message, ttl = ARGV[4], ARGV[5], ARGV[6]
 local batch = tonumber(ARGV[7])
 local limits = { events = tonumber(ARGV[8]), bytes = tonumber(ARGV[9]), age = tonumber(ARGV[10]) }
-local change = ARGV[#ARGV]
+-- One change can stand for two announcements: of the list, and of the resource.
+local change = ARGV[#ARGV] .. ':' .. uri
 local announced = shard .. 'announced:' .. owner .. ':' .. uri
-local cursor = shard .. 'announcing:' .. owner .. ':' .. change .. ':' .. uri
+local cursor = shard .. 'announcing:' .. owner .. ':' .. change
 local receivers = uri == '' and sessions or shard .. 'subscribers:' .. owner .. ':' .. uri
 -- The number of changes that are remembered as announced.
 local REMEMBERED = 1000

@@ -222,5 +222,7 @@ async fn the_stream_of_a_revoked_token_ends() {
     eventually("the token to be checked again", checked).await;
     world.introspected(Reply::Json(json!({ "active": false })));
     world.server.clock.advance(Duration::from_secs(30));
+    let last: Value = serde_json::from_str(&stream.next().await.unwrap().data).unwrap();
+    assert!(last["error"]["message"].as_str().unwrap().contains("token"), "{last}");
     assert!(stream.next().await.is_none(), "the stream goes on");
 }

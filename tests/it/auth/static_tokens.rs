@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use larder::config::{AuthMode, Config, TokenConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ping;
 use crate::support::{
@@ -78,6 +78,8 @@ async fn a_token_expires_and_another_of_the_same_name_takes_its_place() {
     let mut stream = next.listen(1, json!({ "toolsListChanged": true })).await;
     server.clock.advance(Duration::from_secs(3600));
     assert_eq!(next.send("tools/list", json!({})).await.status, 401);
+    let last: Value = serde_json::from_str(&stream.next().await.unwrap().data).unwrap();
+    assert!(last["error"]["message"].as_str().unwrap().contains("token"), "{last}");
     assert!(stream.next().await.is_none(), "the stream goes on");
     assert_eq!(first.send("tools/list", json!({})).await.status, 200);
 }
@@ -104,6 +106,8 @@ async fn tokens_change_without_a_restart() {
     }
     file.write(&config(&["new"]));
     server.logs("read again").await;
+    let last: Value = serde_json::from_str(&stream.next().await.unwrap().data).unwrap();
+    assert!(last["error"]["message"].as_str().unwrap().contains("token"), "{last}");
     assert!(stream.next().await.is_none(), "the stream goes on");
     assert_eq!(old.send("tools/list", json!({})).await.status, 401);
     assert_eq!(new.send("tools/list", json!({})).await.status, 200);
