@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Container, Layout, Pointer, Record, Scanner};
 
-/// The distance of two marks, in bytes, at the beginning.
+/// The initial distance of two marks, in bytes.
 const SPACING: u64 = 4 << 10;
 /// More marks are never kept: every second one is dropped then, and the distance
 /// doubles.
-const MAX_MARKS: usize = 1 << 16;
+const MAX_MARKS: usize = 4096;
 
 /// The start of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Mark {
 /// Where the records of a content are: one offset every few kilobytes. To read
 /// record N, scan from [`RecordIndex::nearest`] with [`RecordIndex::scanner`].
 ///
-/// Serialises to about four bytes for each mark, and to 512 KiB at most.
+/// Serialises to about six bytes for each mark, and to 32 KiB at most.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Packed", try_from = "Packed")]
 pub struct RecordIndex {
@@ -49,10 +49,26 @@ impl RecordIndex {
         }
     }
 
+    /// An empty index of a JSON value of this kind.
+    pub(super) fn of_json(container: Container) -> Self {
+        Self { container, ..Self::new(Layout::Json, &Pointer::default()) }
+    }
+
+    /// The same index for the records at another pointer.
+    pub(super) fn moved_to(self, at: &Pointer) -> Self {
+        Self { at: at.to_string(), ..self }
+    }
+
     /// Adds the next record. Records come in their order.
     pub fn add(&mut self, record: Record) {
+        self.add_start(record.start);
+    }
+
+    /// Adds the next record, which begins at this offset.
+    pub(super) fn add_start(&mut self, start: u64) {
+        let number = self.total;
         self.total += 1;
-        let due = self.marks.last().is_none_or(|m| record.start - m.offset >= self.spacing);
+        let due = self.marks.last().is_none_or(|m| start - m.offset >= self.spacing);
         if !due {
             return;
         }
@@ -64,13 +80,18 @@ impl RecordIndex {
             });
             self.spacing *= 2;
         }
-        self.marks.push(Mark { number: record.number, offset: record.start });
+        self.marks.push(Mark { number, offset: start });
     }
 
     /// Takes over what the scanner knows when it has finished.
     pub fn finish(&mut self, scanner: &Scanner) {
         self.container = scanner.container().unwrap_or(self.container);
         self.header = scanner.header().map(|header| (header.start, header.end));
+    }
+
+    /// The bytes that the index takes in memory, about.
+    pub fn memory_bytes(&self) -> u64 {
+        (size_of::<Self>() + self.at.len() + self.marks.len() * size_of::<Mark>()) as u64
     }
 
     /// The number of records.

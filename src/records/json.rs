@@ -37,6 +37,7 @@ impl JsonRecords {
     pub(super) fn new(path: Pointer) -> Self {
         let state = State::Seeking { level: 0 };
         Self {
+            to_end: path.is_empty(),
             lexer: Lexer::new(),
             path,
             state,

@@ -1,7 +1,7 @@
-//! [`Lists`]: where lists stand in a JSON value.
+//! [`Lists`]: where lists stand in a JSON value, and which of them has the records.
 
 use super::{
-    Fault, Pointer,
+    Container, Fault, Pointer, RecordIndex,
     lexer::{Kind, Lexer, Token},
 };
 
@@ -27,14 +27,29 @@ pub struct Lists {
     path: Pointer,
     /// The depth of the items of the list that is open.
     inside: Option<usize>,
-    items: u64,
+    /// The items of that list.
+    items: RecordIndex,
     found: Vec<List>,
+    /// The items of the list that has the records, so far.
+    outermost: Option<(usize, RecordIndex)>,
+    /// Whether that list is not the only one of its level, which is not the first.
+    ambiguous: bool,
+    /// The whole value's own members, or the value itself.
+    root: RecordIndex,
 }
 
 impl Default for Lists {
     fn default() -> Self {
-        let (path, found) = (Pointer::default(), Vec::new());
-        Self { lexer: Lexer::new(), path, inside: None, items: 0, found }
+        Self {
+            lexer: Lexer::new(),
+            path: Pointer::default(),
+            inside: None,
+            items: RecordIndex::of_json(Container::List),
+            found: Vec::new(),
+            outermost: None,
+            ambiguous: false,
+            root: RecordIndex::of_json(Container::Object),
+        }
     }
 }
 
@@ -55,17 +70,30 @@ impl Lists {
     ///
     /// # Errors
     /// The content ends within a JSON value.
-    pub fn finish(mut self) -> Result<Vec<List>, Fault> {
+    pub fn finish(self) -> Result<Vec<List>, Fault> {
+        self.finish_with_index().map(|(lists, _)| lists)
+    }
+
+    /// Ends the content. The lists, and the index of the records: the items of the
+    /// value if it is a list; else of the longest list among its members; else of
+    /// the only list of its level; else its own members.
+    ///
+    /// # Errors
+    /// The content ends within a JSON value.
+    pub fn finish_with_index(mut self) -> Result<(Vec<List>, RecordIndex), Fault> {
         self.lexer.finish()?;
-        Ok(self.found)
+        let outermost = self.outermost.filter(|_| !self.ambiguous);
+        Ok((self.found, outermost.map_or(self.root, |(_, index)| index)))
     }
 
     fn token(&mut self, token: Token) {
         let depth = self.lexer.depth();
         if let Some(inside) = self.inside {
             match token.kind {
-                Kind::Scalar if depth == inside => self.items += 1,
-                Kind::List | Kind::Object if depth == inside + 1 => self.items += 1,
+                Kind::Scalar if depth == inside => self.items.add_start(token.offset),
+                Kind::List | Kind::Object if depth == inside + 1 => {
+                    self.items.add_start(token.offset);
+                }
                 Kind::End if depth < inside => {
                     self.inside = None;
                     self.close(depth);
@@ -75,14 +103,20 @@ impl Lists {
             return;
         }
         match token.kind {
-            Kind::Key => self.lexer.capture_key(),
+            Kind::Key => {
+                if depth == 1 {
+                    self.root.add_start(token.offset);
+                }
+                self.lexer.capture_key();
+            }
             Kind::List | Kind::Object => {
                 // All open containers but this one are objects with a key.
                 if depth > 1 && depth <= MAX_LIST_DEPTH {
                     self.path.push(self.lexer.key().unwrap_or_default());
                 }
                 if token.kind == Kind::List {
-                    (self.inside, self.items) = (Some(depth), 0);
+                    self.inside = Some(depth);
+                    self.items = RecordIndex::of_json(Container::List);
                 }
             }
             Kind::End => {
@@ -91,6 +125,10 @@ impl Lists {
                     self.path.pop();
                 }
             }
+            Kind::Scalar if depth == 0 => {
+                self.root = RecordIndex::of_json(Container::Scalar);
+                self.root.add_start(token.offset);
+            }
             Kind::Scalar => {}
         }
     }
@@ -98,10 +136,28 @@ impl Lists {
     /// Notes the list that has just ended.
     fn close(&mut self, depth: usize) {
         if depth < MAX_LIST_DEPTH && self.found.len() < MAX_LISTS {
-            self.found.push(List { at: self.path.clone(), items: self.items });
+            let empty = RecordIndex::of_json(Container::List);
+            let index = std::mem::replace(&mut self.items, empty).moved_to(&self.path);
+            self.found.push(List { at: self.path.clone(), items: index.total() });
+            self.consider(index);
         }
         while self.path.len() >= depth.max(1) {
             self.path.pop();
         }
+    }
+
+    /// Decides whether the list that has just ended has the records.
+    fn consider(&mut self, index: RecordIndex) {
+        let level = self.path.len();
+        match &self.outermost {
+            Some((known, _)) if *known < level => return,
+            Some((known, _)) if *known == level && level > 1 => {
+                self.ambiguous = true;
+                return;
+            }
+            Some((known, longest)) if *known == level && longest.total() >= index.total() => return,
+            _ => {}
+        }
+        (self.outermost, self.ambiguous) = (Some((level, index)), false);
     }
 }

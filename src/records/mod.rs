@@ -8,6 +8,7 @@
 //! from 0.
 
 mod index;
+mod indexer;
 mod json;
 mod lexer;
 mod lines;
@@ -21,6 +22,7 @@ mod splitter;
 use serde::{Deserialize, Serialize};
 
 pub use index::{Mark, RecordIndex};
+pub use indexer::{Indexer, compact_record};
 pub use lists::{List, Lists};
 pub use locator::{Location, Locator};
 pub use pointer::{InvalidPointer, Pointer};

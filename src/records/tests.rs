@@ -21,6 +21,10 @@ fn records(content: &str, layout: Layout, at: &str, block: usize) -> Result<Vec<
     Ok(found)
 }
 
+fn pointed(text: &str) -> Pointer {
+    text.parse().expect("it is a pointer")
+}
+
 fn to(offset: u64) -> usize {
     usize::try_from(offset).expect("it is small")
 }
@@ -239,8 +243,84 @@ fn an_index_stays_small() {
         let start = number * 5_000;
         index.add(Record { number, start, value: start, end: start + 4_999 });
     }
-    assert!(serde_json::to_string(&index).expect("it serialises").len() < 512 << 10);
+    assert!(serde_json::to_string(&index).expect("it serialises").len() < 32 << 10);
+    assert!(index.memory_bytes() < 70_000);
     let mark = index.nearest(999_999).expect("it has that record");
-    assert!(999_999 - mark.number < 32);
+    assert!(999_999 - mark.number < 512);
     assert_eq!(mark.offset, mark.number * 5_000);
+}
+
+#[test]
+fn the_outermost_list_is_indexed_wherever_blocks_end() {
+    let cases = [
+        (json!([1, [2, 3], {"a": []}]), "", Container::List, "1 [2,3] {\"a\":[]}"),
+        (
+            json!({"errors": [], "items": [{"a": [1, 2]}, "b"], "n": 1}),
+            "/items",
+            Container::List,
+            "{\"a\":[1,2]} \"b\"",
+        ),
+        (
+            json!({"data": {"rows": [1, 2]}, "z": {"y": {"x": [1, 2, 3]}}}),
+            "/data/rows",
+            Container::List,
+            "1 2",
+        ),
+        (
+            json!({"a": {"x": [1]}, "b": {"y": [2]}}),
+            "",
+            Container::Object,
+            "{\"a\":{\"x\":[1]}} {\"b\":{\"y\":[2]}}",
+        ),
+        (json!({"a": {"x": [1]}, "b": {"y": [2]}, "c": [3]}), "/c", Container::List, "3"),
+        (json!({"a": 1, "b": "x y"}), "", Container::Object, "{\"a\":1} {\"b\":\"x y\"}"),
+        (json!("one value"), "", Container::Scalar, "\"one value\""),
+        (json!([]), "", Container::List, ""),
+    ];
+    for (value, at, container, records) in cases {
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).expect("it is JSON")] {
+            for block in 1..=text.len() {
+                let mut indexers =
+                    [Indexer::new(Layout::Json), Indexer::at(Layout::Json, pointed(at))];
+                for block in text.as_bytes().chunks(block) {
+                    indexers
+                        .iter_mut()
+                        .for_each(|indexer| indexer.feed(block).expect("it is JSON"));
+                }
+                let [found, known] = indexers.map(|indexer| indexer.finish().expect("it is JSON"));
+                assert_eq!(found, known, "{text} in blocks of {block}");
+                let index = found.expect("it has a value there");
+                assert_eq!((index.at(), index.container()), (at, container), "{text}");
+                let mut lines = Vec::new();
+                if let Some(mark) = index.nearest(0) {
+                    let mut scanner = index.scanner(mark);
+                    let mut ranges = Vec::new();
+                    scanner
+                        .feed(&text.as_bytes()[to(mark.offset)..], |r| ranges.push(r))
+                        .expect("it has records");
+                    scanner.finish(|r| ranges.push(r)).expect("it has records");
+                    for Record { start, end, .. } in ranges {
+                        let mut line = Vec::new();
+                        compact_record(&text.as_bytes()[to(start)..to(end)], container, &mut line);
+                        lines.push(String::from_utf8(line).expect("it is text"));
+                    }
+                }
+                assert_eq!(lines.len() as u64, index.total());
+                assert_eq!(lines.join(" "), records);
+            }
+        }
+    }
+    let mut indexer = Indexer::at(Layout::Json, pointed("/b"));
+    indexer.feed(b"{\"a\": []}").expect("it is JSON");
+    assert_eq!(indexer.finish(), Ok(None));
+    let mut indexer = Indexer::new(Layout::Json);
+    indexer.feed(b"{\"a\": [").expect("it may be JSON");
+    assert!(matches!(indexer.finish(), Err(Fault::Truncated { .. })));
+}
+
+#[test]
+fn white_space_within_strings_is_kept() {
+    let mut out = Vec::new();
+    compact_record(br#"{ "a\\" : "b \" c" , "d": [ 1 ] }"#, Container::List, &mut out);
+    assert_eq!(out, br#"{"a\\":"b \" c","d":[1]}"#);
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError, StoredBlock};
-use crate::{auth::Owner, clock::Timestamp};
+use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
 
 /// Stores resources. A backend removes expired resources, enforces quotas, and
 /// publishes each change once on its feed.
@@ -194,6 +194,8 @@ pub struct Draft {
     pub sha256: String,
     /// The block table.
     pub blocks: Arc<[Block]>,
+    /// The index of the records.
+    pub records: Option<Arc<RecordIndex>>,
     /// The time of this write.
     pub now: Timestamp,
     /// How many revisions to store, this one included; at least 1. Earlier ones
@@ -286,6 +288,7 @@ impl Draft {
             expires,
             session,
             blocks: self.blocks,
+            records: self.records,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Cuts content into blocks while it streams in. Several blocks at once are
-//! checked for UTF-8, searched for line feeds and compressed; the hash runs over
-//! them in order. Only these few blocks are held in memory.
+//! checked for UTF-8, searched for line feeds and compressed; the hash and the search
+//! for records run over them in order. Only these few blocks are held in memory.
 
 use std::{collections::VecDeque, str::Utf8Error, sync::Arc};
 
@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 use super::{
     Block, ContentStream, Kind, StoreError, Upload,
     compression::{Compression, StoredBlock},
+    indexing::Indexing,
 };
-use crate::{auth::Owner, compute::Compute};
+use crate::{auth::Owner, compute::Compute, records::RecordIndex};
 
 /// The maximum size of a block before compression. Small enough that a window
 /// reads little more than it needs, large enough that the block table stays small.
@@ -30,6 +31,7 @@ pub(super) struct ContentStats {
     pub(super) lines: u64,
     pub(super) sha256: String,
     pub(super) blocks: Arc<[Block]>,
+    pub(super) records: Option<Arc<RecordIndex>>,
 }
 
 /// Takes pieces of any size and appends blocks to an upload.
@@ -46,6 +48,7 @@ pub(super) struct BlockWriter {
     offset: u64,
     /// The hash of these bytes, perhaps still running.
     hash: Compute<Sha256>,
+    records: Indexing,
     /// Blocks that are being processed, in order.
     in_flight: VecDeque<Compute<Result<ProcessedBlock, Utf8Error>>>,
     /// The table of the blocks that were appended to the upload.
@@ -96,11 +99,17 @@ impl BlockWriter {
             rest: BytesMut::new(),
             offset: 0,
             hash: Compute::Done(Ok(Sha256::new())),
+            records: Indexing::off(),
             in_flight: VecDeque::new(),
             blocks: Vec::new(),
             line_feeds: 0,
             ends_with_line_feed: false,
         }
+    }
+
+    /// The same, with an index of the records of content of this media type.
+    pub(super) fn indexing(self, mime_type: &str) -> Self {
+        Self { records: Indexing::new(self.kind, mime_type), ..self }
     }
 
     /// Writes the whole stream and its last block. Discards the upload if that fails.
@@ -140,7 +149,7 @@ impl BlockWriter {
         while !piece.is_empty() {
             if self.rest.is_empty() && piece.len() >= self.block_bytes {
                 let cut = self.cut(&piece[..self.block_bytes]);
-                self.emit(piece.split_to(cut)).await?;
+                self.emit(piece.split_to(cut), false).await?;
                 continue;
             }
             let room = self.block_bytes - self.rest.len();
@@ -148,7 +157,7 @@ impl BlockWriter {
             if self.rest.len() == self.block_bytes {
                 let cut = self.cut(&self.rest);
                 let block = self.rest.split_to(cut).freeze();
-                self.emit(block).await?;
+                self.emit(block, false).await?;
             }
         }
         Ok(())
@@ -163,7 +172,7 @@ impl BlockWriter {
     async fn write_rest(&mut self) -> Result<ContentStats, StoreError> {
         if !self.rest.is_empty() {
             let block = std::mem::take(&mut self.rest).freeze();
-            self.emit(block).await?;
+            self.emit(block, true).await?;
         }
         while !self.in_flight.is_empty() {
             self.append_oldest().await?;
@@ -176,7 +185,9 @@ impl BlockWriter {
         let placeholder = Compute::Done(Ok(Sha256::new()));
         let hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
         let blocks = std::mem::take(&mut self.blocks).into();
-        Ok(ContentStats { size: self.offset, lines, sha256: hex(&hash.finalize()), blocks })
+        let records = std::mem::replace(&mut self.records, Indexing::off()).finish().await?;
+        let sha256 = hex(&hash.finalize());
+        Ok(ContentStats { size: self.offset, lines, sha256, blocks, records })
     }
 
     /// Where to cut a full buffer; in text, between characters. Invalid UTF-8 is
@@ -200,13 +211,14 @@ impl BlockWriter {
 
     /// Starts processing a block. Appends the oldest one first where too many are
     /// in flight.
-    async fn emit(&mut self, block: Bytes) -> Result<(), StoreError> {
+    async fn emit(&mut self, block: Bytes, is_last: bool) -> Result<(), StoreError> {
         if self.in_flight.len() == MAX_IN_FLIGHT {
             self.append_oldest().await?;
         }
         self.offset += block.len() as u64;
         let (length, kind, compression) = (block.len(), self.kind, self.compression);
         let (owner, hashed) = (self.owner.as_str(), block.clone());
+        self.records.add(owner, &block, is_last).await?;
         self.in_flight.push_back(Compute::run(owner, length, move || {
             ProcessedBlock::new(block, kind, compression)
         }));

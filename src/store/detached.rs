@@ -33,8 +33,9 @@ impl StoredResource {
             return Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES)
                 .await;
         };
-        let (kind, mime_type) = (content.kind(), content.mime_type().to_owned());
-        let table = ranges.table(&owner, content).await?;
+        let kind = content.kind();
+        let mime_type = details.mime_type.as_deref().unwrap_or(content.mime_type()).to_owned();
+        let table = ranges.table(&owner, content, &mime_type).await?;
         let entry = detached_entry(uri, owner, kind, &table, mime_type, details, now)?;
         Ok(Self { entry: Arc::new(entry), blob: ranges.blob })
     }
@@ -81,6 +82,7 @@ fn detached_entry(
         lines: stats.lines,
         sha256: stats.sha256.clone(),
         blocks: Arc::clone(&stats.blocks),
+        records: stats.records.clone(),
         now,
         revisions: 1,
         mode: WriteMode::Create {

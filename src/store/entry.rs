@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::ResourceUri;
-use crate::{auth::Owner, clock::Timestamp};
+use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
 
 /// A stored resource without its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,10 @@ pub struct Entry {
     pub session: Option<Arc<str>>,
     /// The block table, in order of offsets.
     pub blocks: Arc<[Block]>,
+    /// Where the records of structured text are. Short content has none, and
+    /// neither has what earlier versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<Arc<RecordIndex>>,
 }
 
 /// What an entry itself counts, in bytes: about what its record and its places in
@@ -55,14 +59,15 @@ const URI_COPIES: u64 = 4;
 
 impl Entry {
     /// What this revision counts towards the quota of its owner: the content before
-    /// compression, the metadata, and a fixed amount, so that resources without
+    /// compression, the metadata, the record index, and a fixed amount, so that resources without
     /// content are not free.
     pub fn counted_bytes(&self) -> u64 {
         let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
         let texts = texts.into_iter().flatten().chain([&self.mime_type]);
         let texts: usize = texts.map(String::len).sum();
         let uri = self.uri.as_str().len() as u64;
-        self.size + ENTRY_BYTES + URI_COPIES * uri + texts as u64
+        let records = self.records.as_ref().map_or(0, |index| index.memory_bytes());
+        self.size + ENTRY_BYTES + URI_COPIES * uri + texts as u64 + records
     }
 
     /// The stored size in bytes: less than `size` where blocks are compressed.

@@ -20,6 +20,7 @@ mod entry;
 mod error;
 mod expired;
 mod facade;
+mod indexing;
 mod memory;
 mod metadata;
 #[cfg(feature = "object")]
@@ -27,6 +28,7 @@ mod object;
 mod quota;
 mod ranges;
 mod reading;
+mod records;
 #[cfg(feature = "redis")]
 mod redis;
 mod sharing;
@@ -38,7 +40,6 @@ mod write;
 pub use backend::{
     Backend, Blob, Committed, Draft, Lookup, StoredResource, Upload, Usage, Version, WriteMode,
 };
-#[cfg(any(test, feature = "testing"))]
 pub(crate) use blocks::BLOCK_BYTES;
 pub use change::{Change, ChangeKind};
 pub use change_queue::{ChangeQueue, Changed, CoalescedChange, NextChanges, OwnerTurn};
@@ -54,6 +55,7 @@ pub use memory::{MemoryBackend, MemoryLimits};
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
+pub(crate) use records::{RecordWindow, RecordsError};
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
 pub use sharing::{Audience, LinkTarget, Share};

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use quick_cache::{Weighter, sync::Cache};
 
 use super::{
-    Blob, Committed, Content, Draft, StoreError, StoredBlock, Upload,
+    Blob, Block, Committed, Content, Draft, StoreError, StoredBlock, Upload,
     blocks::{BLOCK_BYTES, BlockWriter, ContentStats},
     compression::Compression,
 };
@@ -45,7 +45,8 @@ struct ByBlocks;
 
 impl Weighter<Arc<str>, Arc<ContentStats>> for ByBlocks {
     fn weight(&self, _: &Arc<str>, table: &Arc<ContentStats>) -> u64 {
-        table.blocks.len() as u64 + 1
+        let records = table.records.as_ref().map_or(0, |index| index.memory_bytes());
+        table.blocks.len() as u64 + records / size_of::<Block>() as u64 + 1
     }
 }
 
@@ -55,9 +56,11 @@ impl Ranges {
         &self,
         owner: &Owner,
         content: Content,
+        mime_type: &str,
     ) -> Result<Arc<ContentStats>, StoreError> {
         let (kind, pieces) = content.into_parts();
-        let key: Arc<str> = format!("{kind:?} {}", self.version).into();
+        // The records depend on the type.
+        let key: Arc<str> = format!("{kind:?} {mime_type} {}", self.version).into();
         let index = async {
             let mut writer = BlockWriter::with_block_size(
                 owner,
@@ -65,7 +68,8 @@ impl Ranges {
                 Box::new(Discard),
                 Compression::Never,
                 BLOCK_BYTES,
-            );
+            )
+            .indexing(mime_type);
             writer.write_all(pieces).await?;
             let (_, stats) = writer.finish().await?;
             Ok(Arc::new(stats))

@@ -134,7 +134,7 @@ impl StoredResource {
     }
 
     /// The block that contains this byte, and those after it.
-    fn blocks_from(&self, byte: u64) -> &[Block] {
+    pub(super) fn blocks_from(&self, byte: u64) -> &[Block] {
         let blocks = &self.entry.blocks;
         &blocks[blocks.partition_point(|block| block.end() <= byte)..]
     }

@@ -49,7 +49,7 @@ impl Store {
             ttl,
             session: details.session,
         };
-        Ok(self.write(owner, uri, content, mode).await?.entry)
+        Ok(self.write(owner, uri, content, mode, None).await?.entry)
     }
 
     /// Replaces the content of a resource, and the metadata that `details` has; the
@@ -71,20 +71,22 @@ impl Store {
         let details = details.checked()?;
         let ttl = details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
         // Fails before the content is uploaded; the commit checks again.
-        self.get(owner, &uri).await?;
+        let known = self.get(owner, &uri).await?.entry.mime_type.clone();
         let Details { name, title, description, mime_type, .. } = details;
         let mode = WriteMode::Update { name, title, description, mime_type, ttl };
-        Ok(self.write(owner, uri, content, mode).await?.entry)
+        Ok(self.write(owner, uri, content, mode, Some(known)).await?.entry)
     }
 
+    /// `known` is the media type of what is updated.
     pub(super) async fn write(
         &self,
         owner: &Owner,
         uri: ResourceUri,
         content: Content,
         mode: WriteMode,
+        known: Option<String>,
     ) -> Result<Committed, StoreError> {
-        let written = self.upload(owner, uri, content, mode).await;
+        let written = self.upload(owner, uri, content, mode, known).await;
         match &written {
             Ok(committed) => {
                 let bytes = committed.entry.size;
@@ -103,10 +105,16 @@ impl Store {
         uri: ResourceUri,
         content: Content,
         mode: WriteMode,
+        known: Option<String>,
     ) -> Result<Committed, StoreError> {
+        let given = match &mode {
+            WriteMode::Create { mime_type, .. } => Some(mime_type),
+            WriteMode::Update { mime_type, .. } => mime_type.as_ref(),
+        };
+        let mime_type = given.cloned().or(known).unwrap_or_default();
         let (kind, pieces) = content.into_parts();
         let upload = self.backend.begin(owner, &uri).await?;
-        let writer = BlockWriter::new(owner, kind, upload);
+        let writer = BlockWriter::new(owner, kind, upload).indexing(&mime_type);
         let (upload, stats) = writer.write_to_end(pieces).await?;
         let draft = Draft {
             uri,
@@ -116,6 +124,7 @@ impl Store {
             lines: stats.lines,
             sha256: stats.sha256,
             blocks: stats.blocks,
+            records: stats.records,
             // The time to live begins after the upload, or a slow one would be
             // expired at once.
             now: self.clock.now(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     auth::Owner,
     clock::Timestamp,
+    records::RecordIndex,
     redis::{FromRedisValue, ParsingError, Shard, Value},
     store::{Block, Entry, Kind, ResourceUri, StoreError},
 };
@@ -51,6 +52,8 @@ struct Meta<'a> {
     sha256: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    records: Option<Arc<RecordIndex>>,
 }
 
 /// The field `meta` of an entry.
@@ -73,6 +76,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         expires: _,
         session,
         blocks: _,
+        records,
     } = entry;
     let meta = Meta {
         name: name.into(),
@@ -83,6 +87,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         lines: *lines,
         sha256: sha256.into(),
         session: session.as_deref().map(Cow::from),
+        records: records.clone(),
     };
     serde_json::to_string(&meta).expect("strings and numbers are JSON")
 }
@@ -170,6 +175,7 @@ impl Stored {
             expires: time(expires)?,
             session: meta.session.map(Arc::from),
             blocks: read_blocks(&blocks.ok_or_else(missing)?),
+            records: meta.records,
         };
         if entry.blocks.last().map_or(0, Block::end) != entry.size {
             return Err(corrupt("the block table does not match the size".into()));

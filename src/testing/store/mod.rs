@@ -40,6 +40,7 @@ mod feed;
 mod lifetime;
 mod listing;
 mod quota;
+mod records;
 mod revisions;
 mod sharing;
 mod writing;
@@ -134,6 +135,9 @@ macro_rules! store_contract {
                 windows_reach_every_part_of_long_content,
                 compressible_content_takes_less_space,
                 details_are_kept_and_have_defaults;
+            records:
+                the_record_index_is_that_of_each_revision,
+                the_record_index_counts;
             lifetime:
                 without_a_ttl_the_default_applies,
                 a_resource_lives_to_its_expiry_and_no_longer,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Format, From, QueryResource};
 use crate::{
     handler::{Context, ToolError},
-    preview::{self, Sample, words::cut},
+    preview::words::cut,
     query::Table,
     records::{Layout, Pointer},
     store::{Kind, StoredResource},
@@ -77,41 +77,12 @@ async fn layout(content: &StoredResource, format: Format) -> Result<Layout, Tool
         )));
     }
     let detected = match format {
-        Format::Json => return Ok(Layout::Json),
-        Format::Ndjson => return Ok(Layout::JsonLines),
-        Format::Tsv => return Ok(Layout::Rows { delimiter: b'\t' }),
-        Format::Log => return Ok(Layout::Log),
-        Format::Csv | Format::Auto => detect(content, format).await?,
+        Format::Json => Some(Layout::Json),
+        Format::Ndjson => Some(Layout::JsonLines),
+        Format::Tsv => Some(Layout::Rows { delimiter: b'\t' }),
+        Format::Log => None,
+        Format::Csv => content.layout_as("text/csv").await?,
+        Format::Auto => content.layout().await?,
     };
-    Ok(match (detected, format) {
-        (preview::Format::Csv { delimiter }, _) => Layout::Rows { delimiter },
-        (_, Format::Csv) => Layout::Rows { delimiter: b',' },
-        (preview::Format::Json, _) => Layout::Json,
-        (preview::Format::JsonLines, _) => Layout::JsonLines,
-        _ => Layout::Log,
-    })
-}
-
-async fn detect(content: &StoredResource, format: Format) -> Result<preview::Format, ToolError> {
-    let entry = &content.entry;
-    let (head, tail) = content.head_and_tail(preview::HEAD_BYTES as u64, 0).await?;
-    let sample = Sample {
-        mime_type: Some(if format == Format::Csv { "text/csv" } else { &entry.mime_type }),
-        is_text: true,
-        size: entry.size,
-        lines: Some(entry.lines),
-        head: &head,
-        tail: &tail,
-        value: None,
-    };
-    // The declared type may be wrong or unknown.
-    let undeclared = || preview::Format::detect(&Sample { mime_type: None, ..sample });
-    Ok(match preview::Format::detect(&sample) {
-        preview::Format::Text => match undeclared() {
-            // What is wrong with it is better said than shown as lines.
-            preview::Format::Text if entry.mime_type.contains("json") => preview::Format::Json,
-            format => format,
-        },
-        format => format,
-    })
+    Ok(detected.unwrap_or(Layout::Log))
 }
