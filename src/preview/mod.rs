@@ -4,6 +4,7 @@
 //! The work is bounded by the size of the [`Sample`], not of the content. A
 //! preview says which part of the content each fact is based on.
 
+mod columns;
 mod csv;
 mod excerpt;
 mod format;
@@ -13,6 +14,7 @@ pub mod words;
 
 use serde_json::Value;
 
+pub use columns::Columns;
 pub use excerpt::Excerpt;
 pub use format::Format;
 use words::{count, number};

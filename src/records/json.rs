@@ -54,7 +54,7 @@ impl JsonRecords {
         let object = container == Container::Object;
         let scalar = container == Container::Scalar;
         Self {
-            lexer: if scalar { Lexer::new() } else { Lexer::within(object, offset) },
+            lexer: if scalar { Lexer::starting_at(offset) } else { Lexer::within(object, offset) },
             state: if scalar { State::Scalar } else { State::Inside { depth: 1 } },
             container: Some(container),
             number,

@@ -75,6 +75,11 @@ impl Lexer {
         }
     }
 
+    /// A lexer of content that continues with a value at this offset.
+    pub(super) fn starting_at(offset: u64) -> Self {
+        Self { offset, ..Self::new() }
+    }
+
     /// A lexer that continues at an item of a list or at a member of an object.
     pub(super) fn within(object: bool, offset: u64) -> Self {
         let expected = if object { Expected::Key } else { Expected::Value };

@@ -96,6 +96,7 @@ impl Spiller {
                     tool,
                     can_read: self.offers(READING_TOOL),
                     can_search: self.offers("search_resource"),
+                    can_query: self.offers("query_resource"),
                     stored: &stored,
                     is_error: is_error == Some(true),
                 };

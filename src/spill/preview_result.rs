@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 
 use super::{
     store_parts::StoredPart,
-    tool_calls::{call, read_arguments, search_arguments, type_and_size},
+    tool_calls::{call, count_arguments, jq_root, read_arguments, search_arguments, type_and_size},
 };
 use crate::{
-    preview::{Excerpt, words::count},
+    preview::{
+        Excerpt,
+        words::{count, number},
+    },
     registry::READING_TOOL,
     store::{Entry, Kind},
 };
@@ -23,6 +26,8 @@ pub(super) struct PreviewResult<'a> {
     pub(super) can_read: bool,
     /// Whether the caller may use `search_resource`.
     pub(super) can_search: bool,
+    /// Whether the caller may use `query_resource`.
+    pub(super) can_query: bool,
     pub(super) stored: &'a [StoredPart],
     /// Whether the stored result is an error.
     pub(super) is_error: bool,
@@ -86,6 +91,9 @@ impl PreviewResult<'_> {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
+            if let Some(fact) = records_fact(entry) {
+                let _ = write!(text, "\n{fact}");
+            }
             for fact in &preview.facts {
                 let _ = write!(text, "\n{fact}");
             }
@@ -121,6 +129,14 @@ impl PreviewResult<'_> {
         if entry.kind == Kind::Text {
             resource["lines"] = json!(entry.lines);
         }
+        if let Some(index) = &entry.records {
+            resource["records"] = json!({
+                "total": index.total(),
+                "at": index.at(),
+                "table": "t",
+                "jq_root": jq_root(index),
+            });
+        }
         for (member, excerpt) in [("head", &preview.head), ("tail", &preview.tail)] {
             if let Some(Excerpt { label, text, .. }) = excerpt {
                 resource[member] = json!({ "label": label, "text": text });
@@ -139,9 +155,20 @@ impl PreviewResult<'_> {
         if self.can_search && entry.kind == Kind::Text {
             next.push(call("search_resource", &search_arguments(entry.uri.as_str())));
         }
+        if self.can_query && entry.records.is_some() {
+            next.push(call("query_resource", &count_arguments(entry.uri.as_str())));
+        }
         if next.is_empty() {
             next.push(call("resources/read", &json!({ "uri": entry.uri })));
         }
         next
     }
+}
+
+/// `Records: 49,000 at /items; table t; jq root .items[]`.
+fn records_fact(entry: &Entry) -> Option<String> {
+    let index = entry.records.as_ref()?;
+    let at = if index.at().is_empty() { String::new() } else { format!(" at {}", index.at()) };
+    let total = number(index.total());
+    Some(format!("Records: {total}{at}; table t; jq root {}", jq_root(index)))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ToolOptions, wording::call_at_revision};
+use super::{ToolOptions, record_facts, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
     preview::{Preview, words::count},
@@ -19,9 +19,9 @@ const HEAD_BYTES: usize = 800;
 /// The most bytes of the preview.
 const PREVIEW_BYTES: usize = 3_000;
 
-/// Describes a stored resource without reading all of it: type, size, number of
-/// lines, times of creation and expiry, the shape of JSON or the columns of a
-/// table, the first and last lines, and the stored revisions.
+/// Describes a stored resource: type, size, number of
+/// lines, times of creation and expiry, the number of records and their columns, the
+/// pointers of JSON lists, the first and last lines, and the stored revisions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
@@ -79,6 +79,10 @@ async fn describe<S>(
     line("updated", &entry.updated);
     line("expires", &entry.expires);
     line("next", &next);
+    let facts = record_facts::describe(ctx.identity().owner(), &found, budget / 2).await?;
+    let facts = facts.unwrap_or_default();
+    text.push_str(&facts);
+    let budget = budget.saturating_sub(facts.len());
     Preview::from_stored(&found, budget).await?.write_to(&mut text);
     Ok(text)
 }

@@ -13,6 +13,8 @@ mod query;
 #[cfg(feature = "search")]
 mod rank;
 mod read;
+mod read_records;
+mod record_facts;
 #[cfg(feature = "search")]
 mod regex;
 #[cfg(feature = "search")]

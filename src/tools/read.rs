@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    ToolOptions,
-    wording::{call_at_revision, revision_suffix},
+    ToolOptions, read_records,
+    wording::{call_at_revision, revision_suffix, span},
 };
 use crate::{
     handler::{Context, ToolError},
@@ -21,24 +21,30 @@ const DEFAULT_LINES: u64 = 200;
 /// Reserved for the line before the content.
 const HEAD_BYTES: usize = 600;
 
-/// Reads lines or bytes of a stored resource. The first line of the result says
-/// which part it is, what the total is, and the call that reads the next part.
+/// Reads lines, bytes or records of a stored resource. The first line of the result
+/// says which part it is, what the total is, and the call that reads the next part.
+/// Records are the items of a JSON list (or the members of an object), the lines of
+/// NDJSON and the rows of CSV and TSV; they come one to a line.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadResource {
     /// The URI of the resource.
     uri: String,
-    /// How many lines (or bytes) to skip. 0 by default.
+    /// How many lines (or bytes, or records) to skip. 0 by default.
     #[serde(default)]
     offset: u64,
-    /// The most lines (or bytes) to read. By default 200 lines, or as many bytes
-    /// as fit into a result.
+    /// The most lines (or bytes, or records) to read. By default 200 lines or
+    /// records, or as many bytes as fit into a result.
     #[serde(default)]
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     /// The unit of offset and limit.
     #[serde(default)]
     unit: Unit,
+    /// For records of JSON: a JSON Pointer to the list or object that has them, such
+    /// as /data/items. By default the outermost list.
+    #[serde(default)]
+    at: Option<String>,
     /// The number of the revision; the latest by default. describe_resource
     /// lists the stored ones.
     #[serde(default)]
@@ -52,6 +58,7 @@ enum Unit {
     #[default]
     Lines,
     Bytes,
+    Records,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
@@ -67,9 +74,21 @@ async fn read<S>(
     budget: usize,
 ) -> Result<String, ToolError> {
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
+    if args.at.is_some() && args.unit != Unit::Records {
+        return Err(ToolError::new("at is for records: add \"unit\":\"records\"."));
+    }
     match args.unit {
         Unit::Lines => read_lines(&found, args, budget).await,
         Unit::Bytes => read_bytes(&found, args, budget).await,
+        Unit::Records => {
+            let request = read_records::Request {
+                at: args.at.as_deref(),
+                offset: args.offset,
+                limit: args.limit,
+                revision: args.revision,
+            };
+            read_records::read(ctx.identity().owner(), &found, &request, budget).await
+        }
     }
 }
 
@@ -168,15 +187,6 @@ async fn read_bytes(
         }
     };
     Ok(result_text(entry, &head, &window))
-}
-
-/// `Lines 1-10 of 1,000 lines`, for a range that counts from 0 and excludes
-/// `end`.
-fn span(unit: &str, first: u64, end: u64, total: &str) -> String {
-    if end - first == 1 {
-        return format!("{unit} {} of {total}", number(end));
-    }
-    format!("{unit}s {}-{} of {total}", number(first + 1), number(end))
 }
 
 /// The head, an empty line, and the content.

@@ -39,6 +39,15 @@ pub(super) fn revision_suffix(revision: Option<u64>) -> String {
     revision.map_or_else(String::new, |revision| format!(" (revision {revision})"))
 }
 
+/// `Lines 1-10 of 1,000 lines`, for a range that counts from 0 and excludes
+/// `end`.
+pub(super) fn span(unit: &str, first: u64, end: u64, total: &str) -> String {
+    if end - first == 1 {
+        return format!("{unit} {} of {total}", number(end));
+    }
+    format!("{unit}s {}-{} of {total}", number(first + 1), number(end))
+}
+
 /// A stored resource, for programs and for later steps of a workflow.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Stored {

@@ -9,6 +9,7 @@ mod listing;
 mod matches;
 mod metadata;
 mod reading;
+mod records;
 mod search;
 mod search_cost;
 mod web;
