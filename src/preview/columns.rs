@@ -88,7 +88,7 @@ impl Column {
 /// The columns of the records that were added.
 #[derive(Debug, Default)]
 pub struct Columns {
-    columns: Vec<Column>,
+    all: Vec<Column>,
     by_name: HashMap<String, usize>,
     /// Whether there are more than are counted.
     has_more: bool,
@@ -105,7 +105,7 @@ impl Columns {
                 break;
             }
             // Two columns may have the same name.
-            columns.columns.push(Column::new(cut(name, MAX_NAME)));
+            columns.all.push(Column::new(cut(name, MAX_NAME)));
         }
         columns
     }
@@ -118,7 +118,7 @@ impl Columns {
     /// Adds a row of the table.
     pub fn add_row<'a>(&mut self, fields: impl Iterator<Item = &'a str>) {
         self.records += 1;
-        for (column, field) in self.columns.iter_mut().zip(fields) {
+        for (column, field) in self.all.iter_mut().zip(fields) {
             column.add_field(field);
         }
     }
@@ -151,27 +151,27 @@ impl Columns {
         let name = cut(name, MAX_NAME);
         let index = match self.by_name.get(name) {
             Some(index) => *index,
-            None if self.columns.len() == MAX_COLUMNS => {
+            None if self.all.len() == MAX_COLUMNS => {
                 self.has_more = true;
                 return None;
             }
             None => {
-                self.by_name.insert(name.to_owned(), self.columns.len());
-                self.columns.push(Column::new(name));
-                self.columns.len() - 1
+                self.by_name.insert(name.to_owned(), self.all.len());
+                self.all.push(Column::new(name));
+                self.all.len() - 1
             }
         };
-        Some(&mut self.columns[index])
+        Some(&mut self.all[index])
     }
 
     /// A line for each column, in at most about `budget` bytes:
     /// `- status: integer, 0.5 % null; e.g. 200`.
     pub fn lines(&self, budget: usize) -> String {
         let mut text = String::new();
-        for (index, column) in self.columns.iter().enumerate() {
+        for (index, column) in self.all.iter().enumerate() {
             let line = self.line(column);
             if text.len() + line.len() + 40 > budget && index > 0 {
-                let more = (self.columns.len() - index) as u64;
+                let more = (self.all.len() - index) as u64;
                 let or_more = if self.has_more { " or more" } else { "" };
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "- … {}{or_more} not listed", count(more, "column"));
@@ -267,7 +267,7 @@ mod tests {
         for n in 0..10_000 {
             columns.add_json(Some("k"), &json!({ format!("{n}{}", "x".repeat(100)): n }));
         }
-        assert_eq!(columns.columns.len(), MAX_COLUMNS);
+        assert_eq!(columns.all.len(), MAX_COLUMNS);
         assert!(columns.lines(100_000).ends_with("- … more than 200 columns\n"));
     }
 }

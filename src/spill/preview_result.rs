@@ -20,6 +20,7 @@ use crate::{
 };
 
 /// Builds a preview result.
+#[allow(clippy::struct_excessive_bools, reason = "what the caller may use, one by one")]
 pub(super) struct PreviewResult<'a> {
     pub(super) tool: &'a str,
     /// Whether the caller may use `read_resource`.
