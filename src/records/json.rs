@@ -37,7 +37,6 @@ impl JsonRecords {
     pub(super) fn new(path: Pointer) -> Self {
         let state = State::Seeking { level: 0 };
         Self {
-            to_end: path.is_empty(),
             lexer: Lexer::new(),
             path,
             state,

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{ClientError, McpClient, ServerArgs, mcp_client::next_call, print};
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct GrepArgs {
     #[command(flatten)]
     server: ServerArgs,

@@ -47,10 +47,8 @@ pub(super) fn result_text(
     let complete = complete(args, rows);
     if rows.matches == 0 {
         let query = quoted(&args.query);
-        return match args.invert {
-            true => format!("Every line of {searched} matches {query}. {complete}"),
-            false => format!("No line of {searched} matches {query}. {complete}"),
-        };
+        let found = if args.invert { "Every line" } else { "No line" };
+        return format!("{found} of {searched} matches {query}. {complete}");
     }
     let total = total(args, rows);
     if args.count_only {
@@ -167,7 +165,7 @@ fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> String {
 
 fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
     let mut shown = Shown { text: String::new(), first: None, passed: 0 };
-    for row in &rows.rows {
+    for row in &rows.items {
         let line = match row {
             Row::Gap => "--".to_owned(),
             Row::Context { line, text } => format!("{line}- {text}"),

@@ -43,6 +43,7 @@ const LINE_BYTES: usize = 400;
 /// the record, counted from 0, and the JSON Pointer; NDJSON and CSV the record.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an argument of the tool")]
 struct SearchResource {
     /// The URI of the resource.
     uri: String,

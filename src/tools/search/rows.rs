@@ -58,7 +58,7 @@ pub(super) struct Wanted {
 /// Collects rows, and counts all matches.
 #[derive(Debug)]
 pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
+    pub(super) items: Vec<Row>,
     pub(super) matches: u64,
     pub(super) lines: u64,
     /// Whether a match was left out because of `max_per_line`.
@@ -77,7 +77,7 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(wanted: Wanted) -> Self {
         Self {
-            rows: Vec::new(),
+            items: Vec::new(),
             matches: 0,
             lines: 0,
             left_out: false,
@@ -96,14 +96,14 @@ impl Rows {
             Row::Match(row) => row.at.clone(),
             Row::Gap | Row::Context { .. } => Vec::new(),
         };
-        self.rows.iter().flat_map(of).collect()
+        self.items.iter().flat_map(of).collect()
     }
 
     /// Makes room for a row of this text.
     fn takes(&mut self, text: &str) -> bool {
         let bytes = self.bytes + text.len() + ROW_BYTES;
         // At least one row, or the next call would be the same one.
-        self.full |= bytes > self.wanted.budget && !self.rows.is_empty();
+        self.full |= bytes > self.wanted.budget && !self.items.is_empty();
         if !self.full {
             self.bytes = bytes;
         }
@@ -131,7 +131,7 @@ impl Rows {
         if self.takes(&text) {
             self.shown += part.count;
             let (line, is_long, passed) = (part.line, false, self.matches);
-            self.rows.push(Row::Match(MatchRow { line, is_long, text, at, passed }));
+            self.items.push(Row::Match(MatchRow { line, is_long, text, at, passed }));
         }
     }
 
@@ -145,7 +145,7 @@ impl Rows {
             }
             if in_line + index > self.wanted.max_per_line {
                 self.left_out = true;
-                if let Some(Row::Match(last)) = self.rows.last_mut() {
+                if let Some(Row::Match(last)) = self.items.last_mut() {
                     last.passed = self.matches;
                 }
                 return;
@@ -160,7 +160,7 @@ impl Rows {
             }
             self.shown += 1;
             let at = vec![part.offset + place(part.text, &found) as u64];
-            self.rows.push(Row::Match(MatchRow {
+            self.items.push(Row::Match(MatchRow {
                 line: part.line,
                 is_long: true,
                 text,
@@ -203,14 +203,14 @@ impl LineSink for Rows {
         if !self.full && !before_first {
             let text = line_excerpt(text, 0, LINE_BYTES);
             if self.takes(&text) {
-                self.rows.push(Row::Context { line, text });
+                self.items.push(Row::Context { line, text });
             }
         }
     }
 
     fn gap(&mut self) {
-        if !self.full && !self.rows.is_empty() {
-            self.rows.push(Row::Gap);
+        if !self.full && !self.items.is_empty() {
+            self.items.push(Row::Gap);
         }
     }
 
