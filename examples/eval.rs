@@ -191,8 +191,8 @@ fn last_line(text: &str) -> Option<String> {
     text.trim_end().lines().next_back().map(str::to_owned)
 }
 
-/// The total number of matches, from `Matching lines 1-1 of 5 in …` or
-/// `5 matching lines in …`.
+/// The total number of matches, from `Matches 1-1 of 5 in …` or
+/// `5 matches in …`.
 fn total(text: &str) -> Option<String> {
     let head = text.split(" in ").next()?;
     let number = head.split(" of ").nth(1).or_else(|| head.split(' ').next())?;
