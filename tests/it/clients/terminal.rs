@@ -70,6 +70,10 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
     assert!(one.starts_with("00002999 "), "{one}");
     let found = said(&client(&url, &["grep", "^00001[0-9]{3} ", "x:lines"], b"").await);
     assert_eq!(found.lines().count(), 1000, "not all pages");
+    let total = said(&client(&url, &["grep", "-ciFw", "00001000", "x:lines"], b"").await);
+    assert_eq!(total, "1 match in x:lines (3,000 lines). Complete.\n");
+    let others = said(&client(&url, &["grep", "-v", "^0000[0-9]{3}[1-9]", "x:lines"], b"").await);
+    assert_eq!(others.lines().count(), 300, "not all pages");
     let row = said(&client(&url, &["ls", "x:"], b"").await);
     assert!(row.starts_with(&format!("x:lines\t{}\ttext/plain\t20", lines.len())), "{row}");
     let arguments = r#"{"uri":"x:lines","offset":0,"limit":1}"#;
