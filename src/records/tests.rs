@@ -283,9 +283,9 @@ fn the_outermost_list_is_indexed_wherever_blocks_end() {
                 let mut indexers =
                     [Indexer::new(Layout::Json), Indexer::at(Layout::Json, pointed(at))];
                 for block in text.as_bytes().chunks(block) {
-                    indexers
-                        .iter_mut()
-                        .for_each(|indexer| indexer.feed(block).expect("it is JSON"));
+                    for indexer in &mut indexers {
+                        indexer.feed(block).expect("it is JSON");
+                    }
                 }
                 let [found, known] = indexers.map(|indexer| indexer.finish().expect("it is JSON"));
                 assert_eq!(found, known, "{text} in blocks of {block}");

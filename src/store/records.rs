@@ -299,7 +299,7 @@ mod tests {
         ) {
             let json = serde_json::to_string_pretty(&texts).expect("it is JSON");
             let wrapped = format!("{{\"n\": 1, \"rows\": {json}}}");
-            let ndjson: String = texts.iter().map(|t| format!("{}\n", serde_json::json!([t]))).collect();
+            let ndjson = texts.iter().map(|t| format!("{}\n", serde_json::json!([t]))).collect::<Vec<_>>().concat();
             let quoted: Vec<_> = texts.iter().map(|t| format!("1,\"{}\"", t.replace('"', "\"\""))).collect();
             let table = format!("a,b\n{}", quoted.join("\r\n"));
             let json_records: Vec<_> = texts.iter().map(|t| serde_json::json!(t).to_string()).collect();
@@ -334,7 +334,7 @@ mod tests {
                     all += std::str::from_utf8(&window.text).expect("it is text");
                     next = window.records.end;
                 }
-                let expected: String = expected.iter().map(|record| format!("{record}\n")).collect();
+                let expected = expected.iter().map(|record| format!("{record}\n")).collect::<Vec<_>>().concat();
                 prop_assert_eq!(all, expected);
                 let past = now(found.records(&caller, &index, index.total(), 1, budget));
                 prop_assert!(past.text.is_empty() && past.records.is_empty());

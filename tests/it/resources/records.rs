@@ -206,7 +206,7 @@ async fn a_description_is_of_all_records() {
         assert!(said.lines().any(|said| said == line), "{line} is not in {said:.2000}");
     }
     assert!(said.contains("/meta/tags (2)") && said.contains("/items (30,000)"), "{said:.2000}");
-    let rows: String = (0..30_000).map(|n| format!("{n},\"a\nb\",\n")).collect();
+    let rows = (0..30_000).map(|n| format!("{n},\"a\nb\",\n")).collect::<Vec<_>>().concat();
     let table = format!("id,\"the text\",none\n{rows}");
     client.create(json!({ "uri": "x:csv", "mime_type": "text/csv", "text": table })).await;
     let said = describe("x:csv").await;
