@@ -25,15 +25,23 @@ pub(super) struct DueFiles {
 struct Known {
     files: BTreeSet<(Timestamp, Path)>,
     listed: Option<Timestamp>,
+    /// Up to when files are known, once a listing has begun.
+    horizon: Option<Timestamp>,
 }
 
 impl DueFiles {
     /// Up to when files are to be listed now; `None` if they were listed recently.
     pub(super) fn to_list(&self, now: Timestamp) -> Option<Timestamp> {
-        let listed = self.known.lock().listed;
+        let mut known = self.known.lock();
         let is_recent =
             |listed: Timestamp| listed <= now && now < listed.saturating_add(LISTING_INTERVAL);
-        (!listed.is_some_and(is_recent)).then(|| now.saturating_add(HORIZON))
+        if known.listed.is_some_and(is_recent) {
+            return None;
+        }
+        // Before the listing begins: it may miss what is written meanwhile.
+        let horizon = now.saturating_add(HORIZON);
+        known.horizon = Some(horizon);
+        Some(horizon)
     }
 
     /// Takes over what was listed at that time.
@@ -50,7 +58,7 @@ impl DueFiles {
     /// Notes a file that this process has written, if it is due soon.
     pub(super) fn written(&self, at: Timestamp, file: &Path) {
         let mut known = self.known.lock();
-        if known.listed.is_some_and(|listed| at <= listed.saturating_add(HORIZON)) {
+        if known.horizon.is_some_and(|horizon| at <= horizon) {
             known.files.insert((at, file.clone()));
         }
     }

@@ -139,11 +139,11 @@ async fn a_resource_that_a_tool_stores_is_kept_out_of_the_context() {
     let server = Measured::start(command).await;
     let result = server.call("search_logs", json!({ "query": "timeout" })).await;
     let metrics = server.metrics.scrape().await;
-    let stored = metrics.sum("larder_resource_bytes", &[]);
+    let stored = metrics.sum("larder_stored_bytes_total", &[]);
     assert!(stored > 100_000, "{}", metrics.0);
     let params = json!({ "name": "search_logs", "arguments": { "query": "timeout" } });
     let seen = (params.to_string().len() + result.to_string().len()) as u64;
-    // Exact except for the other members of the request and the resource's metadata.
+    // Exact except for the other members of the request.
     let kept_out = metrics.sum("larder_context_kept_out_bytes_total", &[]);
     assert!(kept_out.abs_diff(stored - seen) < 2_000, "{kept_out} of {stored}, {seen} seen");
 }

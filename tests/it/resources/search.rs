@@ -135,7 +135,7 @@ struct LongLine;
 async fn a_line_of_any_length_is_searched() {
     let server = Server::offering(|builder| {
         let long_line = Tool::new(|ctx: Ctx, _: LongLine| async move {
-            let line = "x".repeat(65 << 20) + " word " + &"x".repeat(1 << 20);
+            let line = "x".repeat(24 << 20) + " word " + &"x".repeat(1 << 20);
             ctx.create_resource("a://line", line).await?;
             Ok::<_, ToolError>("stored")
         });
