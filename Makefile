@@ -3,6 +3,7 @@
 CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
+UPSTREAMS := tests/upstreams
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -25,7 +26,7 @@ build: ## Build the release binary
 dist: ## Build the binary that is released: fully optimised, in several times the time
 	cargo build --profile dist --locked --bin larder
 
-test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json ## Run every test
+test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -55,7 +56,7 @@ clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 features: ## Check that the crate builds with few features
-	@for features in "" http http,tls redis object oauth web search,validation query telemetry testing; do \
+	@for features in "" http http,tls redis object oauth web search,validation query telemetry upstream testing; do \
 		echo "cargo clippy --lib --no-default-features --features '$$features'"; \
 		cargo clippy --quiet --locked --lib --no-default-features --features "$$features" -- -D warnings \
 			|| exit 1; \
@@ -89,6 +90,9 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 
 $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lock.json
 	cd $(OIDC) && npm ci
+
+$(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTREAMS)/package-lock.json
+	cd $(UPSTREAMS) && npm ci
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)

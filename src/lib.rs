@@ -38,7 +38,7 @@
 //! 5. [`handler`]
 //! 6. [`registry`]
 //! 7. [`spill`]
-//! 8. [`sources`], [`workflow`], [`tools`]
+//! 8. [`sources`], [`workflow`], [`tools`], [`upstream`]
 //! 9. [`dispatch`]
 //! 10. [`era`]
 //! 11. [`http`], stdio
@@ -97,6 +97,8 @@ pub mod telemetry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tools;
+#[cfg(feature = "upstream")]
+pub mod upstream;
 pub mod uri_template;
 pub mod watch;
 pub mod workflow;

@@ -213,17 +213,21 @@ impl App {
             stopping.cancelled().await;
             tokio::time::sleep(grace).await;
         };
-        tokio::select! {
+        let ended = tokio::select! {
             biased;
-            ended = &mut ended => return ended,
-            () = grace_over => {}
-        }
-        self.dispatcher.stop();
-        // Clients of the stopped calls, here or on other instances, receive the error.
-        match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
-            Ok(ended) => ended.map(|_| false),
-            Err(_) => Ok(false),
-        }
+            ended = &mut ended => ended,
+            () = grace_over => {
+                self.dispatcher.stop();
+                // Clients of the stopped calls, here or on other instances, receive the
+                // error.
+                match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
+                    Ok(ended) => ended.map(|_| false),
+                    Err(_) => Ok(false),
+                }
+            }
+        };
+        self.dispatcher.registry().close().await;
+        ended
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     auth::Authenticator,
     compute,
     config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
-    dispatch::{DispatchLimits, Dispatcher},
+    dispatch::Dispatcher,
 };
 
 /// The parts of a running server that accept a new configuration: limits, result sizes,
@@ -96,7 +96,7 @@ impl Live {
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_limits(next.limits.admission());
-        self.dispatcher.set_limits(DispatchLimits { read_bytes: next.limits.read_bytes });
+        self.dispatcher.set_limits(next.limits.per_call());
         #[cfg(feature = "http")]
         self.http.apply(&next, public_url.as_ref());
         let reloaded =

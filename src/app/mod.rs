@@ -23,7 +23,7 @@ use crate::{
     clock::{Clock, SystemClock},
     compute,
     config::{Config, ConfigError},
-    dispatch::{DispatchLimits, Dispatcher},
+    dispatch::Dispatcher,
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     random::Random,
     registry::Registry,
@@ -227,7 +227,7 @@ impl App {
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         #[cfg(feature = "http")]
         let http = HttpSetup::new(&config, &authenticator)?;
-        let limits = DispatchLimits { read_bytes: config.limits.read_bytes };
+        let limits = config.limits.per_call();
         let caller_limits = Limits::new(config.limits.admission(), Arc::clone(&clock));
         let dispatcher = Arc::new(Dispatcher::new(
             registry,
@@ -368,6 +368,7 @@ impl App {
         // The calls have ended, and only have to write how.
         let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
         let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
+        self.dispatcher.registry().close().await;
         served
     }
 }

@@ -1,16 +1,18 @@
 //! The registry of the binary.
 
 use crate::{
-    config::{Config, WorkflowLocations},
+    config::{Config, UpstreamConfig, WorkflowLocations},
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
+    upstream::{Remote, Settings, Upstream},
     workflow,
 };
 
-/// The built-in tools, and the workflows of the configuration.
+/// The built-in tools, the workflows of the configuration, and the upstreams.
 pub(super) fn registry(
     config: &Config,
     locations: &WorkflowLocations,
+    named: Vec<Settings>,
 ) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
@@ -28,5 +30,38 @@ pub(super) fn registry(
         let locations = locations.clone();
         builder = builder.with(workflow::prompt_showing(workflow, move |p| locations.show(p)));
     }
+    let upstreams = upstreams(config, named)?;
+    for provider in Upstream::all(upstreams, builder.tool_names()) {
+        builder = builder.provider(provider);
+    }
     builder.build()
+}
+
+/// The upstreams that the command line names.
+pub(super) fn named_upstreams(url: Option<String>, command: Vec<String>) -> Vec<Settings> {
+    let remote = url.map(|url| {
+        let name = Settings::name_of_url(&url);
+        Settings::new(name, Remote { url, ..Remote::default() })
+    });
+    let command =
+        (!command.is_empty()).then(|| Settings::new(Settings::name_of(&command), command));
+    remote.into_iter().chain(command).collect()
+}
+
+/// The upstreams of the configuration, and those of the command line.
+fn upstreams(config: &Config, named: Vec<Settings>) -> Result<Vec<Settings>, BuildError> {
+    let problem = |problem: String| BuildError { problems: vec![problem] };
+    let configured = config.upstreams.iter().map(UpstreamConfig::settings);
+    let configured: Result<Vec<_>, _> = configured.collect();
+    let mut upstreams = configured.map_err(|error| problem(error.to_string()))?;
+    for settings in named {
+        if upstreams.iter().any(|other| other.name == settings.name) {
+            let name = &settings.name;
+            return Err(problem(format!(
+                "two upstreams are called {name}: name them in the configuration file"
+            )));
+        }
+        upstreams.push(settings);
+    }
+    Ok(upstreams)
 }

@@ -73,7 +73,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
-    let registry = match builtin::registry(&config, &args.workflow_locations()) {
+    let registry = match builtin::registry(&config, &args.workflow_locations(), Vec::new()) {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };

@@ -58,6 +58,13 @@ enum Command {
         /// First run the migrations that the store needs (redis.migrate).
         #[arg(long)]
         migrate: bool,
+        /// A remote MCP server to stand in front of, as with COMMAND.
+        #[arg(long = "upstream", value_name = "URL")]
+        url: Option<String>,
+        /// Another MCP server to stand in front of: its tools are offered as they
+        /// are, and what is too large for an answer is stored.
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<String>,
     },
     /// Show what Larder does with a large text: store it in a temporary server,
     /// search and page it, and count the bytes that a model would see.
@@ -87,9 +94,12 @@ struct ServerCli {
 /// The binary's main.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve { args, migrate } => {
+        Command::Serve { args, migrate, url, command } => {
             let workflow_locations = args.workflow_locations();
-            run_with(args, migrate, move |config| builtin::registry(config, &workflow_locations))
+            run_with(args, migrate, move |config| {
+                let upstreams = builtin::named_upstreams(url, command);
+                builtin::registry(config, &workflow_locations, upstreams)
+            })
         }
         Command::Host(command) => command.run(&["serve"]),
         Command::Migrate(args) => in_runtime(|| async move {

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::admission::{AdmissionLimits, Maximums};
+use crate::{
+    admission::{AdmissionLimits, Maximums},
+    dispatch::DispatchLimits,
+};
 
 /// `[limits]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +27,8 @@ pub struct LimitsConfig {
     pub body_values: usize,
     /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,
+    /// The maximum content that the references in the arguments of one call bring, in bytes.
+    pub ref_bytes: u64,
     /// Requests of one caller within the window; 0 for no limit.
     pub requests_per_window: u32,
     /// The length of the window, in seconds.
@@ -68,6 +73,7 @@ impl LimitsConfig {
             ("limits.body_rate", self.body_rate.into()),
             ("limits.body_values", self.body_values as u64),
             ("limits.read_bytes", self.read_bytes),
+            ("limits.ref_bytes", self.ref_bytes),
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
             ("limits.head_timeout", self.head_timeout),
@@ -88,6 +94,11 @@ impl LimitsConfig {
             }
         }
         Ok(())
+    }
+
+    /// The limits on a single call.
+    pub fn per_call(&self) -> DispatchLimits {
+        DispatchLimits { read_bytes: self.read_bytes, ref_bytes: self.ref_bytes }
     }
 
     /// The limits of admission.
@@ -115,12 +126,14 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
+        let DispatchLimits { read_bytes, ref_bytes } = DispatchLimits::default();
         Self {
             body_bytes: 32 << 20,
             body_timeout: 30,
             body_rate: 16 << 10,
             body_values: 200_000,
-            read_bytes: 16 << 20,
+            read_bytes,
+            ref_bytes,
             requests_per_window,
             window: window.as_secs(),
             concurrent_requests: caller.requests,

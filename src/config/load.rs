@@ -79,7 +79,7 @@ mod tests {
     use std::{collections::HashMap, io::Write};
 
     use super::*;
-    use crate::config::StoreConfig;
+    use crate::{config::StoreConfig, upstream::Target};
 
     fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut toml = tempfile::NamedTempFile::new().unwrap();
@@ -107,8 +107,30 @@ mod tests {
     }
 
     #[test]
+    fn upstreams_are_read_as_they_are_written() {
+        let file = "[[upstreams]]\nname = \"fs\"\ncommand = [\"npx\", \"-y\"]\ncall_timeout = \"2m\"\n\
+            env = { Some_TOKEN = \"x\" }";
+        let config = load(file, &[]).unwrap();
+        let settings = config.upstreams[0].settings().unwrap();
+        let Target::Command(command) = settings.target else { panic!("a command") };
+        assert_eq!(command.env["Some_TOKEN"], "x");
+        assert_eq!((settings.call_timeout.as_secs(), settings.max_message), (120, 64 << 20));
+        let shown = config.show().unwrap();
+        assert!(shown.contains("Some_TOKEN = \"***\""), "{shown}");
+    }
+
+    #[test]
     fn errors_name_the_setting() {
+        let fs = "[[upstreams]]\nname = \"fs\"\ncommand = [\"x\"]\n";
         for (file, named) in [
+            (&*format!("{fs}{fs}"), "upstreams.name"),
+            (&fs.replace("fs", "f_s"), "upstreams.name"),
+            (&fs.replace("\"x\"", ""), "upstreams.command"),
+            (&format!("{fs}url = \"http://a.example\""), "upstreams.url"),
+            ("[[upstreams]]\nname = \"a\"\nurl = \"a.example\"", "upstreams.url"),
+            (&format!("{fs}idle_time = 1"), "idle_time"),
+            (&format!("{fs}call_timeout = \"soon\""), "soon"),
+            (&format!("{fs}env = {{ A = \"${{LARDER_TEST_UNSET}}\" }}"), "upstreams.env.A"),
             ("[server]\nlisten = \"here\"", "server.listen"),
             ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
             ("[sever]\n", "sever"),

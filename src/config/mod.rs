@@ -20,6 +20,10 @@ mod show;
 mod store;
 mod tasks;
 mod tools;
+#[cfg(feature = "upstream")]
+mod units;
+#[cfg(feature = "upstream")]
+mod upstreams;
 #[cfg(feature = "cli")]
 mod workflows;
 
@@ -48,6 +52,11 @@ pub use self::{
     store::{MemoryConfig, StoreConfig},
     tasks::TasksConfig,
     tools::ToolsConfig,
+};
+#[cfg(feature = "upstream")]
+pub use self::{
+    units::{Size, Span},
+    upstreams::UpstreamConfig,
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
@@ -94,6 +103,9 @@ pub struct Config {
     pub metrics: MetricsConfig,
     /// Traces.
     pub traces: TracesConfig,
+    /// Other MCP servers behind this one, one `[[upstreams]]` each.
+    #[cfg(feature = "upstream")]
+    pub upstreams: Vec<UpstreamConfig>,
     /// Prompts that run their steps on the server, one `[[workflows]]` each.
     pub workflows: Vec<SequentialWorkflow>,
 }
@@ -118,6 +130,8 @@ impl Config {
         self.query.check()?;
         self.log.check()?;
         self.traces.check()?;
+        #[cfg(feature = "upstream")]
+        UpstreamConfig::check_all(&self.upstreams)?;
         self.auth.check(self.public_url()?.as_ref())?;
         let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && no_auth {

@@ -38,6 +38,14 @@ fn mask(name: &str, value: &mut Value) {
     match value {
         Value::String(text) if is_secret(name) => *text = MASK.into(),
         Value::String(text) => *text = mask_url(text),
+        // Environment and headers of an upstream, where secrets have any name.
+        Value::Table(table) if matches!(name, "env" | "headers") => {
+            for (_, value) in table.iter_mut() {
+                if !value.as_str().is_some_and(|text| text.starts_with("${")) {
+                    *value = MASK.into();
+                }
+            }
+        }
         Value::Array(values) => values.iter_mut().for_each(|value| mask(name, value)),
         Value::Table(table) => table.iter_mut().for_each(|(name, value)| mask(name, value)),
         _ => {}

@@ -35,7 +35,9 @@ use self::{
 use crate::{
     admission::Limits,
     auth::{Identity, Owner, Validity},
-    handler::{AskMode, Control, Scope, Server, StepAccounts, Suspended},
+    handler::{
+        AskMode, Control, IntoToolResult, Scope, Server, StepAccounts, Suspended, ToolError,
+    },
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
@@ -55,12 +57,14 @@ const OUTBOX_CAPACITY: usize = 64;
 pub struct DispatchLimits {
     /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,
+    /// The maximum content that the references in one call's arguments bring, in bytes.
+    pub ref_bytes: u64,
 }
 
 impl Default for DispatchLimits {
-    /// 16 MiB.
+    /// 16 MiB, and 8 MiB for references.
     fn default() -> Self {
-        Self { read_bytes: 16 << 20 }
+        Self { read_bytes: 16 << 20, ref_bytes: 8 << 20 }
     }
 }
 
@@ -81,6 +85,8 @@ pub struct Call {
     pub client: Arc<ClientFacts>,
     /// The session whose end deletes the resources that this call creates, if any.
     pub session: Option<Arc<str>>,
+    /// The client's session, if it has one.
+    pub client_session: Option<Arc<str>>,
     /// The minimum level of log messages for the client. None are sent without it.
     pub log_level: Option<LogLevel>,
     /// How the call can ask its client for input.
@@ -176,6 +182,7 @@ impl Dispatcher {
             identity: call.identity,
             client: call.client,
             session: call.session,
+            client_session: call.client_session,
             store: self.store.counting(stored_bytes),
             server: Arc::clone(&self.registry) as Arc<dyn Server>,
             random: self.random.clone(),
@@ -267,25 +274,39 @@ impl Dispatcher {
         let page = self.registry.tools_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Tools(result, self.list_hint(self.registry.has_custom_tools())))
+        Ok(Reply::Tools(result, self.list_hint(self.registry.has_provided_tools())))
     }
 
     async fn list_templates(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let page = self.registry.templates_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListResourceTemplatesResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Templates(result, self.list_hint(self.registry.has_custom_resources())))
+        Ok(Reply::Templates(result, self.list_hint(self.registry.has_provided_resources())))
     }
 
-    /// The cache hint for a list. A custom handler may give each caller another list.
-    fn list_hint(&self, custom: bool) -> CacheHint {
-        if custom { CacheHint::NO_CACHE } else { self.definition_hint() }
+    /// The cache hint for a list. A provider may give each caller another list.
+    fn list_hint(&self, provided: bool) -> CacheHint {
+        if provided { CacheHint::NO_CACHE } else { self.definition_hint() }
     }
 
     async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let name = params.required_text(Member::Name)?;
         let arguments =
             stored_arguments::parse(&name, params, &self.registry.stored_arguments(&name))?;
+        let arguments = match arguments {
+            None => None,
+            Some(arguments) => {
+                let max = self.limits.load().ref_bytes;
+                let resolved = self.registry.resolve_references(&name, arguments, &scope, max);
+                match Box::pin(resolved).await? {
+                    Ok(arguments) => Some(arguments),
+                    Err(refused) => {
+                        let refused = ToolError::new(refused).into_tool_result();
+                        return Ok(Reply::CallTool(Box::new(refused)));
+                    }
+                }
+            }
+        };
         let spiller = Spiller::new(&scope);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
         let result = spiller.bounded(&name, result).await;

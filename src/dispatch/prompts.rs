@@ -24,7 +24,7 @@ impl Dispatcher {
         let page = self.registry.prompts_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
-        Ok(Reply::Prompts(result, self.list_hint(self.registry.has_custom_prompts())))
+        Ok(Reply::Prompts(result, self.list_hint(self.registry.has_provided_prompts())))
     }
 
     pub(super) async fn get_prompt(

@@ -31,9 +31,8 @@ impl Dispatcher {
         let mut cursor = Cursor::decode(LIST, parse_cursor(params)?.as_deref())?;
         let mut resources = Vec::new();
         let catalog = self.registry.catalog();
-        // Either the catalog or the custom list is empty.
-        let custom = self.registry.custom_resources(scope).await?;
-        let defined = catalog.resources().chain(&custom).enumerate().skip(cursor.offset);
+        let provided = self.registry.provided_resources(&scope).await?;
+        let defined = catalog.resources().chain(&provided).enumerate().skip(cursor.offset);
         let mut defined = defined.filter(|(_, resource)| {
             self.registry.can_list_resource(identity.grant(), &resource.uri)
         });

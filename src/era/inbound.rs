@@ -69,7 +69,9 @@ impl Inbound {
                 let fault = Fault::InvalidRequest("Responses are not sent in this version.".into());
                 Self::Rejected { id: Some(id), fault, era }
             }
-            Ok(Message::Response { id, outcome }) => Self::Response { id, outcome },
+            Ok(Message::Response { id, outcome }) => {
+                Self::Response { id, outcome: outcome.map_err(|error| error.message) }
+            }
         }
     }
 

@@ -86,6 +86,7 @@ impl Modern {
             identity,
             client: meta.client,
             session: None,
+            client_session: None,
             asking,
         })
     }

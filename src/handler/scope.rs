@@ -28,6 +28,8 @@ pub struct Scope {
     /// The session whose end deletes the resources that the call creates.
     /// `None` if they live until they expire.
     pub session: Option<Arc<str>>,
+    /// The client's session, if it has one.
+    pub client_session: Option<Arc<str>>,
     /// The resource store.
     pub store: Store,
     /// The server that runs the call.

@@ -21,13 +21,26 @@ pub enum Message {
         /// The parameters as they arrived.
         params: Params,
     },
-    /// The client's response to a request of the server (legacy era only).
+    /// The peer's response to a request of this side.
     Response {
-        /// The id of the server's request.
+        /// The id of the request.
         id: RequestId,
-        /// The result, or the error's message.
-        outcome: Result<Value, String>,
+        /// The result, or the error.
+        outcome: Result<Value, ErrorResponse>,
     },
+}
+
+/// The error of a response.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ErrorResponse {
+    /// The JSON-RPC code; 0 if it is missing.
+    #[serde(default)]
+    pub code: i64,
+    /// What went wrong.
+    pub message: String,
+    /// Machine-readable details.
+    #[serde(default)]
+    pub data: Option<Value>,
 }
 
 /// A request. Its parameters are parsed once, when the method is known.
@@ -161,18 +174,20 @@ pub(crate) fn tool_call(body: &Bytes) -> Option<Params> {
     Params::new(body.slice_ref(params.as_bytes())).ok()
 }
 
-fn read_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> Result<Value, String> {
-    #[derive(Deserialize)]
-    struct Error {
-        message: String,
-    }
+fn read_outcome(
+    result: Option<&RawValue>,
+    error: Option<&RawValue>,
+) -> Result<Value, ErrorResponse> {
+    let unreadable = |message: String| ErrorResponse { code: 0, message, data: None };
     if let Some(error) = error {
-        let message = serde_json::from_str::<Error>(error.get()).map(|e| e.message);
-        return Err(message.unwrap_or_else(|_| "The client responded with an error.".into()));
+        let error = serde_json::from_str(error.get());
+        return Err(
+            error.unwrap_or_else(|_| unreadable("The peer responded with an error.".into()))
+        );
     }
     let result = result.map_or("null", RawValue::get);
     serde_json::from_str(result)
-        .map_err(|e| format!("The client's response cannot be parsed: {}", describe(&e)))
+        .map_err(|e| unreadable(format!("The peer's response cannot be parsed: {}", describe(&e))))
 }
 
 /// In MCP, unlike JSON-RPC, an id is a string or an integer, never null

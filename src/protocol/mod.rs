@@ -16,7 +16,7 @@ mod version;
 
 pub use client::ClientFacts;
 pub(crate) use envelope::tool_call;
-pub use envelope::{Message, Request, parse};
+pub use envelope::{ErrorResponse, Message, Request, parse};
 pub use fault::Fault;
 pub use log_level::LogLevel;
 pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};

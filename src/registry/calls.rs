@@ -10,6 +10,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
+    provider::{ProvidedTool, unknown_tool},
     resource::CacheRule,
 };
 use crate::{
@@ -22,14 +23,19 @@ use crate::{
 impl Registry {
     /// The tool's arguments that clients mirror into headers.
     pub fn header_parameters(&self, tool: &str) -> Vec<HeaderParameter> {
-        self.catalog().tools.get(tool).map(|tool| tool.body.headers.clone()).unwrap_or_default()
+        if let Some(registered) = self.catalog().tools.get(tool) {
+            return registered.body.headers.clone();
+        }
+        self.known_tool(tool).map(|known| known.headers.clone()).unwrap_or_default()
+    }
+
+    /// The provider's tool of that name, as far as it is known.
+    pub(super) fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
+        self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
     }
 
     /// The tool's arguments that it stores as they are, not parsed.
     pub(crate) fn stored_arguments(&self, tool: &str) -> Vec<&'static str> {
-        if self.definition.custom.tools.is_defined() {
-            return Vec::new();
-        }
         self.catalog().tools.get(tool).map(|tool| tool.body.stored.clone()).unwrap_or_default()
     }
 
@@ -45,15 +51,18 @@ impl Registry {
         arguments: Option<Value>,
         scope: Arc<Scope>,
     ) -> Result<model::CallToolResult, Fault> {
-        let custom = &self.definition.custom.tools;
-        if custom.is_defined() {
-            return Box::pin(custom.call(name, arguments, scope)).await;
+        let registered = self.catalog().tools.get(name).cloned();
+        if let Some(tool) = registered {
+            self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
+            return Ok(tool.call(arguments, scope).await);
         }
-        let tool = self.catalog().tools.get(name).cloned();
-        let tool = tool
-            .ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {}", shortened(name))))?;
-        self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
-        Ok(tool.call(arguments, scope).await)
+        for provider in &self.definition.providers {
+            if let Some(tool) = provider.tool(name, &scope).await? {
+                self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
+                return Box::pin(tool.call(&**provider, arguments, scope)).await;
+            }
+        }
+        Err(unknown_tool(name))
     }
 
     /// Gets a prompt's messages.
@@ -67,14 +76,20 @@ impl Registry {
         arguments: model::JsonObject,
         scope: Arc<Scope>,
     ) -> Result<model::GetPromptResult, Fault> {
-        let custom = &self.definition.custom.prompts;
-        if custom.is_defined() {
-            return custom.get(name, arguments, scope).await;
+        let registered = self.catalog().prompts.get(name).cloned();
+        if let Some(found) = registered {
+            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+            return found.get(arguments, scope).await;
         }
-        let found = self.catalog().prompts.get(name).cloned();
-        let found = found.ok_or_else(|| prompt::unknown(name))?;
-        self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
-        found.get(arguments, scope).await
+        if !self.definition.providers.is_empty() {
+            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+        }
+        for provider in &self.definition.providers {
+            if let Some(result) = provider.get_prompt(name, &arguments, &scope).await {
+                return result;
+            }
+        }
+        Err(prompt::unknown(name))
     }
 
     /// Suggests values for an argument of a prompt or of a template.
@@ -93,11 +108,13 @@ impl Registry {
             Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)))
         };
         let catalog = self.catalog();
-        if let Some(custom) = &self.definition.custom.complete
-            && !catalog.has_reference(reference)
-        {
-            let values = custom.suggest(reference, argument, input, scope).await?;
-            return Ok(complete::completion_info(values.into()));
+        if !catalog.has_reference(reference) {
+            for provider in &self.definition.providers {
+                let suggested = provider.complete(reference, argument, &input, &scope).await;
+                if let Some(suggested) = suggested {
+                    return suggested;
+                }
+            }
         }
         let values = if let Some(name) = reference.as_prompt_name() {
             self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
@@ -170,6 +187,11 @@ impl Registry {
                 return Some(template.read(uri, variables, scope).await);
             }
         }
-        self.definition.custom.resources.read(uri, scope).await
+        for provider in &self.definition.providers {
+            if let Some(read) = provider.read(uri, &scope).await {
+                return Some(read);
+            }
+        }
+        None
     }
 }

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use futures_util::future::join_all;
 use parking_lot::RwLock;
 use rmcp::model;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, OutputRules, catalog::Catalog, custom::CustomHandlers, scope_rules::ScopeRules,
+    BuildError, OutputRules,
+    catalog::Catalog,
+    provider::{Offer, Provider},
+    scope_rules::ScopeRules,
 };
 use crate::protocol::Announcement;
 
@@ -32,12 +36,16 @@ pub(super) struct Definition {
     pub(super) page_size: usize,
     pub(super) fixed_lists: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
-    pub(super) custom: CustomHandlers,
+    /// In their order, after the catalogue.
+    pub(super) providers: Vec<Arc<dyn Provider>>,
 }
 
 impl Registry {
     pub(super) fn new(definition: Definition, catalog: Catalog) -> Self {
         let changes = broadcast::Sender::new(CHANNEL_CAPACITY);
+        for provider in &definition.providers {
+            provider.announce_to(changes.clone());
+        }
         Self {
             definition,
             catalog: RwLock::new(Arc::new(catalog)),
@@ -70,6 +78,16 @@ impl Registry {
     /// The experimental capabilities.
     pub fn experimental(&self) -> &model::ExperimentalCapabilities {
         &self.definition.experimental
+    }
+
+    /// Ends what the providers have started for a client's session.
+    pub fn end_session(&self, id: &str) {
+        self.definition.providers.iter().for_each(|provider| provider.end_session(id));
+    }
+
+    /// Ends what the providers have started.
+    pub async fn close(&self) {
+        join_all(self.definition.providers.iter().map(|provider| provider.close())).await;
     }
 
     /// The items that the server offers now.
@@ -109,13 +127,12 @@ impl Registry {
             return BuildError::check(vec![problem.into()]);
         }
         // Custom handlers list what they like, and never what is registered.
-        let custom = &self.definition.custom;
-        let (is_custom, kind) = match announcement {
-            Announcement::ToolListChanged => (custom.tools.is_defined(), "tools"),
-            Announcement::PromptListChanged => (custom.prompts.is_defined(), "prompts"),
-            _ => (false, "resources"),
+        let (what, kind) = match announcement {
+            Announcement::ToolListChanged => (Offer::Tools, "tools"),
+            Announcement::PromptListChanged => (Offer::Prompts, "prompts"),
+            _ => (Offer::Resources, "resources"),
         };
-        if is_custom {
+        if self.definition.providers.iter().any(|provider| provider.replaces(what)) {
             return BuildError::check(vec![format!(
                 "Handlers of this server list its {kind}, so that none can be added or removed: announce a change with ctx.{kind}_changed()"
             )]);

@@ -15,6 +15,11 @@ pub struct HeaderParameter {
 }
 
 impl HeaderParameter {
+    /// Whether the argument is at that path or contains it.
+    pub(super) fn is_at(&self, path: &[String]) -> bool {
+        self.path.starts_with(path) || path.starts_with(&self.path)
+    }
+
     /// The argument's value in a call. `None` if it is missing or null.
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         let value = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;

@@ -1,12 +1,15 @@
-//! The lists that a caller gets, of registered items or from custom handlers.
+//! The lists that a caller gets: registered items, then those of providers.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
+use futures_util::future::try_join_all;
 use rmcp::model;
 
 use super::{
     definition::Registry,
     paging::{self, ListPage},
+    provider::{Offer, ProvidedTool},
+    tool,
 };
 use crate::{auth::Grant, handler::Scope, protocol::Fault};
 
@@ -70,53 +73,86 @@ impl Registry {
     }
 }
 
-/// Registered items or those of custom handlers.
+/// Registered items and those of providers.
 impl Registry {
-    /// Whether the server has tools.
-    pub fn has_tools(&self) -> bool {
-        self.has_custom_tools() || self.catalog().has_tools()
+    fn any_provider(&self, what: Offer) -> bool {
+        self.definition.providers.iter().any(|provider| provider.offers(what))
     }
 
-    /// Whether a custom handler lists the tools, possibly different ones for
-    /// each caller.
-    pub fn has_custom_tools(&self) -> bool {
-        self.definition.custom.tools.is_defined()
+    /// Whether the server has tools.
+    pub fn has_tools(&self) -> bool {
+        self.has_provided_tools() || self.catalog().has_tools()
+    }
+
+    /// Whether a provider lists tools, possibly different ones for each caller.
+    pub fn has_provided_tools(&self) -> bool {
+        self.any_provider(Offer::Tools)
     }
 
     /// Whether the server has prompts.
     pub fn has_prompts(&self) -> bool {
-        self.has_custom_prompts() || self.catalog().has_prompts()
+        self.has_provided_prompts() || self.catalog().has_prompts()
     }
 
-    /// Whether a custom handler lists the prompts.
-    pub fn has_custom_prompts(&self) -> bool {
-        self.definition.custom.prompts.is_defined()
+    /// Whether a provider lists prompts.
+    pub fn has_provided_prompts(&self) -> bool {
+        self.any_provider(Offer::Prompts)
     }
 
-    /// Whether custom handlers list and read the server's resources.
-    pub fn has_custom_resources(&self) -> bool {
-        self.definition.custom.resources.is_defined()
+    /// Whether a provider lists resources.
+    pub fn has_provided_resources(&self) -> bool {
+        self.any_provider(Offer::Resources)
     }
 
     /// Whether the server can complete arguments.
     pub fn has_completions(&self) -> bool {
-        self.definition.custom.complete.is_some() || self.catalog().has_completions()
+        self.any_provider(Offer::Completions) || self.catalog().has_completions()
     }
 
     /// A page of the tools that the caller may use.
     ///
     /// # Errors
-    /// [`Fault::InvalidParams`] for an invalid cursor; the error of a custom
-    /// handler.
+    /// [`Fault::InvalidParams`] for an invalid cursor; the error of a provider.
     pub async fn tools_page(
         &self,
         cursor: Option<&str>,
         scope: Arc<Scope>,
     ) -> Result<ListPage<model::Tool>, Fault> {
-        if self.has_custom_tools() {
-            return self.definition.custom.tools.page(cursor, self.page_size(), scope).await;
+        let grant = scope.identity.grant();
+        if !self.has_provided_tools() {
+            return self.granted_tools(grant, cursor);
         }
-        self.granted_tools(scope.identity.grant(), cursor)
+        let lists = self.definition.providers.iter().map(|provider| provider.tools(&scope));
+        let provided = try_join_all(lists).await?;
+        let catalog = self.catalog();
+        let granted = catalog.tools.iter().filter(|tool| self.is_shown(grant, &***tool));
+        let mut tools: Vec<_> = granted.map(|tool| self.listed_tool(tool)).collect();
+        let mut names: HashSet<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+        for tool in provided.into_iter().flatten() {
+            let name = &*tool.listed.name;
+            let is_taken = catalog.tools.get(name).is_some() || names.contains(name);
+            if !is_taken && self.is_granted(grant, name) {
+                names.insert(name.to_owned());
+                tools.push(self.listed_provided(&tool));
+            }
+        }
+        paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, self.page_size())
+    }
+
+    fn listed_tool(&self, tool: &tool::Registered) -> model::Tool {
+        let mut listed = tool.listed.clone();
+        if listed.output_schema.is_some() && self.may_spill(&listed.name) {
+            listed.output_schema.clone_from(&tool.body.spillable_schema);
+        }
+        listed
+    }
+
+    fn listed_provided(&self, tool: &ProvidedTool) -> model::Tool {
+        let mut listed = tool.listed.clone();
+        if listed.output_schema.is_some() && self.spills(&listed.name, tool.spill) {
+            listed.output_schema.clone_from(&tool.spillable_schema);
+        }
+        listed
     }
 
     /// A page of the prompts that the caller may use.
@@ -128,10 +164,20 @@ impl Registry {
         cursor: Option<&str>,
         scope: Arc<Scope>,
     ) -> Result<ListPage<model::Prompt>, Fault> {
-        if self.has_custom_prompts() {
-            return self.definition.custom.prompts.page(cursor, self.page_size(), scope).await;
+        let grant = scope.identity.grant();
+        if !self.has_provided_prompts() {
+            return self.granted_prompts(grant, cursor);
         }
-        self.granted_prompts(scope.identity.grant(), cursor)
+        let lists = self.definition.providers.iter().map(|provider| provider.prompts(&scope));
+        let provided = try_join_all(lists).await?;
+        let catalog = self.catalog();
+        let granted = catalog.prompts.iter().filter(|prompt| self.is_shown(grant, &***prompt));
+        let mut prompts: Vec<_> = granted.map(|prompt| prompt.listed.clone()).collect();
+        let of_providers = provided.into_iter().flatten().filter(|prompt| {
+            catalog.prompts.get(&prompt.name).is_none() && self.is_granted(grant, &prompt.name)
+        });
+        prompts.extend(of_providers);
+        paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, self.page_size())
     }
 
     /// A page of the templates that the caller may use.
@@ -143,30 +189,42 @@ impl Registry {
         cursor: Option<&str>,
         scope: Arc<Scope>,
     ) -> Result<ListPage<model::ResourceTemplate>, Fault> {
-        if self.has_custom_resources() {
-            let templates = self.custom_templates(scope).await?;
-            let show = |template: &model::ResourceTemplate| Some(template.clone());
-            return paging::page(&templates, show, "templates", cursor, self.page_size());
+        let grant = scope.identity.grant();
+        if !self.has_provided_resources() {
+            return self.granted_templates(grant, cursor);
         }
-        self.granted_templates(scope.identity.grant(), cursor)
+        let provided = self.provided_templates(&scope).await?;
+        let catalog = self.catalog();
+        let granted =
+            catalog.templates.iter().filter(|template| self.is_shown(grant, &***template));
+        let mut templates: Vec<_> = granted.map(|template| template.listed.clone()).collect();
+        let of_providers =
+            provided.into_iter().filter(|t| self.can_list_template(grant, &t.uri_template));
+        templates.extend(of_providers);
+        paging::page(&templates, |t| Some(t.clone()), "templates", cursor, self.page_size())
     }
 
-    /// The resources that a custom handler lists for the caller.
+    /// The resources that providers list for the caller.
     ///
     /// # Errors
-    /// The handler's error.
-    pub async fn custom_resources(&self, scope: Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
-        self.definition.custom.resources.list(scope).await
-    }
-
-    /// The templates that a custom handler lists for the caller.
-    ///
-    /// # Errors
-    /// The handler's error.
-    pub async fn custom_templates(
+    /// A provider's error.
+    pub async fn provided_resources(
         &self,
-        scope: Arc<Scope>,
+        scope: &Arc<Scope>,
+    ) -> Result<Vec<model::Resource>, Fault> {
+        let lists = self.definition.providers.iter().map(|provider| provider.resources(scope));
+        Ok(try_join_all(lists).await?.into_iter().flatten().collect())
+    }
+
+    /// The templates that providers list for the caller.
+    ///
+    /// # Errors
+    /// A provider's error.
+    pub async fn provided_templates(
+        &self,
+        scope: &Arc<Scope>,
     ) -> Result<Vec<model::ResourceTemplate>, Fault> {
-        self.definition.custom.resources.templates(scope).await
+        let lists = self.definition.providers.iter().map(|provider| provider.templates(scope));
+        Ok(try_join_all(lists).await?.into_iter().flatten().collect())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rmcp::model;
+
 use super::{
     definition::Registry,
     output_rules::{OutputRules, READING_TOOL, Spill, is_match, lookup},
@@ -14,6 +16,10 @@ impl Registry {
     /// # Errors
     /// The patterns that match no tool.
     pub fn check_output_rules(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
+        // What providers offer is not known yet.
+        if !self.definition.providers.is_empty() {
+            return Ok(());
+        }
         let catalog = self.catalog();
         let is_unmatched = |pattern: &&String| {
             !catalog.tools.iter().any(|tool| is_match(pattern, &tool.listed.name))
@@ -51,22 +57,35 @@ impl Registry {
     /// Whether the tool has its own user interface (MCP Apps), which reads the
     /// result itself.
     pub(crate) fn has_ui(&self, tool: &str) -> bool {
-        let tool = self.catalog().tools.get(tool).cloned();
-        tool.and_then(|tool| tool.listed.meta.as_ref().map(|meta| meta.0.contains_key("ui")))
-            .unwrap_or(false)
+        let is_ui = |listed: &model::Tool| {
+            listed.meta.as_ref().is_some_and(|meta| meta.0.contains_key("ui"))
+        };
+        match self.catalog().tools.get(tool) {
+            Some(registered) => is_ui(&registered.listed),
+            None => self.known_tool(tool).is_some_and(|known| is_ui(&known.listed)),
+        }
     }
 
-    /// When the tool's results are stored. `None` for a tool that is not
-    /// registered: a custom handler bounds its results itself.
+    /// When the tool's results are stored. `None` for a tool that is not known,
+    /// or of a custom handler, which bounds its results itself.
     pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {
-        let own = self.catalog().tools.get(tool)?.body.spill;
+        let own = match self.catalog().tools.get(tool) {
+            Some(registered) => registered.body.spill,
+            None => self.known_tool(tool)?.spill?,
+        };
         Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
     }
 
     /// Whether a preview may replace the tool's result, so that the tool's
     /// output schema has to allow it.
     pub(super) fn may_spill(&self, tool: &str) -> bool {
-        match self.spill_of(tool) {
+        self.spills(tool, self.catalog().tools.get(tool).map(|tool| tool.body.spill))
+    }
+
+    /// The same for a tool whose own policy is known.
+    pub(super) fn spills(&self, tool: &str, own: Option<Spill>) -> bool {
+        let rule = || lookup(&self.output.load().tools, tool).copied();
+        match own.map(|own| rule().unwrap_or(own)) {
             None | Some(Spill::Never) => false,
             Some(Spill::Auto) => self.catalog().tools.get(READING_TOOL).is_some(),
             Some(Spill::Always) => true,

@@ -17,6 +17,11 @@ impl Registry {
     /// The patterns that match no item: such a rule is a mistake, because it
     /// protects nothing.
     pub fn set_scope_rules(&mut self, rules: ScopeRules) -> Result<(), Vec<String>> {
+        // What providers offer is not known yet.
+        if !self.definition.providers.is_empty() {
+            self.scope_rules = rules;
+            return Ok(());
+        }
         let catalog = self.catalog();
         let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
         let unmatched = rules.unmatched(&keys);
@@ -43,17 +48,34 @@ impl Registry {
 
     pub(super) fn tool_scopes(&self, name: &str) -> Scopes {
         let tool = self.catalog().tools.get(name).cloned();
-        tool.map(|tool| self.scope_rules.for_item(name, &tool.scopes)).unwrap_or_default()
+        match tool {
+            Some(tool) => self.scope_rules.for_item(name, &tool.scopes),
+            None => self.provided_scopes(name),
+        }
     }
 
     pub(super) fn prompt_scopes(&self, name: &str) -> Scopes {
         let prompt = self.catalog().prompts.get(name).cloned();
-        prompt.map(|prompt| self.scope_rules.for_item(name, &prompt.scopes)).unwrap_or_default()
+        match prompt {
+            Some(prompt) => self.scope_rules.for_item(name, &prompt.scopes),
+            None => self.provided_scopes(name),
+        }
     }
 
     pub(super) fn template_scopes(&self, uri_template: &str) -> Scopes {
         let template = self.catalog().templates.get(uri_template).cloned();
-        template.map(|t| self.scope_rules.for_item(uri_template, &t.scopes)).unwrap_or_default()
+        match template {
+            Some(template) => self.scope_rules.for_item(uri_template, &template.scopes),
+            None => self.provided_scopes(uri_template),
+        }
+    }
+
+    /// The scopes of an item that only a provider can have.
+    fn provided_scopes(&self, key: &str) -> Scopes {
+        if self.definition.providers.is_empty() {
+            return Scopes::default();
+        }
+        self.scope_rules.for_item(key, &Scopes::default())
     }
 
     /// The scopes for reading a static URI: those of the resource, or else of
@@ -69,7 +91,7 @@ impl Registry {
             .templates
             .iter()
             .find_map(|t| t.body.template.matches(uri).map(|variables| (t, variables)));
-        let Some((template, variables)) = matched else { return Scopes::default() };
+        let Some((template, variables)) = matched else { return self.provided_scopes(uri) };
         let scopes = self.scope_rules.for_item(&template.listed.uri_template, &template.scopes);
         // A URI inside the URI needs its own scopes as well.
         let inner = template.body.template.base_uri_variable().and_then(|name| variables.get(name));
@@ -110,16 +132,23 @@ impl Registry {
 
     /// Whether a caller with that grant may see the static resource in a list.
     pub fn can_list_resource(&self, grant: &Grant, uri: &str) -> bool {
-        // A custom handler lists only what each caller may see.
-        self.has_custom_resources()
-            || self.catalog().resources.get(uri).is_some_and(|item| self.is_shown(grant, &**item))
+        match self.catalog().resources.get(uri) {
+            Some(item) => self.is_shown(grant, &**item),
+            None => self.has_provided_resources() && self.is_granted(grant, uri),
+        }
     }
 
     /// Whether a caller with that grant may see the template in a list.
     pub fn can_list_template(&self, grant: &Grant, uri_template: &str) -> bool {
-        let catalog = self.catalog();
-        let template = catalog.templates.get(uri_template);
-        self.has_custom_resources() || template.is_some_and(|item| self.is_shown(grant, &**item))
+        match self.catalog().templates.get(uri_template) {
+            Some(item) => self.is_shown(grant, &**item),
+            None => self.has_provided_resources() && self.is_granted(grant, uri_template),
+        }
+    }
+
+    /// Whether a caller with that grant may see a provider's item in a list.
+    pub(super) fn is_granted(&self, grant: &Grant, key: &str) -> bool {
+        grant.allows(&self.scope_rules.for_item(key, &Scopes::default()))
     }
 
     /// Whether a caller with that grant may use the tool.

@@ -53,15 +53,15 @@ impl<S> Context<S> {
         Registry::from_scope(self.scope())
     }
 
-    /// The resources and templates that custom handlers list for this caller.
+    /// The resources and templates that providers list for this caller.
     ///
     /// # Errors
-    /// The handlers' errors.
-    pub async fn custom_listing(
+    /// The providers' errors.
+    pub async fn provided_listing(
         &self,
     ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
         let (registry, scope) = (self.registry(), self.scope());
-        let resources = registry.custom_resources(scope.clone()).await?;
-        Ok((resources, registry.custom_templates(scope.clone()).await?))
+        let resources = registry.provided_resources(scope).await?;
+        Ok((resources, registry.provided_templates(scope).await?))
     }
 }

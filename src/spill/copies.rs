@@ -46,6 +46,30 @@ pub(super) fn remove_member_copy(value: &mut Value, blocks: &[Option<ContentBloc
     }
 }
 
+/// Whether the value's only member is a list of the content blocks themselves,
+/// with images or audio among them.
+pub(super) fn mirrors_blocks(value: &Value, blocks: &[Option<ContentBlock>]) -> bool {
+    let only = value.as_object().filter(|members| members.len() == 1);
+    let Some(items) = only.and_then(|members| members.values().next()?.as_array()) else {
+        return false;
+    };
+    let is_media = |block: &Option<ContentBlock>| {
+        matches!(block, Some(ContentBlock::Image(_) | ContentBlock::Audio(_)))
+    };
+    items.len() == blocks.len()
+        && blocks.iter().any(is_media)
+        && items.iter().zip(blocks).all(|(item, block)| match block {
+            Some(ContentBlock::Text(text)) => item["text"] == *text.text,
+            Some(ContentBlock::Image(image)) => {
+                item["data"] == *image.data && item["mimeType"] == *image.mime_type
+            }
+            Some(ContentBlock::Audio(audio)) => {
+                item["data"] == *audio.data && item["mimeType"] == *audio.mime_type
+            }
+            _ => false,
+        })
+}
+
 /// Whether a text is the value's JSON, whatever its whitespace and escapes.
 fn is_json_of(text: &str, value: &Value) -> bool {
     struct Compare<'a>(&'a [u8]);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
-use super::copies::{CopyKind, find_copy, remove_member_copy};
+use super::copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy};
 use crate::protocol::json_size;
 
 /// How many texts are stored separately. The others are joined.
@@ -102,6 +102,14 @@ impl Parts {
         let media_room = if all { 0 } else { media_bytes };
         let mut large = Vec::new();
 
+        // Media in the structured content are stored from their blocks alone.
+        let is_mirrored = value
+            .as_ref()
+            .is_some_and(|value| mirrors_blocks(value, &blocks) && json_size(value) > text_room);
+        let media_room = if is_mirrored { 0 } else { media_room };
+        if is_mirrored {
+            value = None;
+        }
         if let Some(content) = &mut value {
             remove_member_copy(content, &blocks, text_room);
         }
@@ -285,6 +293,19 @@ mod tests {
         assert_eq!(parts.small.len(), 16);
         let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
         assert_eq!(lines + parts.small.len(), 200);
+    }
+
+    #[test]
+    fn media_that_the_structured_content_repeats_are_stored_once() {
+        let data = "A".repeat(100_000);
+        let mut result =
+            CallToolResult::success(vec![ContentBlock::image(data.clone(), "image/png")]);
+        let block = serde_json::json!({ "type": "image", "data": data, "mimeType": "image/png" });
+        result.structured_content = Some(serde_json::json!({ "content": [block] }));
+        assert!(is_over(&result, 32_000, 1_000_000));
+        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        assert_eq!(texts(&parts), [data]);
+        assert!(parts.structured && parts.value.is_none());
     }
 
     #[test]

@@ -99,6 +99,11 @@ impl PreviewResult<'_> {
                 let _ = write!(text, "\n{fact}");
             }
             let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
+            let _ = write!(
+                text,
+                "; or give it to another tool, as the argument \"{{{{{}}}}}\"",
+                entry.uri
+            );
             preview.write_excerpts_to(&mut text);
         }
         text

@@ -116,9 +116,9 @@ async fn add_own<S>(
 ) -> Result<usize, ToolError> {
     let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
     let (catalog, registry) = (ctx.registry().catalog(), ctx.registry());
-    let custom = ctx.custom_listing().await;
+    let provided = ctx.provided_listing().await;
     let (more_resources, more_templates) =
-        custom.map_err(|fault| ToolError::new(fault.to_string()))?;
+        provided.map_err(|fault| ToolError::new(fault.to_string()))?;
     // Positions count hidden items, so that they stay valid if the caller's scopes
     // change between two pages.
     let mut position = 0;

@@ -27,7 +27,7 @@ const LAYERS: [&[&str]; 16] = [
     &["handler", "query"],
     &["registry"],
     &["spill"],
-    &["sources", "workflow", "tools"],
+    &["sources", "workflow", "tools", "upstream"],
     &["dispatch"],
     &["era"],
     &["http", "stdio"],

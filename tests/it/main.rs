@@ -22,6 +22,7 @@ mod storage;
 mod support;
 mod tasks;
 mod tools;
+mod upstreams;
 mod workflows;
 
 use support::process;

@@ -107,6 +107,7 @@ impl Legacy {
             identity,
             client,
             session: None,
+            client_session: None,
             log_level: None,
             asking: AskMode::Unavailable("The client cannot be asked without a session."),
             validity,
@@ -218,6 +219,7 @@ impl Legacy {
             identity,
             client: Arc::clone(&session.client),
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
+            client_session: Some(Arc::clone(&session.id)),
             log_level: Some(session.log_level),
             asking,
             // A token's end closes the connection, and the call continues.

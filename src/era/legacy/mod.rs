@@ -119,6 +119,7 @@ impl Legacy {
         }
         metrics::counter!("larder_sessions_ended_total").increment(1);
         self.active_calls.cancel_all(id);
+        self.dispatcher.registry().end_session(id);
         if self.delete_resources {
             self.dispatcher.store().delete_session_resources(&principal.owner(), id).await?;
         }

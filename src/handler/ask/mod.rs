@@ -11,6 +11,7 @@
 mod capability;
 mod elicit;
 pub(crate) mod form;
+mod forward;
 mod request;
 mod roots;
 mod sampling;

@@ -15,6 +15,7 @@ use super::{
     custom::CustomHandlers,
     definition::{Definition, Registry},
     prompt::Prompt,
+    provider::Provider,
     resource::Resource,
     template::Template,
     tool::Tool,
@@ -35,6 +36,7 @@ pub struct Builder<S = ()> {
     state: Arc<S>,
     catalog: Catalog,
     custom: CustomHandlers,
+    providers: Vec<Arc<dyn Provider>>,
     checks: Vec<Check>,
     problems: Vec<String>,
 }
@@ -83,6 +85,7 @@ impl Builder {
             state: Arc::new(()),
             catalog: Catalog::default(),
             custom: CustomHandlers::default(),
+            providers: Vec::new(),
             checks: Vec::new(),
             problems: Vec::new(),
         }
@@ -99,6 +102,7 @@ impl Builder {
             state: Arc::new(state),
             catalog: self.catalog,
             custom: self.custom,
+            providers: self.providers,
             checks: self.checks,
             problems: self.problems,
         }
@@ -214,6 +218,18 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Adds a provider of items, after everything that is registered.
+    #[must_use]
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// The names of the tools that are registered so far.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.catalog.tools.iter().map(|tool| &*tool.listed.name)
+    }
+
     /// Applies a function that adds items: `builder.with(tools::writing())`.
     #[must_use]
     pub fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
@@ -250,13 +266,18 @@ impl<S: Send + Sync + 'static> Builder<S> {
             check(&self.catalog, &mut self.problems);
         }
         BuildError::check(self.problems)?;
+        let mut providers: Vec<Arc<dyn Provider>> = Vec::new();
+        if self.custom.is_defined() {
+            providers.push(Arc::new(self.custom));
+        }
+        providers.extend(self.providers);
         let definition = Definition {
             info: self.info,
             instructions: self.instructions,
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
             experimental: self.experimental,
-            custom: self.custom,
+            providers,
         };
         Ok(Registry::new(definition, self.catalog))
     }

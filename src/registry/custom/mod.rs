@@ -5,6 +5,7 @@
 mod complete;
 mod handlers;
 mod prompts;
+mod provider;
 mod resources;
 mod tools;
 
@@ -23,6 +24,14 @@ pub(super) struct CustomHandlers {
 }
 
 impl CustomHandlers {
+    /// Whether there is any.
+    pub(super) fn is_defined(&self) -> bool {
+        self.tools.is_defined()
+            || self.prompts.is_defined()
+            || self.resources.is_defined()
+            || self.complete.is_some()
+    }
+
     /// Reports incomplete pairs, and pairs for items that are also registered.
     pub(super) fn check(&self, has_tools: bool, has_prompts: bool, problems: &mut Vec<String>) {
         self.tools.check(has_tools, problems);

@@ -9,10 +9,7 @@ use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
 use crate::{
     handler::{Context, IntoPromptResult, Scope},
     protocol::Fault,
-    registry::{
-        paging::{self, ListPage},
-        prompt,
-    },
+    registry::prompt,
 };
 
 type GetFuture = BoxFuture<'static, Result<GetPromptResult, Fault>>;
@@ -67,14 +64,8 @@ impl CustomPrompts {
         self.list.is_some()
     }
 
-    pub(in crate::registry) async fn page(
-        &self,
-        cursor: Option<&str>,
-        size: usize,
-        scope: Arc<Scope>,
-    ) -> Result<ListPage<model::Prompt>, Fault> {
-        let prompts = run_list(self.list.as_ref(), "prompts/list", scope).await?;
-        paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, size)
+    pub(super) async fn list(&self, scope: Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
+        run_list(self.list.as_ref(), "prompts/list", scope).await
     }
 
     /// Gets a prompt of the caller's list, with the argument names checked.
@@ -84,7 +75,7 @@ impl CustomPrompts {
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<GetPromptResult, Fault> {
-        let prompts = run_list(self.list.as_ref(), "prompts/list", scope.clone()).await?;
+        let prompts = self.list(scope.clone()).await?;
         let found = prompts.into_iter().find(|prompt| prompt.name == name);
         let (Some(found), Some(get)) = (found, &self.get) else {
             return Err(prompt::unknown(name));

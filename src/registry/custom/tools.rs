@@ -4,18 +4,12 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use rmcp::model::{self, CallToolResult, JsonObject};
-use serde_json::Value;
 
 use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
 use crate::{
-    handler::{Context, IntoToolResult, Scope, ToolError},
+    handler::{Context, IntoToolResult, Scope},
     protocol::Fault,
-    registry::{
-        item::is_name,
-        paging::{self, ListPage},
-        structured_output,
-    },
-    schema::Validator,
+    registry::{item::is_name, provider::unknown_tool},
 };
 
 type CallFuture = BoxFuture<'static, Result<CallToolResult, Fault>>;
@@ -75,17 +69,7 @@ impl CustomTools {
         self.list.is_some()
     }
 
-    pub(in crate::registry) async fn page(
-        &self,
-        cursor: Option<&str>,
-        size: usize,
-        scope: Arc<Scope>,
-    ) -> Result<ListPage<model::Tool>, Fault> {
-        let tools = self.list(scope).await?;
-        paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, size)
-    }
-
-    async fn list(&self, scope: Arc<Scope>) -> Result<Vec<model::Tool>, Fault> {
+    pub(super) async fn list(&self, scope: Arc<Scope>) -> Result<Vec<model::Tool>, Fault> {
         let tools = run_list(self.list.as_ref(), "tools/list", scope).await?;
         if let Some(tool) = tools.iter().find(|tool| !is_name(&tool.name)) {
             tracing::error!(tool = %tool.name, "the tools/list handler returned an invalid name");
@@ -94,47 +78,18 @@ impl CustomTools {
         Ok(tools)
     }
 
-    /// Calls a tool of the caller's list, with arguments and structured content
-    /// validated as for a registered tool.
-    pub(in crate::registry) async fn call(
+    /// Calls a tool of the caller's list.
+    pub(super) async fn call(
         &self,
         name: &str,
-        arguments: Option<Value>,
+        arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
-        let tools = self.list(scope.clone()).await?;
-        let tool = tools.into_iter().find(|tool| tool.name == name);
-        let (Some(tool), Some(call)) = (tool, &self.call) else {
-            return Err(Fault::invalid_params(format!(
-                "Unknown tool: {}",
-                crate::quote::shortened(name)
-            )));
-        };
-        // Not cached: the list may differ from call to call.
-        let input = Validator::new(JsonObject::clone(&tool.input_schema))
-            .map_err(|problem| invalid_schema(&problem))?;
-        let output = tool.output_schema.as_deref().cloned().map(Validator::for_output);
-        let output = output.transpose().map_err(|problem| invalid_schema(&problem))?;
-        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
-        if let Err(problem) = input.check(&arguments) {
-            return Ok(ToolError::new(problem).into_tool_result());
-        }
-        let Value::Object(arguments) = arguments else {
-            return Err(Fault::invalid_params("\"arguments\" must be an object."));
+        let Some(call) = &self.call else {
+            return Err(unknown_tool(name));
         };
         let request_id = Arc::clone(&scope.request_id);
         let run = || call(scope, name.to_owned(), arguments);
-        let mut result = handlers::run("tools/call", &request_id, run).await?;
-        match &output {
-            Some(output) => result = structured_output::validate(output, name, result),
-            // Structured content without a schema only repeats the text.
-            None => result.structured_content = None,
-        }
-        Ok(result)
+        handlers::run("tools/call", &request_id, run).await
     }
-}
-
-fn invalid_schema(problem: &str) -> Fault {
-    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
-    Fault::Internal("The tool is listed with an invalid schema.".into())
 }

@@ -1,0 +1,211 @@
+//! `[[upstreams]]`: other MCP servers behind this one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ConfigError,
+    units::{Size, Span},
+};
+use crate::upstream::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter};
+
+/// `[[upstreams]]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamConfig {
+    /// The name: 1 to 24 of a-z, 0-9 and -. With several upstreams, their tools are called
+    /// `name__tool`.
+    pub name: String,
+    /// The program and its arguments, of a server over standard input and output.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The URL of a server over Streamable HTTP.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Headers of each request to `url`. `${NAME}` is replaced as in `env`.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Environment variables of the program, which inherits only PATH, HOME, LANG and
+    /// TMPDIR. `${NAME}` is replaced by a variable of Larder's own environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Which tools are offered.
+    #[serde(default)]
+    pub tools: ToolFilter,
+    /// Who shares a process: `auto` (each session of a client has its own; without sessions,
+    /// each caller), `caller` or `all`.
+    #[serde(default)]
+    pub session: SessionPolicy,
+    /// How long a process stays without a call.
+    #[serde(default = "idle")]
+    pub idle: Span,
+    /// The most processes at a time. For another one, the process that has been idle for the
+    /// longest time ends.
+    #[serde(default = "max_processes")]
+    pub max_processes: usize,
+    /// How long the start may take.
+    #[serde(default = "start_timeout")]
+    pub start_timeout: Span,
+    /// How long a request may take. Progress starts it anew.
+    #[serde(default = "call_timeout")]
+    pub call_timeout: Span,
+    /// The largest message that the upstream may send.
+    #[serde(default = "max_message")]
+    pub max_message: Size,
+}
+
+fn idle() -> Span {
+    Span(Duration::from_secs(600))
+}
+
+fn max_processes() -> usize {
+    16
+}
+
+fn start_timeout() -> Span {
+    Span(Duration::from_secs(30))
+}
+
+fn call_timeout() -> Span {
+    Span(Duration::from_secs(300))
+}
+
+fn max_message() -> Size {
+    Size(64 << 20)
+}
+
+impl UpstreamConfig {
+    /// Checks all upstreams together.
+    pub(super) fn check_all(upstreams: &[Self]) -> Result<(), ConfigError> {
+        let mut names = BTreeSet::new();
+        for upstream in upstreams {
+            let Self { name, command, .. } = upstream;
+            let problem = |setting: &str, problem: &str| {
+                Err(ConfigError::new(
+                    &format!("upstreams.{setting}"),
+                    format!("{name:?}: {problem}"),
+                ))
+            };
+            if !Settings::is_name(name) {
+                return problem(
+                    "name",
+                    "it must be 1 to 24 of a-z, 0-9 and -, with no - at an end",
+                );
+            }
+            if !names.insert(name) {
+                return problem("name", "two upstreams have it");
+            }
+            match (&upstream.url, command.first().map(String::as_str)) {
+                (Some(_), Some(_)) => return problem("url", "there is a command as well"),
+                (None, None | Some("")) => {
+                    return problem("command", "it must name a program, or url a server");
+                }
+                (Some(url), None) if !is_url(url) => {
+                    return problem("url", "it must begin with http:// or https://");
+                }
+                _ => {}
+            }
+            for (setting, span) in [
+                ("idle", upstream.idle),
+                ("start_timeout", upstream.start_timeout),
+                ("call_timeout", upstream.call_timeout),
+            ] {
+                if span.0.is_zero() {
+                    return problem(setting, "it must be more than 0");
+                }
+            }
+            if upstream.max_message.0 < 1024 {
+                return problem("max_message", "it must be at least 1KiB");
+            }
+            if upstream.max_processes == 0 {
+                return problem("max_processes", "it must be more than 0");
+            }
+            upstream.settings()?;
+        }
+        Ok(())
+    }
+
+    /// The settings, with the variables of Larder's environment filled in.
+    ///
+    /// # Errors
+    /// Names a variable that is not set.
+    pub fn settings(&self) -> Result<Settings, ConfigError> {
+        let target = match &self.url {
+            Some(url) => {
+                let headers = expand_all("headers", &self.headers)?;
+                Target::Remote(Remote { url: url.clone(), headers })
+            }
+            None => {
+                let env = expand_all("env", &self.env)?;
+                Target::Command(Command { line: self.command.clone(), env })
+            }
+        };
+        Ok(Settings {
+            name: self.name.clone(),
+            target,
+            tools: self.tools.clone(),
+            session: self.session,
+            idle: self.idle.0,
+            max_processes: self.max_processes,
+            start_timeout: self.start_timeout.0,
+            call_timeout: self.call_timeout.0,
+            max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
+        })
+    }
+}
+
+fn is_url(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
+}
+
+/// The values with the variables of Larder's environment filled in.
+fn expand_all(
+    setting: &str,
+    values: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, ConfigError> {
+    let expanded = values.iter().map(|(name, value)| {
+        let value = expand(value, |name| std::env::var(name).ok()).map_err(|missing| {
+            let setting = format!("upstreams.{setting}.{name}");
+            ConfigError::new(&setting, format!("the variable {missing} is not set"))
+        })?;
+        Ok((name.clone(), value))
+    });
+    expanded.collect()
+}
+
+/// Replaces each `${NAME}`. The error is the name of a variable that is not set.
+fn expand(value: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, after)) = after.split_once('}') else { break };
+        expanded += before;
+        expanded += &variable(name).ok_or_else(|| name.to_owned())?;
+        rest = after;
+    }
+    Ok(expanded + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_filled_in() {
+        let variable = |name: &str| (name == "A").then(|| "${B}".to_owned());
+        for (value, expanded) in [
+            ("x", Ok("x".to_owned())),
+            ("${A}", Ok("${B}".to_owned())),
+            ("Bearer ${A}.", Ok("Bearer ${B}.".to_owned())),
+            ("${C}", Err("C".to_owned())),
+            ("$A ${A", Ok("$A ${A".to_owned())),
+        ] {
+            assert_eq!(expand(value, variable), expanded, "{value}");
+        }
+    }
+}

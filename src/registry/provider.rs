@@ -1,0 +1,223 @@
+//! [`Provider`]: where a server's items come from besides those registered in
+//! its definition. Scopes, limits, spilling, audit and metrics apply in front of
+//! it, so no provider bypasses them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rmcp::model::{self, CallToolResult, JsonObject};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use super::{
+    complete::CompletionInput,
+    headers::{self, HeaderParameter},
+    output_rules::Spill,
+    spilled_schema::allow_spilled,
+    structured_output,
+};
+use crate::{
+    handler::{IntoToolResult, Scope, StaticContent, ToolError},
+    protocol::{Announcement, Fault},
+    quote::shortened,
+    schema::Validator,
+};
+
+/// What a provider can offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources and templates.
+    Resources,
+    /// Completion of arguments.
+    Completions,
+}
+
+/// Lists and runs items, possibly different ones for each caller. Methods for
+/// what it does not offer keep their defaults.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// Whether it can offer that.
+    fn offers(&self, what: Offer) -> bool;
+
+    /// Whether it offers that instead of registered items, so that none can be added.
+    fn replaces(&self, _what: Offer) -> bool {
+        false
+    }
+
+    /// The tools of this caller.
+    async fn tools(&self, _scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// The tool of that name, if this caller has it.
+    async fn tool(
+        &self,
+        _name: &str,
+        _scope: &Arc<Scope>,
+    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+        Ok(None)
+    }
+
+    /// The tool of that name as far as it is known without asking anybody.
+    fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
+        None
+    }
+
+    /// Calls a tool that [`Provider::tool`] has found.
+    async fn call_tool(
+        &self,
+        tool: &ProvidedTool,
+        _arguments: JsonObject,
+        _scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        Err(unknown_tool(&tool.listed.name))
+    }
+
+    /// The prompts of this caller.
+    async fn prompts(&self, _scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Gets a prompt. `None` if this caller has none of that name.
+    async fn get_prompt(
+        &self,
+        _name: &str,
+        _arguments: &JsonObject,
+        _scope: &Arc<Scope>,
+    ) -> Option<Result<model::GetPromptResult, Fault>> {
+        None
+    }
+
+    /// The static resources of this caller.
+    async fn resources(&self, _scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// The templates of this caller.
+    async fn templates(&self, _scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Reads a static resource. `None` if this caller has none of that URI.
+    async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
+        None
+    }
+
+    /// Suggests values for an argument. `None` if the prompt or template is not
+    /// the provider's.
+    async fn complete(
+        &self,
+        _reference: &model::Reference,
+        _argument: &str,
+        _input: &CompletionInput,
+        _scope: &Arc<Scope>,
+    ) -> Option<Result<model::CompletionInfo, Fault>> {
+        None
+    }
+
+    /// Gives the provider the channel for changes of its lists. Called once.
+    fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
+
+    /// A client's session has ended: ends what was started for it.
+    fn end_session(&self, _id: &str) {}
+
+    /// Ends what the provider has started.
+    async fn close(&self) {}
+}
+
+/// A provider's tool.
+#[derive(Debug)]
+pub struct ProvidedTool {
+    /// Its definition. An output schema is in JSON Schema 2020-12.
+    pub listed: model::Tool,
+    pub(super) headers: Vec<HeaderParameter>,
+    /// The output schema that also allows a preview.
+    pub(super) spillable_schema: Option<Arc<JsonObject>>,
+    /// `None` for a tool that bounds its results itself.
+    pub(super) spill: Option<Spill>,
+    /// Whether arguments and structured content are validated here. Otherwise
+    /// the provider does it.
+    validates: bool,
+    /// The input schema in JSON Schema 2020-12.
+    input: Option<JsonObject>,
+}
+
+impl ProvidedTool {
+    /// A tool of a provider that validates arguments itself. Results that are
+    /// too large are stored. `input` is the input schema in JSON Schema 2020-12,
+    /// for arguments that were resolved from references.
+    pub fn new(listed: model::Tool, input: Option<JsonObject>) -> Self {
+        let headers = headers::from_schema(&listed.input_schema).unwrap_or_else(|problem| {
+            tracing::warn!(tool = %listed.name, problem, "no argument is mirrored into a header");
+            Vec::new()
+        });
+        let spillable_schema =
+            listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
+        let spill = Some(Spill::default());
+        Self { listed, headers, spillable_schema, spill, validates: false, input }
+    }
+
+    /// A tool of a custom handler, which relies on valid arguments.
+    pub(super) fn custom(listed: model::Tool) -> Self {
+        let (headers, input) = (Vec::new(), None);
+        Self { listed, headers, spillable_schema: None, spill: None, validates: true, input }
+    }
+
+    /// Validates arguments that were resolved from references. A schema that
+    /// does not compile is left to the provider.
+    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
+        match self.input.clone().map(Validator::new) {
+            Some(Ok(validator)) => validator.check(arguments),
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    /// Calls the tool.
+    pub(super) async fn call(
+        &self,
+        provider: &dyn Provider,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        if !self.validates {
+            return provider.call_tool(self, as_object(arguments)?, scope).await;
+        }
+        let tool = &self.listed;
+        // Not cached: the list may differ from call to call.
+        let input = Validator::new(JsonObject::clone(&tool.input_schema))
+            .map_err(|problem| invalid_schema(&problem))?;
+        let output = tool.output_schema.as_deref().cloned().map(Validator::for_output);
+        let output = output.transpose().map_err(|problem| invalid_schema(&problem))?;
+        if let Err(problem) = input.check(&arguments) {
+            return Ok(ToolError::new(problem).into_tool_result());
+        }
+        let mut result = provider.call_tool(self, as_object(arguments)?, scope).await?;
+        match &output {
+            Some(output) => result = structured_output::validate(output, &tool.name, result),
+            // Structured content without a schema only repeats the text.
+            None => result.structured_content = None,
+        }
+        Ok(result)
+    }
+}
+
+fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
+    match arguments {
+        Value::Object(arguments) => Ok(arguments),
+        _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),
+    }
+}
+
+fn invalid_schema(problem: &str) -> Fault {
+    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
+    Fault::Internal("The tool is listed with an invalid schema.".into())
+}
+
+pub(super) fn unknown_tool(name: &str) -> Fault {
+    Fault::invalid_params(format!("Unknown tool: {}", shortened(name)))
+}

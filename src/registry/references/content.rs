@@ -1,0 +1,250 @@
+//! Reads the content of a reference and gives it the form that the tool expects.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::BytesMut;
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use super::{
+    expected::Expected,
+    form::{Form, Reference},
+    select::select,
+};
+use crate::{
+    handler::Scope,
+    preview::words::count,
+    registry::definition::Registry,
+    store::{ContentStream, Kind, ResourceUri, StoreError},
+};
+
+/// How much content the references of one call may bring.
+pub(super) struct Limits {
+    /// `limits.ref_bytes`.
+    pub(super) max_bytes: u64,
+    /// What is left of it.
+    pub(super) left: u64,
+    /// The most bytes of content of which a part is selected.
+    pub(super) read_bytes: u64,
+}
+
+/// Content of a reference.
+struct Read {
+    kind: Kind,
+    mime_type: String,
+    bytes: Vec<u8>,
+}
+
+impl Registry {
+    /// The value that replaces a reference.
+    ///
+    /// # Errors
+    /// What is wrong, for the model.
+    pub(super) async fn resolve(
+        &self,
+        reference: &Reference,
+        expected: Expected,
+        scope: &Arc<Scope>,
+        limits: &mut Limits,
+    ) -> Result<Value, String> {
+        let uri = &reference.uri;
+        let max = match reference.select {
+            Some(_) => limits.read_bytes,
+            None => limits.left,
+        };
+        let read = self.read_reference(uri, max, limits.max_bytes, scope).await?;
+        let value = value(read, reference, expected)?;
+        let size = match &value {
+            Value::String(text) => text.len() as u64,
+            // Counted as it is sent.
+            other => crate::protocol::json_size(other) as u64,
+        };
+        if size > limits.left {
+            return Err(too_large(uri, size, limits.max_bytes, None));
+        }
+        limits.left -= size;
+        Ok(value)
+    }
+
+    /// Reads a stored resource at one revision, or a part of it, or another
+    /// resource of the server.
+    async fn read_reference(
+        &self,
+        uri: &str,
+        max: u64,
+        limit: u64,
+        scope: &Arc<Scope>,
+    ) -> Result<Read, String> {
+        let name = ResourceUri::parse(uri).map_err(|error| error.to_string())?;
+        self.check_scopes(&scope.identity, || self.uri_scopes(uri)).map_err(|e| e.to_string())?;
+        let missing = match scope.store.read(&scope.identity, &name).await {
+            Ok(found) => {
+                let entry = &found.entry;
+                if entry.size > max {
+                    let lines = (entry.kind == Kind::Text).then_some(entry.lines);
+                    return Err(too_large(uri, entry.size, limit, lines));
+                }
+                let bytes = found.bytes().await.map_err(|error| describe(&error))?;
+                let (kind, mime_type) = (entry.kind, entry.mime_type.clone());
+                return Ok(Read { kind, mime_type, bytes: bytes.into() });
+            }
+            Err(missing) => missing,
+        };
+        match Box::pin(self.read(uri, Arc::clone(scope))).await {
+            None => Err(describe(&missing)),
+            Some(Err(fault)) => Err(fault.to_string()),
+            Some(Ok((content, mime_type))) => {
+                let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+                let (kind, chunks) = content.into_parts();
+                let bytes = gather(chunks, max).await?;
+                let bytes = bytes.ok_or_else(|| too_large(uri, max + 1, limit, None))?;
+                Ok(Read { kind, mime_type, bytes })
+            }
+        }
+    }
+}
+
+/// The whole content; `None` if it is longer than `max`.
+async fn gather(mut chunks: ContentStream, max: u64) -> Result<Option<Vec<u8>>, String> {
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| {
+            tracing::error!(%error, "the content of a reference cannot be read");
+            "it cannot be read.".to_owned()
+        })?;
+        if (bytes.len() + chunk.len()) as u64 > max {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Some(bytes.into()))
+}
+
+fn describe(error: &StoreError) -> String {
+    if error.is_internal() {
+        tracing::error!(%error, "a reference cannot be read");
+    }
+    error.to_string()
+}
+
+/// `lines` is how many lines a text has.
+fn too_large(uri: &str, size: u64, limit: u64, lines: Option<u64>) -> String {
+    let hint = match lines {
+        Some(lines) if lines > 1 && !uri.contains('?') => {
+            // A little less than its share, because lines differ.
+            let fitting = u128::from(lines) * u128::from(limit) * 9 / 10 / u128::from(size.max(1));
+            format!(": add ?lines=1-{}", fitting.max(1))
+        }
+        _ => String::new(),
+    };
+    let (size, max) = (count(size, "byte"), count(limit, "byte"));
+    format!("{uri} has {size}, limits.ref_bytes is {max}{hint}.")
+}
+
+/// The content in the form that the reference asks for, or that the tool
+/// expects.
+fn value(read: Read, reference: &Reference, expected: Expected) -> Result<Value, String> {
+    let uri = &reference.uri;
+    let Read { kind, mime_type, bytes } = read;
+    let not_json = || format!("{uri} is not JSON.");
+    if let Some(expression) = &reference.select {
+        let whole: Value = serde_json::from_slice(&bytes).map_err(|_| not_json())?;
+        let selected = select(&whole, expression).map_err(|problem| format!("{uri}: {problem}"))?;
+        return Ok(match reference.form {
+            None if expected.text && !expected.json => Value::String(as_text(selected)),
+            None | Some(Form::Json) => selected,
+            Some(Form::Text) => Value::String(as_text(selected)),
+            Some(form) => encoded(form, as_text(selected).as_bytes(), "text/plain").into(),
+        });
+    }
+    let is_json = || mime_type == "application/json" || mime_type.ends_with("+json");
+    let form = reference.form.unwrap_or(match (expected.text, expected.json) {
+        (true, _) if kind == Kind::Binary && expected.base64 => Form::Base64,
+        (false, true) => Form::Json,
+        (false, false) if is_json() => Form::Json,
+        _ => Form::Text,
+    });
+    match form {
+        Form::Json => serde_json::from_slice(&bytes).map_err(|_| not_json()),
+        Form::Text => String::from_utf8(bytes).map(Value::String).map_err(|_| {
+            format!("{uri} is binary: use {{\"$larder\": \"{uri}\", \"as\": \"base64\"}} if the tool takes base64.")
+        }),
+        Form::Base64 | Form::Data => Ok(encoded(form, &bytes, &mime_type).into()),
+    }
+}
+
+fn as_text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn encoded(form: Form, bytes: &[u8], mime_type: &str) -> String {
+    let base64 = BASE64_STANDARD.encode(bytes);
+    match form {
+        Form::Data => format!("data:{mime_type};base64,{base64}"),
+        _ => base64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn resolved(
+        content: &[u8],
+        kind: Kind,
+        reference: &Value,
+        expected: Expected,
+    ) -> Result<Value, String> {
+        let reference = super::super::form::read(reference).expect("a reference")?;
+        let mime_type = if content.starts_with(b"{") { "application/json" } else { "text/plain" };
+        value(
+            Read { kind, mime_type: mime_type.into(), bytes: content.to_vec() },
+            &reference,
+            expected,
+        )
+    }
+
+    #[test]
+    fn content_takes_the_form_that_the_tool_expects() {
+        let (text, object) = (
+            Expected { text: true, ..Expected::default() },
+            Expected { json: true, ..Expected::default() },
+        );
+        let any = Expected::default();
+        let json_text: &[u8] = br#"{"a": [1, "x"]}"#;
+        let parsed = json!({ "a": [1, "x"] });
+        let whole = json!("{{a:b}}");
+        let with = |select: &str| json!({ "$larder": "a:b", "select": select });
+        for (content, reference, expected, value) in [
+            (json_text, whole.clone(), text, json!("{\"a\": [1, \"x\"]}")),
+            (json_text, whole.clone(), object, parsed.clone()),
+            (json_text, whole.clone(), any, parsed),
+            (b"plain", whole.clone(), any, json!("plain")),
+            (json_text, with("/a/0"), object, json!(1)),
+            (json_text, with("/a/0"), text, json!("1")),
+            (json_text, with("$.a[1]"), any, json!("x")),
+            (b"plain", json!({ "$larder": "a:b", "as": "base64" }), text, json!("cGxhaW4=")),
+            (
+                b"plain",
+                json!({ "$larder": "a:b", "as": "data" }),
+                text,
+                json!("data:text/plain;base64,cGxhaW4="),
+            ),
+        ] {
+            assert_eq!(resolved(content, Kind::Text, &reference, expected), Ok(value));
+        }
+        let declared = Expected { base64: true, ..text };
+        let bytes: &[u8] = &[255, 0];
+        assert_eq!(resolved(bytes, Kind::Binary, &whole, declared), Ok(json!("/wA=")));
+        let refused = resolved(bytes, Kind::Binary, &whole, text);
+        assert!(refused.is_err_and(|problem| problem.contains("is binary")));
+        let refused = resolved(b"plain", Kind::Text, &whole, object);
+        assert_eq!(refused, Err("a:b is not JSON.".to_owned()));
+    }
+}

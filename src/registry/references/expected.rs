@@ -1,0 +1,109 @@
+//! What a tool's schema expects at a place of its arguments.
+
+use serde_json::Value;
+
+/// How deep references within a schema are followed.
+const MAX_DEPTH: usize = 16;
+
+/// The kinds of values that are allowed. None at all: the schema does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Expected {
+    /// A string.
+    pub(super) text: bool,
+    /// An object, an array, a number, a boolean or null.
+    pub(super) json: bool,
+    /// The string is declared to be base64.
+    pub(super) base64: bool,
+}
+
+impl Expected {
+    /// What the schema expects at the path.
+    pub(super) fn at(schema: &Value, path: &[String]) -> Self {
+        let mut expected = Self::default();
+        expected.collect(schema, schema, path, 0);
+        expected
+    }
+
+    fn collect(&mut self, root: &Value, schema: &Value, path: &[String], depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        if let Some(pointer) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'))
+            && let Some(target) = root.pointer(pointer)
+        {
+            self.collect(root, target, path, depth + 1);
+        }
+        for key in ["allOf", "anyOf", "oneOf"] {
+            for schema in schema[key].as_array().into_iter().flatten() {
+                self.collect(root, schema, path, depth + 1);
+            }
+        }
+        let Some((step, rest)) = path.split_first() else { return self.add(schema) };
+        if let Some(property) = schema["properties"].get(step) {
+            return self.collect(root, property, rest, depth + 1);
+        }
+        let index = step.parse::<usize>().ok();
+        let tuple = schema["prefixItems"].as_array().or_else(|| schema["items"].as_array());
+        let item = index.and_then(|index| tuple?.get(index));
+        let item =
+            item.or_else(|| index.and(schema.get("items")).filter(|items| items.is_object()));
+        if let Some(inner) = item.or_else(|| schema.get("additionalProperties")) {
+            self.collect(root, inner, rest, depth + 1);
+        }
+    }
+
+    fn add(&mut self, schema: &Value) {
+        let types = match &schema["type"] {
+            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+            Value::String(name) => vec![name.as_str()],
+            _ => Vec::new(),
+        };
+        for name in types {
+            match name {
+                "string" => self.text = true,
+                _ => self.json = true,
+            }
+        }
+        self.base64 |= schema["contentEncoding"] == "base64" || schema["format"] == "byte";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn types_are_found_through_the_schema() {
+        let schema = json!({
+            "properties": {
+                "text": { "type": "string" },
+                "rows": { "type": "array", "items": { "$ref": "#/$defs/row" } },
+                "either": { "anyOf": [{ "type": "string" }, { "type": "object" }] },
+                "file": { "type": "string", "contentEncoding": "base64" },
+                "any": {},
+                "pair": { "prefixItems": [{ "type": "number" }, { "type": "string" }] },
+            },
+            "additionalProperties": { "type": ["integer", "null"] },
+            "$defs": { "row": { "properties": { "id": { "type": "string" } } }, "loop": { "$ref": "#/$defs/loop" } },
+        });
+        let expected = |text, json, base64| Expected { text, json, base64 };
+        for (path, wanted) in [
+            ("text", expected(true, false, false)),
+            ("rows", expected(false, true, false)),
+            ("rows.7.id", expected(true, false, false)),
+            ("either", expected(true, true, false)),
+            ("file", expected(true, false, true)),
+            ("any", expected(false, false, false)),
+            ("pair.0", expected(false, true, false)),
+            ("pair.1", expected(true, false, false)),
+            ("other", expected(false, true, false)),
+        ] {
+            let path: Vec<_> = path.split('.').map(str::to_owned).collect();
+            assert_eq!(Expected::at(&schema, &path), wanted, "{path:?}");
+        }
+        let endless = json!({ "properties": { "a": { "$ref": "#/properties/a" } } });
+        assert_eq!(Expected::at(&endless, &["a".into()]), expected(false, false, false));
+    }
+}

@@ -1,0 +1,158 @@
+//! References in the arguments of a call: stored content, given to a tool
+//! without passing through the model.
+//!
+//! They are resolved once, in front of every tool, with the caller's rights.
+//! What they resolve to is not searched for references, and neither are the
+//! arguments of calls that a tool makes itself: content must not choose what is
+//! read.
+
+mod content;
+mod expected;
+mod form;
+mod select;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use self::{content::Limits, expected::Expected, form::Reference};
+use super::definition::Registry;
+use crate::{auth::audit, handler::Scope, protocol::Fault, quote::shortened};
+
+/// The most references in one call.
+const MAX_REFERENCES: usize = 16;
+
+/// A reference and where it is: the members and indexes that lead to it.
+type Found = (Vec<String>, Result<Reference, String>);
+
+impl Registry {
+    /// The arguments with all references replaced by content of at most
+    /// `max_bytes` together. The inner error is for the model: the tool must
+    /// not be called.
+    ///
+    /// # Errors
+    /// The fault of a provider that is asked for the tool's schema.
+    pub async fn resolve_references(
+        &self,
+        tool: &str,
+        mut arguments: Value,
+        scope: &Arc<Scope>,
+        max_bytes: u64,
+    ) -> Result<Result<Value, String>, Fault> {
+        let mut found = Vec::new();
+        find(&arguments, &mut Vec::new(), &mut found);
+        if found.is_empty() {
+            return Ok(Ok(arguments));
+        }
+        let Some(schema) = self.schema_of(tool, scope).await? else {
+            // The call says that there is no such tool.
+            return Ok(Ok(arguments));
+        };
+        if found.len() > MAX_REFERENCES {
+            let count = found.len();
+            return Ok(Err(format!(
+                "{tool} was not called: the arguments have {count} references, at most {MAX_REFERENCES} are allowed."
+            )));
+        }
+        let mut limits = Limits { max_bytes, left: max_bytes, read_bytes: scope.read_bytes };
+        let headers = self.header_parameters(tool);
+        for (path, reference) in found {
+            let is_header = headers.iter().any(|header| header.is_at(&path));
+            let resolved = match reference {
+                _ if is_header => {
+                    Err("a reference is not allowed here, because clients send this argument as a header.".to_owned())
+                }
+                Err(problem) => Err(problem),
+                Ok(reference) => {
+                    let expected = Expected::at(&schema, &path);
+                    let resolved = self.resolve(&reference, expected, scope, &mut limits).await;
+                    if resolved.is_ok() {
+                        let what =
+                            format!("{} as arguments.{} of {tool}", reference.uri, path.join("."));
+                        audit::allowed(&scope.identity, &what);
+                    }
+                    resolved
+                }
+            };
+            match (resolved, at(&mut arguments, &path)) {
+                (Ok(value), Some(place)) => *place = value,
+                (Ok(_), None) => {}
+                (Err(problem), _) => {
+                    let path = path.join(".");
+                    let path = shortened(&path);
+                    return Ok(Err(format!("{tool} was not called: arguments.{path}: {problem}")));
+                }
+            }
+        }
+        Ok(self.check_provided(tool, arguments, scope).await)
+    }
+
+    /// The input schema of a tool, if the caller has that tool.
+    async fn schema_of(&self, tool: &str, scope: &Arc<Scope>) -> Result<Option<Value>, Fault> {
+        let as_value = |schema: &rmcp::model::JsonObject| Value::Object(schema.clone());
+        if let Some(schema) = self.catalog().input_schema(tool) {
+            return Ok(Some(as_value(&schema)));
+        }
+        for provider in &self.definition.providers {
+            if let Some(found) = provider.tool(tool, scope).await? {
+                return Ok(Some(as_value(&found.listed.input_schema)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Validates resolved arguments of a provider's tool. The provider would
+    /// blame the caller, who has never seen the content.
+    async fn check_provided(
+        &self,
+        tool: &str,
+        arguments: Value,
+        scope: &Arc<Scope>,
+    ) -> Result<Value, String> {
+        for provider in &self.definition.providers {
+            if let Ok(Some(found)) = provider.tool(tool, scope).await {
+                let checked = found.check(&arguments);
+                return checked
+                    .map(|()| arguments)
+                    .map_err(|problem| format!("{tool} was not called: {problem}"));
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// Collects all references.
+fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<Found>) {
+    if let Some(reference) = form::read(value) {
+        found.push((path.clone(), reference));
+        return;
+    }
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                path.push(name.clone());
+                find(value, path, found);
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                if value.is_string() || value.is_object() || value.is_array() {
+                    path.push(index.to_string());
+                    find(value, path, found);
+                    path.pop();
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The value at a path.
+fn at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+    path.iter().try_fold(value, |value, step| match value {
+        Value::Object(members) => members.get_mut(step),
+        Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
+        _ => None,
+    })
+}

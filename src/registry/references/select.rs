@@ -1,0 +1,48 @@
+//! The part of a JSON value that a reference selects.
+
+use serde_json::Value;
+use serde_json_path::JsonPath;
+
+use crate::quote::{quoted, shortened};
+
+/// The value at a JSON Pointer (`/rows/0/id`), or what a JSONPath (`$.rows[*].id`)
+/// matches: one match as it is, several as an array.
+///
+/// # Errors
+/// What is wrong with the expression, or that nothing matches.
+pub(super) fn select(value: &Value, select: &str) -> Result<Value, String> {
+    let shown = quoted(select);
+    let nothing = || format!("\"select\" {shown} matches nothing in it.");
+    if select.is_empty() || select.starts_with('/') {
+        return value.pointer(select).cloned().ok_or_else(nothing);
+    }
+    let path = JsonPath::parse(select).map_err(|error| {
+        let error = shortened(&error.to_string()).into_owned();
+        format!("\"select\" {shown} is neither a JSON Pointer nor a JSONPath: {error}.")
+    })?;
+    let matches = path.query(value).all();
+    match matches.as_slice() {
+        [] => Err(nothing()),
+        [one] => Ok((*one).clone()),
+        several => Ok(Value::Array(several.iter().map(|value| (*value).clone()).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pointers_and_paths_select() {
+        let value = json!({ "rows": [{ "id": 1 }, { "id": "b" }] });
+        assert_eq!(select(&value, "/rows/1/id"), Ok(json!("b")));
+        assert_eq!(select(&value, "$.rows[0].id"), Ok(json!(1)));
+        assert_eq!(select(&value, "$.rows[*].id"), Ok(json!([1, "b"])));
+        assert_eq!(select(&value, ""), Ok(value.clone()));
+        for bad in ["/rows/7", "$.none", "rows", "$["] {
+            assert!(select(&value, bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! [`Connection`]: keeps an upstream running from its first use on. A call wakes
+//! an upstream that is down at once; otherwise attempts to start it back off.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    catalogue::Catalogue,
+    error::{StartError, UpstreamError},
+    link::Link,
+    shared::Shared,
+    start::{self, Started},
+};
+/// The longest wait between two attempts to start an upstream.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// How long a list waits for an upstream that was never listed.
+const FIRST_LIST: Duration = Duration::from_secs(5);
+
+type Forget = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// An upstream's process, started when it is first needed.
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    /// What the client can be asked for.
+    client: Value,
+    /// Forgets this connection unless it is in use again; returns whether it did.
+    forget: Forget,
+    /// Who uses it.
+    pub(super) users: watch::Sender<Users>,
+    state: watch::Sender<State>,
+    /// What the process offers, kept while it is down.
+    catalogue: ArcSwapOption<Catalogue>,
+    /// Whether a caller got a list without it.
+    is_awaited: AtomicBool,
+    /// Wakes the task that waits before its next attempt.
+    wake: Notify,
+    /// The task, from the first use on.
+    task: Mutex<Option<JoinHandle<()>>>,
+    stop: CancellationToken,
+}
+
+/// How many calls use a connection, and since when none does.
+pub(super) struct Users {
+    pub(super) count: usize,
+    pub(super) since: Instant,
+}
+
+#[derive(Clone)]
+struct State {
+    /// The number of the latest attempt.
+    attempt: u64,
+    phase: Phase,
+}
+
+#[derive(Clone)]
+enum Phase {
+    Starting,
+    Up(Arc<Link>),
+    Down(Arc<StartError>),
+    /// It was stopped for good.
+    Stopped,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, client: Value, forget: Forget) -> Arc<Self> {
+        Arc::new(Self {
+            shared,
+            client,
+            forget,
+            users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
+            state: watch::Sender::new(State { attempt: 0, phase: Phase::Starting }),
+            catalogue: ArcSwapOption::empty(),
+            is_awaited: AtomicBool::new(false),
+            wake: Notify::new(),
+            task: Mutex::default(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// What the upstream offers. Waits for an upstream that was never listed,
+    /// but not for long: its lists are announced when they come.
+    pub(super) async fn catalogue(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
+        self.ensure_task();
+        if let Some(known) = self.catalogue.load_full() {
+            return Some(known);
+        }
+        let mut state = self.state.subscribe();
+        let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
+        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        // Set before the catalogue is looked at, so that none is missed.
+        self.is_awaited.store(true, Ordering::SeqCst);
+        self.catalogue.load_full()
+    }
+
+    /// What the upstream offers, as far as that is known.
+    pub(super) fn known(&self) -> Option<Arc<Catalogue>> {
+        self.catalogue.load_full()
+    }
+
+    /// The running upstream. Starts it if it is down.
+    pub(super) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, UpstreamError> {
+        self.ensure_task();
+        let mut state = self.state.subscribe();
+        let first = {
+            let state = state.borrow();
+            // A failure before this call does not count for it.
+            state.attempt + u64::from(!matches!(state.phase, Phase::Starting))
+        };
+        loop {
+            let current = state.borrow_and_update().clone();
+            match current.phase {
+                Phase::Up(link) if !link.has_ended() => return Ok(link),
+                Phase::Down(error) if current.attempt >= first => {
+                    return Err(UpstreamError::Start(error));
+                }
+                Phase::Down(_) => self.wake.notify_one(),
+                Phase::Stopped => return Err(self.stopping()),
+                Phase::Starting | Phase::Up(_) => {}
+            }
+            if state.changed().await.is_err() {
+                return Err(self.stopping());
+            }
+        }
+    }
+
+    fn stopping(&self) -> UpstreamError {
+        let (name, problem) = (self.name(), "it is being stopped".to_owned());
+        UpstreamError::Unavailable { name, problem }
+    }
+
+    fn name(&self) -> Arc<str> {
+        self.shared.settings.name.as_str().into()
+    }
+
+    /// Begins to end the process.
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Ends the process, and waits until nothing is left of it.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            let _ = task.await;
+        }
+    }
+
+    fn ensure_task(self: &Arc<Self>) {
+        let mut task = self.task.lock();
+        if task.is_none() && !self.stop.is_cancelled() {
+            let this = Arc::clone(self);
+            *task = Some(tokio::spawn(async move {
+                let idle = Arc::clone(&this);
+                tokio::join!(Arc::clone(&this).run(), idle.stop_when_idle());
+            }));
+        }
+    }
+
+    /// Stops the connection when nobody has used it for a while.
+    async fn stop_when_idle(self: Arc<Self>) {
+        let mut users = self.users.subscribe();
+        loop {
+            let unused = async {
+                // The sender lives as long as this task.
+                let _ = users.wait_for(|users| users.count == 0).await;
+                let used = users.wait_for(|users| users.count > 0);
+                tokio::time::timeout(self.shared.settings.idle, used).await.is_err()
+            };
+            let is_idle = tokio::select! {
+                is_idle = unused => is_idle,
+                () = self.stop.cancelled() => return,
+            };
+            if is_idle && (self.forget)() {
+                tracing::debug!(upstream = self.shared.settings.name, "an idle process ends");
+                self.stop.cancel();
+                return;
+            }
+        }
+    }
+
+    /// Starts the upstream again and again, until it is stopped.
+    async fn run(self: Arc<Self>) {
+        let mut failures = 0;
+        loop {
+            self.state.send_modify(|state| {
+                state.attempt += 1;
+                state.phase = Phase::Starting;
+            });
+            let started = tokio::select! {
+                started = start::start(&self.shared.settings, &self.shared.era, &self.client) => started,
+                () = self.stop.cancelled() => break,
+            };
+            let (reason, stderr) = match started {
+                Ok(Started { link, child }) => {
+                    let up_since = Instant::now();
+                    tokio::select! {
+                        () = self.serve(&link) => {}
+                        () = self.stop.cancelled() => {
+                            child.end().await;
+                            break;
+                        }
+                    }
+                    if up_since.elapsed() >= MAX_BACKOFF {
+                        failures = 0;
+                    }
+                    let stderr = child.last_lines.show();
+                    child.end().await;
+                    ("it ended".to_owned(), stderr)
+                }
+                Err(failed) => failed,
+            };
+            failures += 1;
+            let wait = backoff(failures);
+            let name = self.name();
+            let error = StartError { name, reason, stderr, next_try: Instant::now() + wait };
+            let error = UpstreamError::Start(Arc::new(error));
+            tracing::warn!(%error);
+            if let UpstreamError::Start(error) = error {
+                self.state.send_modify(|state| state.phase = Phase::Down(error));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.wake.notified() => {}
+                () = self.stop.cancelled() => break,
+            }
+        }
+        self.state.send_modify(|state| state.phase = Phase::Stopped);
+    }
+
+    /// Lists what a running upstream offers, whenever that changes, until the
+    /// process ends.
+    async fn serve(&self, link: &Arc<Link>) {
+        let mut changed = link.lists_changed();
+        loop {
+            changed.borrow_and_update();
+            tokio::select! {
+                listed = Catalogue::load(link, &self.shared.settings.tools, &self.shared.naming) => match listed {
+                    Ok(catalogue) => self.offer(catalogue),
+                    Err(error) => {
+                        tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
+                    }
+                },
+                () = link.ended() => return,
+            }
+            self.state.send_if_modified(|state| {
+                let is_new = matches!(state.phase, Phase::Starting);
+                if is_new {
+                    state.phase = Phase::Up(Arc::clone(link));
+                }
+                is_new
+            });
+            tokio::select! {
+                Ok(()) = changed.changed() => {}
+                () = link.ended() => return,
+            }
+        }
+    }
+
+    fn offer(&self, catalogue: Catalogue) {
+        let catalogue = Arc::new(catalogue);
+        self.shared.latest.store(Some(Arc::clone(&catalogue)));
+        let changed = match self.catalogue.swap(Some(Arc::clone(&catalogue))) {
+            Some(known) => catalogue.changes_since(&known),
+            None if self.is_awaited.load(Ordering::SeqCst) => {
+                catalogue.changes_since(&Catalogue::default())
+            }
+            None => Vec::new(),
+        };
+        for announcement in changed {
+            self.shared.announce(announcement);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// How long to wait after this many failures in a row.
+fn backoff(failures: u32) -> Duration {
+    let seconds = 1u64 << failures.saturating_sub(1).min(6);
+    Duration::from_secs(seconds).min(MAX_BACKOFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_back_off_to_a_minute() {
+        let waits: Vec<_> = (1..=8).map(|failures| backoff(failures).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+}

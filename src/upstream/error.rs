@@ -1,0 +1,134 @@
+//! Why a request to an upstream has no result.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::protocol::{ErrorResponse, Fault};
+
+/// An error of an upstream, as the caller reads it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum UpstreamError {
+    /// It does not start.
+    #[error("{}", .0.show())]
+    Start(Arc<StartError>),
+    /// It ended while a request was running.
+    #[error("{name} ended ({how}) during {request}; whether it was done is unknown.")]
+    Ended { name: Arc<str>, how: Arc<str>, request: String },
+    /// It did not answer in time.
+    #[error(
+        "{name} did not answer within {} s (upstreams.call_timeout) and was told to stop.",
+        .after.as_secs_f64()
+    )]
+    TimedOut { name: Arc<str>, after: Duration },
+    /// Its message was too long.
+    #[error("{name} sent more than {} (upstreams.max_message); nothing was kept.", bytes(*.max))]
+    TooLong { name: Arc<str>, max: usize },
+    /// It did not process the request: sending it again is safe.
+    #[error("{name} did not take the request: {reason}.")]
+    NotProcessed { name: Arc<str>, reason: String },
+    /// It cannot be used now.
+    #[error("{name} cannot be used: {problem}.")]
+    Unavailable { name: Arc<str>, problem: String },
+    /// What it sent is not what the protocol says.
+    #[error("{name} sent an answer that cannot be used: {problem}")]
+    Invalid { name: Arc<str>, problem: String },
+    /// Its own error.
+    #[error("{}", .0.message)]
+    Refused(ErrorResponse),
+}
+
+/// Why an upstream could not be started, and when it is tried again.
+#[derive(Debug)]
+pub(super) struct StartError {
+    pub(super) name: Arc<str>,
+    /// `exit 127`, or what else happened.
+    pub(super) reason: String,
+    /// The last lines of its standard error.
+    pub(super) stderr: String,
+    pub(super) next_try: Instant,
+}
+
+impl StartError {
+    fn show(&self) -> String {
+        let Self { name, reason, stderr, next_try } = self;
+        let wait = next_try.saturating_duration_since(Instant::now());
+        let wait = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let (gap, stderr) = if stderr.is_empty() { ("", "") } else { (": ", stderr.as_str()) };
+        format!(
+            "{name} could not be started ({reason}){gap}{stderr}. Next try in {wait} s, or with the next call."
+        )
+    }
+}
+
+impl UpstreamError {
+    /// The error of a whole request. An upstream's own error keeps its meaning.
+    pub(super) fn into_fault(self) -> Fault {
+        match self {
+            Self::Refused(ErrorResponse { code: -32602, message, data }) => {
+                Fault::InvalidParams { message, data }
+            }
+            Self::Refused(ErrorResponse { code: -32601, message, .. }) => {
+                Fault::MethodNotFound(message)
+            }
+            Self::Refused(ErrorResponse { message, .. }) => Fault::Internal(message),
+            other => Fault::Unavailable(other.to_string()),
+        }
+    }
+}
+
+/// A number of bytes, in the largest unit that divides it.
+fn bytes(bytes: usize) -> String {
+    let units = [(1usize << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{} {name}", bytes / unit),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn errors_say_what_happened_and_what_follows() {
+        let name: Arc<str> = "fs".into();
+        let start = |stderr: &str| {
+            let next_try = Instant::now() + Duration::from_millis(7_500);
+            let (reason, stderr) = ("exit 127".to_owned(), stderr.to_owned());
+            UpstreamError::Start(Arc::new(StartError {
+                name: "fs".into(),
+                reason,
+                stderr,
+                next_try,
+            }))
+        };
+        let (how, request) = ("signal 9".into(), "read".to_owned());
+        let (max, after) = (64 << 20, Duration::from_secs(300));
+        for (error, text) in [
+            (
+                start("sh: nope: not found"),
+                "fs could not be started (exit 127): sh: nope: not found. Next try in 8 s, or with the next call.",
+            ),
+            (
+                start(""),
+                "fs could not be started (exit 127). Next try in 8 s, or with the next call.",
+            ),
+            (
+                UpstreamError::Ended { name: name.clone(), how, request },
+                "fs ended (signal 9) during read; whether it was done is unknown.",
+            ),
+            (
+                UpstreamError::TimedOut { name: name.clone(), after },
+                "fs did not answer within 300 s (upstreams.call_timeout) and was told to stop.",
+            ),
+            (
+                UpstreamError::TooLong { name, max },
+                "fs sent more than 64 MiB (upstreams.max_message); nothing was kept.",
+            ),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+        assert_eq!(bytes(1500), "1500 bytes");
+    }
+}

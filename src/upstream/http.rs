@@ -1,0 +1,359 @@
+//! An upstream over Streamable HTTP: each message is a POST, answered by one
+//! JSON message or by a stream of events.
+
+use std::{collections::HashMap, error::Error, sync::Arc, time::Duration};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use reqwest::{
+    Client, Method as Verb, RequestBuilder, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::{io::StreamReader, sync::CancellationToken};
+
+use super::{
+    error::UpstreamError,
+    link::Link,
+    settings::Remote,
+    sse::{Event, read_event},
+};
+use crate::protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId};
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+
+/// How long the end of a session may take.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest wait before the stream of notifications is opened again.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// The most bytes of an error's body.
+const ERROR_BYTES: usize = 64 << 10;
+
+/// The requests to one upstream.
+struct Http {
+    client: Client,
+    url: String,
+    headers: HeaderMap,
+    max_message: usize,
+    session: Mutex<Session>,
+}
+
+/// What a legacy server has answered to `initialize`.
+#[derive(Default, Clone)]
+struct Session {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+}
+
+/// What headers repeat of a message.
+#[derive(Default)]
+struct Outline {
+    id: Option<i64>,
+    method: String,
+    /// The tool, prompt or resource.
+    name: Option<String>,
+    is_modern: bool,
+    /// The request that a notification cancels.
+    cancels: Option<i64>,
+}
+
+/// Sends the messages of a link until it is stopped.
+///
+/// # Errors
+/// A setting that cannot be used.
+pub(super) fn run(
+    remote: &Remote,
+    max_message: usize,
+    link: Arc<Link>,
+    outgoing: mpsc::Receiver<Bytes>,
+    stop: CancellationToken,
+) -> Result<impl Future<Output = ()> + use<>, String> {
+    let client =
+        Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT).build();
+    let client = client.map_err(|error| describe(&error))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in &remote.headers {
+        let invalid = || format!("the header {name} is not valid");
+        let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
+    }
+    let session = Mutex::default();
+    let http = Arc::new(Http { client, url: remote.url.clone(), headers, max_message, session });
+    Ok(serve(http, link, outgoing, stop))
+}
+
+async fn serve(
+    http: Arc<Http>,
+    link: Arc<Link>,
+    mut outgoing: mpsc::Receiver<Bytes>,
+    stop: CancellationToken,
+) {
+    let mut requests = JoinSet::new();
+    let mut running = HashMap::new();
+    loop {
+        let message = tokio::select! {
+            message = outgoing.recv() => message,
+            Some(ended) = requests.join_next() => {
+                if let Ok(Some(id)) = ended {
+                    running.remove(&id);
+                }
+                continue;
+            }
+            () = stop.cancelled() => break,
+            () = link.ended() => break,
+        };
+        let Some(message) = message else { break };
+        let outline = Outline::of(&message);
+        let (http, link) = (Arc::clone(&http), Arc::clone(&link));
+        match outline.id {
+            Some(id) => {
+                let request = requests.spawn(async move {
+                    if let Err(error) = http.send(&link, message, &outline).await {
+                        link.fail(id, error);
+                    }
+                    Some(id)
+                });
+                running.insert(id, request);
+            }
+            None => {
+                // In the modern era, closing the stream cancels.
+                if let Some(request) = outline.cancels.and_then(|id| running.remove(&id)) {
+                    request.abort();
+                }
+                let opens = outline.method == "notifications/initialized";
+                // In order: a server may refuse requests before it is initialized.
+                let sent = http.send(&link, message, &outline);
+                let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
+                if opens {
+                    requests.spawn(async move {
+                        http.listen(&link).await;
+                        None
+                    });
+                }
+            }
+        }
+    }
+    requests.shutdown().await;
+    link.end("stopped");
+    http.end_session().await;
+}
+
+impl Http {
+    /// Sends a message and hands what comes back to the link.
+    async fn send(
+        &self,
+        link: &Link,
+        message: Bytes,
+        outline: &Outline,
+    ) -> Result<(), UpstreamError> {
+        let session = self.session.lock().clone();
+        let mut request = self.request(Verb::POST, &session);
+        request = request
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(CONTENT_TYPE, "application/json")
+            .body(message);
+        if outline.is_modern {
+            request = request.header(VERSION, ProtocolVersion::LATEST.as_str());
+            request = request.header("mcp-method", &outline.method);
+            if let Some(name) = &outline.name {
+                request = request.header("mcp-name", header_text(name));
+            }
+        }
+        let response = match request.send().await {
+            Ok(response) => response,
+            // Surely not processed.
+            Err(error) if error.is_connect() => {
+                return Err(self.gone(link, outline, &describe(&error)));
+            }
+            Err(error) => return Err(link.invalid(&describe(&error))),
+        };
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && session.id.is_some() {
+            return Err(self.gone(link, outline, "its session ended"));
+        }
+        if outline.method == "initialize" {
+            self.session.lock().id = response.headers().get(SESSION).cloned();
+        }
+        if is_stream(&response) {
+            self.read_stream(link, response, outline.method == "initialize").await;
+            // Without effect if the response has come.
+            return Err(link.invalid("it closed the stream without a response"));
+        }
+        let max = if status.is_success() { self.max_message } else { ERROR_BYTES };
+        let Some(body) = read_body(response, max).await.map_err(|error| link.invalid(&error))?
+        else {
+            return Err(link.too_long_error());
+        };
+        let answers =
+            serde_json::from_slice::<Envelope>(&body).ok().and_then(|e| e.id) == outline.id;
+        if outline.id.is_some() && answers && !body.is_empty() {
+            if outline.method == "initialize" {
+                self.negotiated(&body);
+            }
+            link.receive(body).await;
+            return Ok(());
+        }
+        match outline.id {
+            Some(_) if status.is_success() => Err(link.invalid("there is no response in its body")),
+            _ if !status.is_success() => Err(link.invalid(&format!("HTTP {}", status.as_u16()))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A request with the headers of the settings and of the session.
+    fn request(&self, verb: Verb, session: &Session) -> RequestBuilder {
+        let mut request = self.client.request(verb, &self.url).headers(self.headers.clone());
+        for (name, value) in [(SESSION, &session.id), (VERSION, &session.version)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
+        request
+    }
+
+    /// Remembers the version that `initialize` has negotiated.
+    fn negotiated(&self, body: &[u8]) {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let version = body["result"]["protocolVersion"].as_str();
+        self.session.lock().version =
+            version.and_then(|version| HeaderValue::from_str(version).ok());
+    }
+
+    /// The server does not know the session any more, or cannot be reached: the
+    /// link ends, and the request may be sent again on another one.
+    fn gone(&self, link: &Link, outline: &Outline, reason: &str) -> UpstreamError {
+        self.session.lock().id = None;
+        let error = link.not_processed(reason);
+        if let Some(id) = outline.id {
+            link.fail(id, error.clone());
+        }
+        link.end(reason);
+        error
+    }
+
+    /// `opens`: the stream answers `initialize`.
+    async fn read_stream(&self, link: &Link, response: Response, opens: bool) {
+        let bytes = response.bytes_stream().map_err(std::io::Error::other);
+        let mut input = StreamReader::new(bytes);
+        loop {
+            match read_event(&mut input, self.max_message).await {
+                Ok(Event::Message(message)) => {
+                    if opens {
+                        self.negotiated(&message);
+                    }
+                    link.receive(message).await;
+                }
+                Ok(Event::TooLong { answers }) => link.too_long(answers),
+                Ok(Event::End) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Reads the notifications that a legacy server sends on a stream of its own,
+    /// if it has one.
+    async fn listen(&self, link: &Link) {
+        let mut wait = Duration::from_secs(1);
+        loop {
+            let session = self.session.lock().clone();
+            let request = self.request(Verb::GET, &session).header(ACCEPT, "text/event-stream");
+            match request.send().await {
+                Ok(response) if is_stream(&response) => {
+                    wait = Duration::from_secs(1);
+                    self.read_stream(link, response, false).await;
+                }
+                // It offers no such stream.
+                Ok(_) => return,
+                Err(_) => {}
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(MAX_BACKOFF);
+        }
+    }
+
+    async fn end_session(&self) {
+        let session = self.session.lock().clone();
+        if session.id.is_some() {
+            let ended = self.request(Verb::DELETE, &session).send();
+            let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Envelope {
+    id: Option<i64>,
+}
+
+impl Outline {
+    fn of(message: &Bytes) -> Self {
+        match protocol::parse(message) {
+            Ok(Message::Request(request)) => {
+                let RequestId::Number(id) = request.id else { return Self::default() };
+                let member = match request.method.as_str() {
+                    "resources/read" => Member::Uri,
+                    _ => Member::Name,
+                };
+                let name = request.params.text(member).ok().flatten().map(Into::into);
+                let meta = Meta::read(&request.params).unwrap_or_default();
+                let is_modern = meta.protocol_version.is_some();
+                Self { id: Some(id), method: request.method, name, is_modern, cancels: None }
+            }
+            Ok(Message::Notification { method, params }) => {
+                let cancels = match Message::cancelled(&method, &params) {
+                    Some(RequestId::Number(id)) => Some(id),
+                    _ => None,
+                };
+                Self { method, cancels, ..Self::default() }
+            }
+            _ => Self::default(),
+        }
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    response.status().is_success()
+        && media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
+}
+
+/// The body; `None` if it is longer than allowed.
+async fn read_body(response: Response, max: usize) -> Result<Option<Bytes>, String> {
+    let mut body = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| describe(&error))?;
+        if body.len() + chunk.len() > max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body.freeze()))
+}
+
+/// The innermost cause, without the URL, which may have secrets.
+fn describe(error: &reqwest::Error) -> String {
+    let mut described = "the request failed".to_owned();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        described = inner.to_string();
+        cause = inner.source();
+    }
+    described
+}
+
+/// A name as a header's value (2026-07-28, transports: Value Encoding).
+fn header_text(name: &str) -> String {
+    let is_plain = name.bytes().all(|b| (b' '..=b'~').contains(&b)) && name.trim() == name;
+    if is_plain && !name.starts_with("=?") {
+        return name.to_owned();
+    }
+    format!("=?base64?{}?=", BASE64_STANDARD.encode(name))
+}

@@ -1,0 +1,30 @@
+//! Other MCP servers behind this one: their tools are offered as they are, and
+//! results that are too large for an answer are stored like those of any tool.
+//!
+//! An [`Upstream`] is a [`Provider`](crate::registry::Provider) of the registry.
+//! Its [`connection`] keeps one process of it running and starts it again; a
+//! [`link`] is one running process.
+
+mod catalogue;
+mod connection;
+mod connections;
+mod content;
+mod draft;
+mod error;
+mod http;
+mod line;
+mod link;
+mod names;
+mod process;
+mod provider;
+mod questions;
+mod rewrite;
+mod settings;
+mod shared;
+mod sse;
+mod start;
+mod stderr;
+mod wire;
+
+pub use provider::Upstream;
+pub use settings::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter};

@@ -1,0 +1,282 @@
+//! [`Upstream`]: another MCP server as a provider of the registry.
+
+use std::{collections::HashSet, sync::Arc};
+
+use async_trait::async_trait;
+use rmcp::model::{self, CallToolResult, JsonObject};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use super::{
+    catalogue::Catalogue,
+    connections::{Connections, InUse, repeats},
+    content,
+    error::UpstreamError,
+    names::Naming,
+    settings::{Settings, Target},
+};
+use crate::{
+    handler::{IntoToolResult, Scope, StaticContent, ToolError},
+    protocol::{Announcement, ErrorResponse, Fault},
+    registry::{CompletionInput, Offer, ProvidedTool, Provider},
+};
+
+/// Another MCP server, started when it is first needed.
+pub struct Upstream {
+    naming: Naming,
+    connections: Connections,
+    /// Whether it is a server over HTTP, which can forget a session.
+    is_remote: bool,
+}
+
+impl Upstream {
+    /// The providers for these upstreams. `reserved` are the names of the tools
+    /// of this server itself. The names of an upstream's items get a prefix if
+    /// there are several upstreams.
+    pub fn all<'a>(
+        settings: Vec<Settings>,
+        reserved: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<Arc<dyn Provider>> {
+        let reserved: HashSet<String> = reserved.into_iter().map(str::to_owned).collect();
+        let is_prefixed = settings.len() > 1;
+        let upstreams = settings.into_iter().map(|settings| {
+            let (upstream, reserved) = (settings.name.clone(), reserved.clone());
+            let naming = Naming { upstream, is_prefixed, reserved };
+            let is_remote = matches!(settings.target, Target::Remote(_));
+            let connections = Connections::new(settings, naming.clone());
+            Arc::new(Self { naming, connections, is_remote }) as Arc<dyn Provider>
+        });
+        upstreams.collect()
+    }
+
+    /// The caller's connection, and what the upstream offers there. Waits for an
+    /// upstream that was never listed, but not for long.
+    async fn listed(&self, scope: &Scope) -> Option<(InUse, Arc<Catalogue>)> {
+        let connection = match self.connections.of(scope) {
+            Ok(connection) => connection,
+            Err(error) => {
+                tracing::warn!(%error);
+                return None;
+            }
+        };
+        let catalogue = connection.catalogue().await?;
+        Some((connection, catalogue))
+    }
+
+    /// Calls a tool. A call that has no lasting effect is sent again if the
+    /// upstream ends meanwhile.
+    async fn call(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        scope: &Arc<Scope>,
+    ) -> Result<CallToolResult, UpstreamError> {
+        let connection = self.connections.of(scope)?;
+        let mut arguments = Some(Value::Object(arguments));
+        for is_last in [false, true] {
+            let link = connection.link().await?;
+            let catalogue = connection.known();
+            let tool = catalogue.as_ref().and_then(|catalogue| catalogue.tool(name));
+            let Some(tool) = tool else { return Err(unknown_tool(name)) };
+            let mut params = json!({ "name": tool.own_name });
+            let may_repeat = !is_last && (repeats(tool) || self.is_remote);
+            params["arguments"] =
+                if may_repeat { arguments.clone() } else { arguments.take() }.unwrap_or_default();
+            match link.call("tools/call", params, &tool.own_name, scope).await {
+                Err(UpstreamError::NotProcessed { .. }) if may_repeat => {}
+                Err(UpstreamError::Ended { .. }) if may_repeat && repeats(tool) => {}
+                Err(error) => return Err(error),
+                Ok(mut result) => {
+                    self.naming.offer_blocks(&mut result["content"]);
+                    return self.parse(result);
+                }
+            }
+        }
+        Err(unknown_tool(name))
+    }
+
+    async fn request(
+        &self,
+        connection: &InUse,
+        method: &str,
+        params: Value,
+        what: &str,
+        scope: &Arc<Scope>,
+    ) -> Result<Value, UpstreamError> {
+        let again = params.clone();
+        match connection.link().await?.call(method, params, what, scope).await {
+            Err(UpstreamError::NotProcessed { .. }) => {
+                connection.link().await?.call(method, again, what, scope).await
+            }
+            answer => answer,
+        }
+    }
+
+    fn parse<T: DeserializeOwned>(&self, result: Value) -> Result<T, UpstreamError> {
+        serde_json::from_value(result).map_err(|error| UpstreamError::Invalid {
+            name: self.naming.upstream.as_str().into(),
+            problem: error.to_string(),
+        })
+    }
+}
+
+#[async_trait]
+impl Provider for Upstream {
+    /// Everything, because nothing is known before the start.
+    fn offers(&self, _: Offer) -> bool {
+        true
+    }
+
+    async fn tools(&self, scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
+        let listed = self.listed(scope).await.map(|(_, catalogue)| catalogue);
+        // One that is down stays listed.
+        let listed = listed.or_else(|| self.connections.shared.latest.load_full());
+        let tools = listed.iter().flat_map(|catalogue| &catalogue.tools);
+        Ok(tools.map(|tool| Arc::clone(&tool.provided)).collect())
+    }
+
+    async fn tool(
+        &self,
+        name: &str,
+        scope: &Arc<Scope>,
+    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+        if !self.naming.may_offer(name) {
+            return Ok(None);
+        }
+        Ok(match self.listed(scope).await {
+            Some((_, catalogue)) => catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)),
+            // The call says why the upstream does not start.
+            None => {
+                let listed = model::Tool::new(name.to_owned(), "", JsonObject::new());
+                Some(Arc::new(ProvidedTool::new(listed, None)))
+            }
+        })
+    }
+
+    fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
+        self.connections
+            .known(|catalogue| catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)))
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &ProvidedTool,
+        arguments: JsonObject,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        match self.call(&tool.listed.name, arguments, &scope).await {
+            Ok(result) => Ok(result),
+            Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
+            Err(error) => Ok(ToolError::new(error.to_string()).into_tool_result()),
+        }
+    }
+
+    async fn prompts(&self, scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
+        let listed = self.listed(scope).await;
+        Ok(listed.map(|(_, catalogue)| catalogue.prompts.clone()).unwrap_or_default())
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+        scope: &Arc<Scope>,
+    ) -> Option<Result<model::GetPromptResult, Fault>> {
+        if !self.naming.may_offer(name) {
+            return None;
+        }
+        let (connection, catalogue) = self.listed(scope).await?;
+        let own_name = catalogue.own_prompt(name)?;
+        let params = json!({ "name": own_name, "arguments": arguments });
+        let got = async {
+            let mut result =
+                self.request(&connection, "prompts/get", params, own_name, scope).await?;
+            for message in result["messages"].as_array_mut().into_iter().flatten() {
+                self.naming.offer_block(&mut message["content"]);
+            }
+            self.parse(result)
+        };
+        Some(got.await.map_err(UpstreamError::into_fault))
+    }
+
+    async fn resources(&self, scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
+        let listed = self.listed(scope).await;
+        Ok(listed.map(|(_, catalogue)| catalogue.resources.clone()).unwrap_or_default())
+    }
+
+    async fn templates(&self, scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
+        let listed = self.listed(scope).await;
+        Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
+    }
+
+    async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
+        // Those that Larder names itself have been looked for in the store.
+        if uri.starts_with("larder:") {
+            return None;
+        }
+        let own = self.naming.own_uri(uri)?;
+        let (connection, catalogue) = self.listed(scope).await?;
+        if catalogue.resources.is_empty() && catalogue.templates.is_empty() {
+            return None;
+        }
+        let params = json!({ "uri": own });
+        let read = self.request(&connection, "resources/read", params, &own, scope).await;
+        Some(match read {
+            // -32002 in the legacy era, -32602 in the modern one.
+            Err(UpstreamError::Refused(ErrorResponse { code: -32002 | -32602, .. })) => {
+                return None;
+            }
+            Err(error) => Err(error.into_fault()),
+            Ok(result) => {
+                content::of_result(result, &self.naming.upstream).map_err(UpstreamError::into_fault)
+            }
+        })
+    }
+
+    async fn complete(
+        &self,
+        reference: &model::Reference,
+        argument: &str,
+        input: &CompletionInput,
+        scope: &Arc<Scope>,
+    ) -> Option<Result<model::CompletionInfo, Fault>> {
+        let (connection, catalogue) = self.listed(scope).await?;
+        let own = if let Some(name) = reference.as_prompt_name() {
+            json!({ "type": "ref/prompt", "name": catalogue.own_prompt(name)? })
+        } else {
+            let template = reference.as_resource_uri()?;
+            catalogue.templates.iter().find(|known| known.uri_template == template)?;
+            json!({ "type": "ref/resource", "uri": self.naming.own_uri(template)? })
+        };
+        let params = json!({
+            "ref": own,
+            "argument": { "name": argument, "value": input.value },
+            "context": { "arguments": input.arguments },
+        });
+        let completed = async {
+            let mut result =
+                self.request(&connection, "completion/complete", params, argument, scope).await?;
+            self.parse(result["completion"].take())
+        };
+        Some(completed.await.map_err(UpstreamError::into_fault))
+    }
+
+    fn announce_to(&self, changes: broadcast::Sender<Announcement>) {
+        // Set once, before the first use.
+        let _ = self.connections.shared.changes.set(changes);
+    }
+
+    fn end_session(&self, id: &str) {
+        self.connections.end_session(id);
+    }
+
+    async fn close(&self) {
+        self.connections.close().await;
+    }
+}
+
+fn unknown_tool(name: &str) -> UpstreamError {
+    let message = format!("Unknown tool: {name}");
+    UpstreamError::Refused(ErrorResponse { code: -32602, message, data: None })
+}

@@ -1,0 +1,103 @@
+//! Requests of an upstream to the client of a call.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::wire;
+use crate::{
+    handler::{AskError, Context, Scope},
+    protocol::{self, RequestId},
+};
+
+/// The requests that are passed on.
+const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
+/// A request of an upstream.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) id: RequestId,
+    method: String,
+    params: Value,
+}
+
+impl Question {
+    /// `None` for a request that is not passed on.
+    pub(super) fn of(request: &protocol::Request) -> Option<Self> {
+        let is_known = METHODS.contains(&request.method.as_str());
+        let params = request.params.parse().unwrap_or_else(|_| json!({}));
+        is_known.then(|| Self { id: request.id.clone(), method: request.method.clone(), params })
+    }
+}
+
+/// What of a client's capabilities is declared to an upstream whose process the
+/// client has for itself.
+pub(super) fn capabilities(scope: &Scope) -> Value {
+    let declared = serde_json::to_value(&scope.client.capabilities).unwrap_or_default();
+    let mut passed_on = json!({});
+    for name in ["elicitation", "sampling"] {
+        if let Some(capability) = declared.get(name) {
+            passed_on[name] = capability.clone();
+        }
+    }
+    if declared.get("roots").is_some() {
+        // Without `listChanged`: that notification is not passed on.
+        passed_on["roots"] = json!({});
+    }
+    passed_on
+}
+
+type Asked = BoxFuture<'static, (RequestId, Result<Value, AskError>)>;
+
+/// The open questions of a call. Dropping it tells the upstream that nobody
+/// answers.
+pub(super) struct OpenQuestions {
+    outgoing: mpsc::Sender<Bytes>,
+    asked: FuturesUnordered<Asked>,
+    ids: Vec<RequestId>,
+}
+
+impl OpenQuestions {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>) -> Self {
+        Self { outgoing, asked: FuturesUnordered::new(), ids: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Asks the client.
+    pub(super) fn ask(&mut self, question: Question, context: &Context) {
+        let Question { id, method, params } = question;
+        self.ids.push(id.clone());
+        let context = context.clone();
+        self.asked.push(Box::pin(async move {
+            let answer = context.forward(&method, params).await;
+            (id, answer)
+        }));
+    }
+
+    /// Waits for an answer, and sends it to the upstream. Pending without
+    /// questions.
+    pub(super) async fn answered(&mut self) {
+        let Some((id, answer)) = self.asked.next().await else {
+            return std::future::pending().await;
+        };
+        self.ids.retain(|open| *open != id);
+        let message = match answer {
+            Ok(result) => wire::response(&id, result),
+            Err(error) => wire::error(&id, &error.to_string()),
+        };
+        // Fails only if the upstream has ended.
+        let _ = self.outgoing.send(message).await;
+    }
+}
+
+impl Drop for OpenQuestions {
+    fn drop(&mut self) {
+        for id in &self.ids {
+            let _ = self.outgoing.try_send(wire::error(id, "The call has ended."));
+        }
+    }
+}

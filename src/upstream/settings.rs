@@ -1,0 +1,225 @@
+//! [`Settings`] of one upstream.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who shares a process of an upstream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionPolicy {
+    /// Each session of a client has its own; without sessions, each caller.
+    #[default]
+    Auto,
+    /// Each caller has its own.
+    Caller,
+    /// All callers share one.
+    All,
+}
+
+/// Where the server of an upstream is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A program that Larder starts.
+    Command(Command),
+    /// A server over Streamable HTTP.
+    Remote(Remote),
+}
+
+/// A program that serves over standard input and output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments.
+    pub line: Vec<String>,
+    /// Environment variables beside PATH, HOME, LANG and TMPDIR.
+    pub env: BTreeMap<String, String>,
+}
+
+/// A server over Streamable HTTP.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// The URL of the endpoint.
+    pub url: String,
+    /// Headers of each request.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Remote {
+    /// Without the values of headers, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("headers", &self.headers.keys()).finish_non_exhaustive()
+    }
+}
+
+impl From<Vec<String>> for Target {
+    fn from(line: Vec<String>) -> Self {
+        Self::Command(Command { line, env: BTreeMap::new() })
+    }
+}
+
+impl From<Command> for Target {
+    fn from(command: Command) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl From<Remote> for Target {
+    fn from(remote: Remote) -> Self {
+        Self::Remote(remote)
+    }
+}
+
+/// Which tools of an upstream are offered, and under which names. A `*` at the
+/// end of a pattern matches any ending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolFilter {
+    /// Patterns of the tools that are offered.
+    pub allow: Vec<String>,
+    /// Patterns of the tools that are not offered, even if they are allowed.
+    pub deny: Vec<String>,
+    /// Other names, by the upstream's own.
+    pub rename: BTreeMap<String, String>,
+}
+
+impl Default for ToolFilter {
+    fn default() -> Self {
+        Self { allow: vec!["*".to_owned()], deny: Vec::new(), rename: BTreeMap::new() }
+    }
+}
+
+impl ToolFilter {
+    /// The name under which a tool is offered; `None` if it is not offered.
+    pub(super) fn name<'a>(&'a self, own: &'a str) -> Option<&'a str> {
+        let matches = |patterns: &[String]| {
+            patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(prefix) => own.starts_with(prefix),
+                None => own == pattern,
+            })
+        };
+        let is_offered = matches(&self.allow) && !matches(&self.deny);
+        is_offered.then(|| self.rename.get(own).map_or(own, String::as_str))
+    }
+}
+
+/// How one upstream is started, and its limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The name, in messages and in the names of its tools if there are several
+    /// upstreams.
+    pub name: String,
+    /// Where the server is.
+    pub target: Target,
+    /// Which tools are offered.
+    pub tools: ToolFilter,
+    /// Who shares a process.
+    pub session: SessionPolicy,
+    /// How long a process stays without a call.
+    pub idle: Duration,
+    /// The most processes at a time.
+    pub max_processes: usize,
+    /// How long the start may take.
+    pub start_timeout: Duration,
+    /// How long a request may take without progress.
+    pub call_timeout: Duration,
+    /// The most bytes of one message.
+    pub max_message: usize,
+}
+
+impl Settings {
+    /// The default settings.
+    pub fn new(name: impl Into<String>, target: impl Into<Target>) -> Self {
+        Self {
+            name: name.into(),
+            target: target.into(),
+            tools: ToolFilter::default(),
+            session: SessionPolicy::default(),
+            idle: Duration::from_secs(600),
+            max_processes: 16,
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(300),
+            max_message: 64 << 20,
+        }
+    }
+
+    /// A name for a command: what its package or program is called.
+    pub fn name_of(command: &[String]) -> String {
+        const RUNNERS: [&str; 10] =
+            ["npx", "npm", "exec", "uvx", "uv", "run", "node", "bunx", "python", "python3"];
+        let words = command.iter().filter(|word| !word.starts_with('-'));
+        let base = |word: &String| {
+            let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
+            let last = last.split(['@', '=']).next().unwrap_or_default();
+            last.split('.').next().unwrap_or_default().to_ascii_lowercase()
+        };
+        let name = words.map(base).find(|word| !RUNNERS.contains(&word.as_str()));
+        let name = name.unwrap_or_default();
+        let name = name.strip_prefix("mcp-").unwrap_or(&name);
+        let name = name.strip_prefix("server-").unwrap_or(name);
+        let name = name.replace(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit(), "-");
+        let name = name[..name.len().min(24)].trim_matches('-');
+        if name.is_empty() { "upstream".to_owned() } else { name.to_owned() }
+    }
+
+    /// A name for a URL: the first part of its host.
+    pub fn name_of_url(url: &str) -> String {
+        let host = url.split("://").nth(1).unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        let first =
+            host.split(['.', ':', '/']).find(|part| !matches!(*part, "www" | "mcp" | "api"));
+        Self::name_of(&[first.unwrap_or_default().to_owned()])
+    }
+
+    /// Whether a name can be an upstream's: 1 to 24 of a-z, 0-9 and -, none at
+    /// an end. Without `_`, so that `name__tool` can be split.
+    pub fn is_name(name: &str) -> bool {
+        (1..=24).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !name.starts_with('-')
+            && !name.ends_with('-')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_allowed_denied_and_renamed() {
+        let filter = ToolFilter {
+            allow: vec!["read_*".into(), "list".into()],
+            deny: vec!["read_media*".into()],
+            rename: [("read_text_file".to_owned(), "read".to_owned())].into(),
+        };
+        for (own, name) in [
+            ("read_text_file", Some("read")),
+            ("read_file", Some("read_file")),
+            ("read_media_file", None),
+            ("list", Some("list")),
+            ("list_all", None),
+        ] {
+            assert_eq!(filter.name(own), name, "{own}");
+        }
+        assert_eq!(ToolFilter::default().name("x"), Some("x"));
+    }
+
+    #[test]
+    fn a_command_names_its_upstream() {
+        for (command, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem /srv", "filesystem"),
+            ("uvx mcp-server-git@2026.1.1 --repository x", "git"),
+            ("node /opt/everything/index.js", "index"),
+            ("/usr/bin/Some_Server", "some-server"),
+            ("npx", "upstream"),
+        ] {
+            let command: Vec<_> = command.split(' ').map(str::to_owned).collect();
+            let named = Settings::name_of(&command);
+            assert_eq!(named, name);
+            assert!(Settings::is_name(&named));
+        }
+        for bad in ["", "-a", "a-", "a_b", "A", "a23456789012345678901234x"] {
+            assert!(!Settings::is_name(bad), "{bad}");
+        }
+    }
+}

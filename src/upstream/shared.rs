@@ -1,0 +1,41 @@
+//! [`Shared`]: what the connections of an upstream have in common.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use super::{catalogue::Catalogue, link::Era, names::Naming, settings::Settings};
+use crate::protocol::Announcement;
+
+/// What the connections of an upstream have in common.
+pub(super) struct Shared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) naming: Naming,
+    /// The era that the last start has found.
+    pub(super) era: Mutex<Option<Era>>,
+    /// What the process that was listed last offers.
+    pub(super) latest: ArcSwapOption<Catalogue>,
+    /// Where changes of lists are announced. Set once, before the first use.
+    pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings, naming: Naming) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            naming,
+            era: Mutex::default(),
+            latest: ArcSwapOption::empty(),
+            changes: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn announce(&self, announcement: Announcement) {
+        if let Some(changes) = self.changes.get() {
+            // An error means that nobody listens.
+            let _ = changes.send(announcement);
+        }
+    }
+}

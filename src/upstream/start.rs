@@ -1,0 +1,236 @@
+//! Opens a link to an upstream and finds out its protocol era.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncWriteExt, BufReader},
+    process::{ChildStdin, ChildStdout},
+    sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    error::UpstreamError,
+    http,
+    line::{Line, read_line},
+    link::{Era, Link},
+    process::Process,
+    settings::{Settings, Target},
+    stderr::LastLines,
+    wire,
+};
+use crate::protocol::ProtocolVersion;
+
+/// How long an upstream may be silent on `server/discover` before it counts as
+/// legacy.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the output of a process that has ended may still be read.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// A started upstream.
+pub(super) struct Started {
+    pub(super) link: Arc<Link>,
+    pub(super) child: Child,
+}
+
+/// The tasks of a process. Dropping it ends the process.
+pub(super) struct Child {
+    stop: CancellationToken,
+    running: tokio::task::JoinHandle<()>,
+    pub(super) last_lines: LastLines,
+}
+
+impl Child {
+    /// Ends the process, and waits until nothing is left of it.
+    pub(super) async fn end(mut self) {
+        self.stop.cancel();
+        let _ = (&mut self.running).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Why a start failed: the reason, and the last lines of standard error.
+pub(super) type Failed = (String, String);
+
+/// Starts the process, if there is one, and opens the protocol. `known` is the era that an earlier
+/// start has found; `client` is what the client can be asked for.
+pub(super) async fn start(
+    settings: &Arc<Settings>,
+    known: &Mutex<Option<Era>>,
+    client: &Value,
+) -> Result<Started, Failed> {
+    let remembered = *known.lock();
+    let era = match remembered {
+        Some(era) => era,
+        None => {
+            let started = open(settings, client)?;
+            if let Some(capabilities) = discover(&started.link).await {
+                started.link.set_era(Era::Modern, capabilities);
+                *known.lock() = Some(Era::Modern);
+                return Ok(started);
+            }
+            // Some servers fix the era of a process by its first message.
+            tokio::spawn(started.child.end());
+            Era::Legacy
+        }
+    };
+    let started = open(settings, client)?;
+    let Started { link, child } = &started;
+    let opened = async {
+        match era {
+            Era::Modern => match discover(link).await {
+                Some(capabilities) => Ok(capabilities),
+                None => Err("it no longer answers server/discover".to_owned()),
+            },
+            Era::Legacy => initialize(link).await,
+        }
+    };
+    let opened = tokio::time::timeout(settings.start_timeout, opened).await;
+    let seconds = settings.start_timeout.as_secs_f64();
+    let opened = opened
+        .unwrap_or_else(|_| Err(format!("no answer within {seconds} s, upstreams.start_timeout")));
+    match opened {
+        Ok(capabilities) => {
+            link.set_era(era, capabilities);
+            *known.lock() = Some(era);
+            Ok(started)
+        }
+        Err(reason) => {
+            *known.lock() = None;
+            let stderr = child.last_lines.show();
+            tokio::spawn(started.child.end());
+            Err((reason, stderr))
+        }
+    }
+}
+
+/// The capabilities of a modern server.
+async fn discover(link: &Link) -> Option<Value> {
+    let mut params = json!({});
+    wire::declare_modern(&mut params, &json!({}));
+    let answer = link.request("server/discover", params);
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await.ok()?.ok()?;
+    let versions = answer["supportedVersions"].as_array()?;
+    let is_modern = versions.iter().any(|v| v == ProtocolVersion::LATEST.as_str());
+    is_modern.then(|| answer["capabilities"].clone())
+}
+
+/// The capabilities of a legacy server.
+async fn initialize(link: &Link) -> Result<Value, String> {
+    let params = json!({
+        "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
+        "capabilities": link.client_capabilities(),
+        "clientInfo": wire::client_info(),
+    });
+    let mut answer = link.request("initialize", params).await.map_err(|error| match error {
+        UpstreamError::Ended { how, .. } => how.to_string(),
+        UpstreamError::NotProcessed { reason, .. } => reason,
+        UpstreamError::Invalid { problem, .. } => problem,
+        UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
+        other => other.to_string(),
+    })?;
+    link.notify("notifications/initialized", &json!({})).await;
+    Ok(answer["capabilities"].take())
+}
+
+/// Opens a link to the server, and starts the tasks that serve it.
+fn open(settings: &Arc<Settings>, client: &Value) -> Result<Started, Failed> {
+    let (link, outgoing) = Link::new(Arc::clone(settings), client.clone());
+    let (stop, last_lines) = (CancellationToken::new(), LastLines::default());
+    let running = match &settings.target {
+        Target::Remote(remote) => {
+            let (link, max) = (Arc::clone(&link), settings.max_message);
+            let serving = http::run(remote, max, link, outgoing, stop.clone());
+            tokio::spawn(serving.map_err(|problem| (problem, String::new()))?)
+        }
+        Target::Command(command) => {
+            let (process, pipes) = Process::spawn(command).map_err(|error| {
+                let program = command.line.first().map_or("", String::as_str);
+                (format!("{program}: {error}"), String::new())
+            })?;
+            tokio::spawn(last_lines.clone().read(settings.name.as_str().into(), pipes.stderr));
+            let writing = tokio::spawn(write(outgoing, pipes.stdin, stop.clone()));
+            let reading = read(Arc::clone(&link), pipes.stdout, settings.max_message);
+            tokio::spawn(run(process, Arc::clone(&link), reading, writing, stop.clone()))
+        }
+    };
+    Ok(Started { link, child: Child { stop, running, last_lines } })
+}
+
+/// Lets a process run until it ends or is stopped.
+async fn run(
+    mut process: Process,
+    link: Arc<Link>,
+    reading: impl Future<Output = ()>,
+    writing: tokio::task::JoinHandle<()>,
+    stop: CancellationToken,
+) {
+    let mut reading = std::pin::pin!(reading);
+    let mut output_ended = false;
+    let how = tokio::select! {
+        how = process.ended() => how,
+        () = &mut reading => {
+            output_ended = true;
+            // A process that closes its output usually ends.
+            match tokio::time::timeout(LAST_OUTPUT, process.ended()).await {
+                Ok(how) => how,
+                Err(_) => "it closed its output".to_owned(),
+            }
+        }
+        () = stop.cancelled() => "stopped".to_owned(),
+    };
+    if !output_ended && !stop.is_cancelled() {
+        let _ = tokio::time::timeout(LAST_OUTPUT, reading).await;
+    }
+    link.end(&how);
+    // Closes the input.
+    stop.cancel();
+    let _ = writing.await;
+    process.end().await;
+}
+
+/// Reads messages until the output ends.
+async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
+    let mut stdout = BufReader::with_capacity(64 << 10, stdout);
+    loop {
+        match read_line(&mut stdout, max_message).await {
+            Ok(Line::Message(line)) if line.trim_ascii().is_empty() => {}
+            Ok(Line::Message(line)) => link.receive(line).await,
+            Ok(Line::TooLong { answers }) => link.too_long(answers),
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Writes messages until there are no more, then closes the input.
+async fn write(
+    mut outgoing: mpsc::Receiver<Bytes>,
+    mut stdin: ChildStdin,
+    stop: CancellationToken,
+) {
+    let writing = async {
+        while let Some(message) = outgoing.recv().await {
+            let written = async {
+                stdin.write_all(&message).await?;
+                stdin.write_all(b"\n").await?;
+                stdin.flush().await
+            };
+            if written.await.is_err() {
+                // The process ends, or has closed its input.
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = stop.cancelled() => {}
+    }
+}

@@ -1,0 +1,119 @@
+//! Upstreams over Streamable HTTP.
+
+use std::{process::Stdio, time::Duration};
+
+use larder::{
+    Registry,
+    config::{AuthMode, TokenConfig},
+    tools::{self, ToolOptions},
+    upstream::{Remote, Settings, Upstream},
+};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::{command_line, in_front_of, listed, odd, package, text};
+use crate::support::{Legacy, Modern, Server, eventually, free_port, sha256};
+
+fn remote(name: &str, url: &str) -> Settings {
+    Settings::new(name, Remote { url: url.into(), ..Remote::default() })
+}
+
+/// The server of the other tests, up to this version.
+async fn upstream(version: &'static str) -> Server {
+    Server::configured(|setup| setup.config.server.max_version = version.into()).await
+}
+
+#[tokio::test]
+async fn both_eras_work_over_http() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let upstream = upstream(version).await;
+        // Beside another one, so that names do not collide with Larder's own.
+        let server = in_front_of(vec![remote("far", &upstream.url), odd("near", &[])]).await;
+        let legacy = Legacy::of(&server).await;
+        let tools = listed(&legacy).await;
+        assert!(tools.contains_key("far__echo") && tools.contains_key("near__echo"), "{version}");
+        let arguments = json!({ "text": "ä".repeat(10) });
+        let one = legacy.call("far__echo", arguments.clone()).await.result();
+        let other = Modern::of(&server).call("far__echo", arguments).await.result();
+        for result in [one, other] {
+            assert_eq!(text(&result), "ä".repeat(10), "{version}");
+        }
+        let large = json!({ "text": "far and wide\n".repeat(10_000) });
+        let stored = legacy.call("far__echo", large).await.result();
+        assert!(text(&stored).starts_with("PREVIEW ONLY"), "{stored}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_others_works_over_http() {
+    let everything = package("everything", &["streamableHttp"]);
+    let line = command_line(&everything);
+    let port = free_port().to_string();
+    let mut command = Command::new(&line[0]);
+    let command = command.args(&line[1..]).env("PORT", &port).kill_on_drop(true);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let server = in_front_of(vec![remote("everything", &url)]).await;
+    let client = Legacy::of(&server).await;
+    let mut sum = Value::Null;
+    eventually("the start", async || {
+        let result = client.call("get-sum", json!({ "a": 2, "b": 3 })).await;
+        sum = result.json()["result"].clone();
+        text(&sum) == "The sum of 2 and 3 is 5."
+    })
+    .await;
+    let long = json!({ "duration": 0.2, "steps": 4 });
+    let mut events = client.stream_call(1, "trigger-long-running-operation", long).await;
+    assert_eq!(events.next().await.unwrap().data, "");
+    for step in 1..=4 {
+        let message = events.message().await;
+        assert_eq!(message["params"]["progress"].as_f64(), Some(f64::from(step)), "{message}");
+    }
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_forgotten_session_heals_unseen_and_no_token_is_passed_on() {
+    let token = |name: &str| TokenConfig {
+        name: name.into(),
+        sha256: sha256(name),
+        scopes: Vec::new(),
+        groups: Vec::new(),
+        expires: None,
+    };
+    let tokens = vec![token("of-the-gateway")];
+    let upstream = Server::configured(|setup| {
+        setup.config.server.max_version = "2025-11-25".into();
+        setup.config.auth.mode = AuthMode::Static;
+        setup.config.auth.tokens = tokens;
+    })
+    .await;
+    let mut far = remote("far", &upstream.url);
+    let headers = [("authorization".to_owned(), "Bearer of-the-gateway".to_owned())];
+    far.target = Remote { url: upstream.url.clone(), headers: headers.into() }.into();
+    let mut builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    for provider in Upstream::all(vec![far], builder.tool_names()) {
+        builder = builder.provider(provider);
+    }
+    let registry = builder.build().unwrap();
+    let tokens = vec![token("of-the-client")];
+    let server = Server::configured(|setup| {
+        setup.config.auth.mode = AuthMode::Static;
+        setup.config.auth.tokens = tokens;
+        setup.offers = Box::new(|_, _| registry);
+    })
+    .await;
+    let client = Modern::bearing(&server, "of-the-client");
+    assert_eq!(text(&client.call("echo", json!({ "text": "a" })).await.result()), "a");
+    upstream.clock.advance(Duration::from_secs(30 * 24 * 3600));
+    assert_eq!(text(&client.call("echo", json!({ "text": "b" })).await.result()), "b");
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_reached_says_so() {
+    let url = format!("http://127.0.0.1:{}/mcp", free_port());
+    let server = in_front_of(vec![remote("far", &url)]).await;
+    let refused = Legacy::of(&server).await.call("echo", json!({})).await.result();
+    let said = text(&refused);
+    assert!(said.starts_with("far could not be started (Connection refused"), "{said}");
+}

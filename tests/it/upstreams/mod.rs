@@ -1,0 +1,85 @@
+//! Other MCP servers behind this one: servers that others wrote, and one that
+//! misbehaves (tests/upstreams).
+
+mod failures;
+mod filesystem;
+mod http;
+mod items;
+mod passing_on;
+mod process;
+mod questions;
+mod references;
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use larder::{
+    Registry,
+    tools::{self, ToolOptions},
+    upstream::{Settings, Target, Upstream},
+};
+use serde_json::{Value, json};
+
+use crate::support::{Legacy, Server};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams");
+
+/// A server of npm that `make test` installs.
+fn package(name: &str, arguments: &[&str]) -> Settings {
+    let script = format!("{FOLDER}/node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
+    assert!(Path::new(&script).exists(), "run `npm ci` in tests/upstreams, as `make test` does");
+    let command = ["node", &script].into_iter().chain(arguments.iter().copied());
+    Settings::new(name, command.map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// The misbehaving server.
+fn odd(name: &str, flags: &[&str]) -> Settings {
+    let script = format!("{FOLDER}/odd.mjs");
+    let command = ["node", &script].into_iter().chain(flags.iter().copied());
+    Settings::new(name, command.map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// The program and its arguments.
+fn command_line(settings: &Settings) -> &[String] {
+    let Target::Command(command) = &settings.target else { panic!("{settings:?}") };
+    &command.line
+}
+
+/// The environment of the program.
+fn env(settings: &mut Settings) -> &mut BTreeMap<String, String> {
+    let Target::Command(command) = &mut settings.target else { panic!("a program") };
+    &mut command.env
+}
+
+/// A server in front of these, with the tools over the store.
+async fn in_front_of(upstreams: Vec<Settings>) -> Server {
+    let mut builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    for provider in Upstream::all(upstreams, builder.tool_names()) {
+        builder = builder.provider(provider);
+    }
+    Server::of(builder.build().unwrap()).await
+}
+
+/// The tools that a client sees, by name.
+async fn listed(client: &Legacy) -> BTreeMap<String, Value> {
+    let tools = client.send("tools/list", json!({})).await.result()["tools"].take();
+    let tools = tools.as_array().unwrap().clone();
+    tools.into_iter().map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool)).collect()
+}
+
+/// The text of a result's first block.
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// The lines that a server has written to a file.
+fn lines(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Whether a process exists, as a zombie or not.
+fn exists(pid: &str) -> bool {
+    Path::new("/proc").join(pid).exists()
+}
+
+const SOON: Duration = Duration::from_secs(10);

@@ -1,0 +1,114 @@
+//! The processes of upstreams: their environment and their end.
+
+use std::time::Duration;
+
+use larder::upstream::Settings;
+use serde_json::{Value, json};
+
+use super::{FOLDER, command_line, exists, in_front_of, lines, odd, text};
+use crate::support::{Legacy, eventually, process::serving_in};
+
+#[tokio::test]
+async fn a_child_inherits_nothing_but_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("larder.toml");
+    let upstream = format!(
+        "[[upstreams]]\nname = \"odd\"\ncommand = [\"node\", \"{FOLDER}/odd.mjs\"]\n\
+        env = {{ Token = \"key ${{GIVEN}}\" }}\n"
+    );
+    std::fs::write(&config, upstream).unwrap();
+    let environment = [
+        ("GIVEN", "given"),
+        ("AWS_SECRET_ACCESS_KEY", "hush"),
+        ("LARDER_TOOLS__WRITE", "false"),
+        ("LARDER_TOKEN", "hush"),
+    ];
+    let (process, url) = serving_in(&["--config", config.to_str().unwrap()], &environment).await;
+    let result = Legacy::at_url(&url).await.call("env", json!({})).await.result();
+    let seen: Value = serde_json::from_str(text(&result)).unwrap();
+    let seen = seen.as_object().unwrap();
+    assert_eq!(seen["Token"], "key given");
+    let allowed = ["PATH", "HOME", "LANG", "TMPDIR", "Token"];
+    assert!(seen.keys().all(|name| allowed.contains(&&**name)), "{:?}", seen.keys());
+    drop(process);
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_stopped_upstream() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let flag = format!("--pid={}", pids.display());
+    // As npx does: a shell that starts the server.
+    let odd = odd("odd", &[&flag, "--stubborn=1"]);
+    let line = format!("{}; true", command_line(&odd).join(" "));
+    let nested = Settings::new("nested", vec!["sh".to_owned(), "-c".into(), line]);
+    let server = in_front_of(vec![odd, nested]).await;
+    let client = Legacy::of(&server).await;
+    for tool in ["odd__echo", "nested__echo"] {
+        assert_eq!(text(&client.call(tool, json!({})).await.result()), "{}");
+    }
+    let started = lines(&pids);
+    assert!(started.len() >= 4, "{started:?}");
+    server.stop().finished().await;
+    eventually("the end of all", async || !started.iter().any(|pid| exists(pid))).await;
+}
+
+/// The processes that were started and still run.
+fn running(pids: &std::path::Path) -> Vec<String> {
+    lines(pids).into_iter().filter(|pid| exists(pid)).collect()
+}
+
+#[tokio::test]
+async fn a_process_ends_with_its_session_or_when_nobody_uses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let flags = [format!("--pid={}", pids.display()), "--discover=modern".into()];
+    let mut settings = odd("odd", &[&flags[0], &flags[1]]);
+    settings.idle = Duration::from_secs(3600);
+    let server = in_front_of(vec![settings.clone()]).await;
+    let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
+    for client in [&one, &other, &one] {
+        assert_eq!(text(&client.call("echo", json!({})).await.result()), "{}");
+    }
+    assert_eq!(running(&pids).len(), 2);
+    one.delete().await;
+    eventually("the end of one", async || running(&pids).len() == 1).await;
+    assert_eq!(text(&other.call("echo", json!({})).await.result()), "{}");
+    drop(server);
+    eventually("the end of both", async || running(&pids).is_empty()).await;
+
+    settings.idle = Duration::from_secs(1);
+    let server = in_front_of(vec![settings]).await;
+    let clients = [Legacy::of(&server).await, Legacy::of(&server).await];
+    for client in &clients {
+        assert_eq!(text(&client.call("echo", json!({})).await.result()), "{}");
+    }
+    eventually("the end of idle ones", async || running(&pids).is_empty()).await;
+    assert_eq!(text(&clients[0].call("echo", json!({})).await.result()), "{}");
+}
+
+#[tokio::test]
+async fn processes_have_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let flags = [format!("--pid={}", pids.display()), "--discover=modern".into()];
+    let mut settings = odd("odd", &[&flags[0], &flags[1]]);
+    settings.max_processes = 2;
+    let server = in_front_of(vec![settings]).await;
+    for _ in 0..5 {
+        let client = Legacy::of(&server).await;
+        assert_eq!(text(&client.call("echo", json!({})).await.result()), "{}");
+    }
+    eventually("the end of the others", async || running(&pids).len() == 2).await;
+    // Those in use do not end for another.
+    let clients = [Legacy::of(&server).await, Legacy::of(&server).await];
+    let waiting =
+        clients.map(|client| tokio::spawn(async move { client.call("mute", json!({})).await }));
+    let third = Legacy::of(&server).await;
+    let expected = "odd cannot be used: all of its 2 processes are in use (upstreams.max_processes). Try again shortly.";
+    eventually("the refusal", async || {
+        text(&third.call("echo", json!({})).await.result()) == expected
+    })
+    .await;
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}

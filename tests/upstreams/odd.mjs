@@ -1,0 +1,120 @@
+// An MCP server for tests of what goes wrong, without any library. Its tools and manners are
+// chosen by flags; with --record=FILE it writes what it receives to a file, one message a line.
+import { appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const flag = (name, otherwise) => {
+  const set = process.argv.find((argument) => argument.startsWith(`--${name}=`));
+  return set ? set.slice(name.length + 3) : otherwise;
+};
+const discover = flag('discover', 'refuse');
+const tools = flag('tools', 'plain');
+const record = flag('record');
+if (flag('pid')) appendFileSync(flag('pid'), `${process.pid}\n`);
+if (flag('stubborn')) process.on('SIGTERM', () => {});
+if (flag('fail')) {
+  console.error('odd: cannot open its data');
+  process.exit(3);
+}
+if (flag('hang')) setInterval(() => {}, 1000);
+
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
+const object = (properties = {}) => ({ type: 'object', properties });
+const text = (text) => ({ content: [{ type: 'text', text }] });
+const draft07 = 'http://json-schema.org/draft-07/schema#';
+const tool = (name, more = {}) => ({ name, description: `The tool ${name}.`, inputSchema: object(), ...more });
+
+const lists = {
+  plain: [[tool('echo'), tool('env'), tool('slow'), tool('mute'), tool('huge'), tool('die')],
+    [tool('again', { annotations: { idempotentHint: true } }), tool('log'), tool('read_resource'), tool('grow')]],
+  schemas: [[
+    tool('tuple', {
+      outputSchema: {
+        $schema: draft07, type: 'object',
+        properties: { pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false } },
+        required: ['pair'],
+      },
+    }),
+    tool('broken', { outputSchema: { type: 'object', properties: { a: { $ref: '#/definitions/missing' } } } }),
+    tool('fine', { outputSchema: object({ a: { type: 'string' } }) }),
+  ]],
+};
+const extra = [];
+let calls = 0;
+
+const run = {
+  echo: async (_, args) => text(JSON.stringify(args)),
+  env: async () => text(JSON.stringify(process.env)),
+  slow: async (request, { steps = 3 }) => {
+    const progressToken = request.params._meta?.progressToken;
+    for (let step = 1; step <= steps; step += 1) {
+      if (progressToken !== undefined) {
+        send({ method: 'notifications/progress', params: { progressToken, progress: step, total: steps, message: `step ${step}` } });
+      }
+    }
+    return text('done');
+  },
+  mute: () => new Promise(() => {}),
+  huge: async (_, { bytes }) => text('x'.repeat(bytes)),
+  die: async () => process.kill(process.pid, 'SIGKILL'),
+  again: async () => {
+    // Its first process does not survive the call.
+    if (process.env.ONCE && appendOnce(process.env.ONCE)) process.kill(process.pid, 'SIGKILL');
+    return text('survived');
+  },
+  log: async () => {
+    send({ method: 'notifications/message', params: { level: 'warning', logger: 'odd', data: 'careful' } });
+    return text('logged');
+  },
+  read_resource: async () => text('the read_resource of the upstream'),
+  grow: async () => {
+    extra.push(tool('grown'));
+    send({ method: 'notifications/tools/list_changed' });
+    return text('grown');
+  },
+  grown: async () => text('new'),
+  tuple: async (_, { pair = ['a', 1], fill = 0 }) => ({ content: [], structuredContent: { pair: [pair[0] + 'y'.repeat(fill), pair[1]] } }),
+  broken: async () => text('no structure'),
+  fine: async () => ({ content: [], structuredContent: { a: 7 } }),
+};
+
+function appendOnce(file) {
+  try {
+    appendFileSync(file, 'x', { flag: 'ax' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const handle = {
+  'server/discover': ({ id }) => {
+    if (discover === 'exit') process.exit(1);
+    if (discover === 'silent') return;
+    if (discover !== 'modern') return send({ id, error: { code: -32601, message: 'Method not found' } });
+    send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } });
+  },
+  initialize: ({ id, params }) =>
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'odd', version: '1' } } }),
+  'logging/setLevel': ({ id }) => send({ id, result: {} }),
+  'tools/list': ({ id, params }) => {
+    const pages = lists[tools];
+    const page = Number(params?.cursor ?? 0);
+    const nextCursor = page + 1 < pages.length ? String(page + 1) : undefined;
+    send({ id, result: { tools: nextCursor ? pages[page] : [...pages[page], ...extra], nextCursor } });
+  },
+  'tools/call': async (request) => {
+    const { id, params } = request;
+    calls += 1;
+    if (!run[params.name]) return send({ id, error: { code: -32602, message: `Tool ${params.name} not found` } });
+    send({ id, result: await run[params.name](request, params.arguments ?? {}) });
+  },
+};
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  if (record) appendFileSync(record, line + '\n');
+  if (flag('hang')) return;
+  const message = JSON.parse(line);
+  handle[message.method]?.(message);
+}).on('close', () => { if (!flag('stubborn')) process.exit(0); });
+if (flag('stubborn')) setInterval(() => {}, 1000);
