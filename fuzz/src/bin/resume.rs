@@ -15,7 +15,7 @@ use larder::{
     clock::ManualClock,
     protocol::{ClientFacts, ProtocolVersion, RequestId},
     random::Random,
-    session::{Delivery, EventId, MemorySessions, Session, SessionLimits, Sessions},
+    session::{Delivery, EventId, MemorySessions, Retention, Session, SessionLimits, Sessions},
 };
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::Runtime;
@@ -35,8 +35,8 @@ static STREAMS: LazyLock<Streams> = LazyLock::new(|| {
     let clock = Arc::new(ManualClock::new());
     let sessions = MemorySessions::new(clock, Random::counting(), SessionLimits::default());
     let (session, own, other) = runtime.block_on(async {
-        let (session, own) = session(&sessions, "own").await;
         let (_, other) = session(&sessions, "other").await;
+        let (session, own) = session(&sessions, "own").await;
         (session, own, other)
     });
     Streams { runtime, sessions, session, own, other }
@@ -52,7 +52,7 @@ async fn session(sessions: &MemorySessions, name: &str) -> (Arc<Session>, String
     for position in 1..MESSAGES {
         writer.append(format!("{name}-{position}").into()).await.unwrap();
     }
-    writer.finish(format!("{name}-{MESSAGES}").into()).await.unwrap();
+    writer.finish(format!("{name}-{MESSAGES}").into(), Retention::Kept).await.unwrap();
     (session, stream)
 }
 
