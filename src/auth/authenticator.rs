@@ -229,7 +229,9 @@ impl Authenticator {
     async fn until_invalid(&self, token: &str, expires: Option<Timestamp>) {
         let mut changes = match &self.kind {
             Kind::Static(tokens) => Some(tokens.subscribe()),
-            _ => None,
+            Kind::None => None,
+            #[cfg(feature = "oauth")]
+            Kind::OAuth(_) => None,
         };
         loop {
             let until = match self.verify(token, None).await {
