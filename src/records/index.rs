@@ -11,7 +11,7 @@ const SPACING: u64 = 4 << 10;
 const MAX_MARKS: usize = 4096;
 
 /// The start of a record.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The number of the record.
     pub number: u64,
@@ -24,7 +24,6 @@ pub struct Mark {
 ///
 /// Serialises to about six bytes for each mark, and to 32 KiB at most.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Packed", try_from = "Packed")]
 pub struct RecordIndex {
     layout: Layout,
     at: String,
@@ -32,6 +31,7 @@ pub struct RecordIndex {
     total: u64,
     header: Option<(u64, u64)>,
     spacing: u64,
+    #[serde(with = "packed")]
     marks: Vec<Mark>,
 }
 
@@ -133,55 +133,46 @@ impl RecordIndex {
     }
 }
 
-/// The serialised form: the marks are differences, in variable-length bytes.
-#[derive(Serialize, Deserialize)]
-struct Packed {
-    layout: Layout,
-    at: String,
-    container: Container,
-    total: u64,
-    header: Option<(u64, u64)>,
-    spacing: u64,
-    marks: String,
-}
+/// Marks, serialised as differences in variable-length bytes.
+mod packed {
+    use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-impl From<RecordIndex> for Packed {
-    fn from(index: RecordIndex) -> Self {
-        use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
-        let mut bytes = Vec::with_capacity(index.marks.len() * 4);
+    use super::{Mark, push_number, take_number};
+
+    pub(super) fn serialize<S: Serializer>(
+        marks: &[Mark],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(marks.len() * 4);
         let mut last = Mark::default();
-        for mark in &index.marks {
+        for mark in marks {
             push_number(&mut bytes, mark.number - last.number);
             push_number(&mut bytes, mark.offset - last.offset);
             last = *mark;
         }
-        let RecordIndex { layout, at, container, total, header, spacing, .. } = index;
-        let marks = BASE64_STANDARD_NO_PAD.encode(bytes);
-        Self { layout, at, container, total, header, spacing, marks }
+        serializer.serialize_str(&BASE64_STANDARD_NO_PAD.encode(bytes))
     }
-}
 
-impl TryFrom<Packed> for RecordIndex {
-    type Error = &'static str;
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Mark>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        unpack(&text).ok_or_else(|| D::Error::custom("the marks of a record index are damaged"))
+    }
 
-    fn try_from(packed: Packed) -> Result<Self, Self::Error> {
-        use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
-        const DAMAGED: &str = "the marks of a record index are damaged";
-        let bytes = BASE64_STANDARD_NO_PAD.decode(&packed.marks).map_err(|_| DAMAGED)?;
+    fn unpack(text: &str) -> Option<Vec<Mark>> {
+        let bytes = BASE64_STANDARD_NO_PAD.decode(text).ok()?;
         let mut rest = &bytes[..];
         let (mut marks, mut last) = (Vec::new(), Mark::default());
         while !rest.is_empty() {
-            let mut next = |from: u64| {
-                let difference = take_number(&mut rest)?;
-                from.checked_add(difference)
+            last = Mark {
+                number: last.number.checked_add(take_number(&mut rest)?)?,
+                offset: last.offset.checked_add(take_number(&mut rest)?)?,
             };
-            let number = next(last.number).ok_or(DAMAGED)?;
-            let offset = next(last.offset).ok_or(DAMAGED)?;
-            last = Mark { number, offset };
             marks.push(last);
         }
-        let Packed { layout, at, container, total, header, spacing, .. } = packed;
-        Ok(Self { layout, at, container, total, header, spacing, marks })
+        Some(marks)
     }
 }
 

@@ -62,15 +62,25 @@ async fn create<S>(
 ) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
     let content = content(args.text, args.blob, args.json)?;
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
-    let details = Details {
-        name: args.name,
-        description: args.description,
-        mime_type: args.mime_type.map(|m| mime_type(&m)).transpose()?,
-        ttl: args.ttl.map(ttl).transpose()?,
-        ..Details::default()
-    };
+    let details = details(args.name, args.description, args.mime_type, args.ttl)?;
     let entry = ctx.create_resource(uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Stored"))
+}
+
+/// The details that these arguments give.
+pub(super) fn details(
+    name: Option<String>,
+    description: Option<String>,
+    media_type: Option<String>,
+    seconds: Option<f64>,
+) -> Result<Details, ToolError> {
+    Ok(Details {
+        name,
+        description,
+        mime_type: media_type.map(|text| mime_type(&text)).transpose()?,
+        ttl: seconds.map(ttl).transpose()?,
+        ..Details::default()
+    })
 }
 
 /// The content of the one of these arguments that was given.
@@ -108,7 +118,7 @@ pub(super) fn ttl(seconds: f64) -> Result<Duration, ToolError> {
 }
 
 /// Checks for `type/subtype`, with or without parameters (RFC 9110, 8.3.1).
-pub(super) fn mime_type(text: &str) -> Result<String, ToolError> {
+fn mime_type(text: &str) -> Result<String, ToolError> {
     let is_token = |t: &str| {
         !t.is_empty() && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
     };

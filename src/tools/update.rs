@@ -12,7 +12,6 @@ use super::{
 use crate::{
     handler::{Context, Structured, ToolError},
     registry::{StoredJson, Tool},
-    store::Details,
 };
 
 /// Replaces the content of a stored resource. Keeps its name, description, type
@@ -56,13 +55,7 @@ async fn update<S>(
     args: UpdateResource,
 ) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
     let content = create::content(args.text, args.blob, args.json)?;
-    let details = Details {
-        name: args.name,
-        description: args.description,
-        mime_type: args.mime_type.map(|text| create::mime_type(&text)).transpose()?,
-        ttl: args.ttl.map(create::ttl).transpose()?,
-        ..Details::default()
-    };
+    let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let entry = ctx.update_resource(args.uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Updated"))
 }

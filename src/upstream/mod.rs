@@ -2,8 +2,8 @@
 //! results that are too large for an answer are stored like those of any tool.
 //!
 //! An [`Upstream`] is a [`Provider`](crate::registry::Provider) of the registry.
-//! Its [`connection`] keeps one process of it running and starts it again; a
-//! [`link`] is one running process.
+//! Its `connection` keeps one process of it running and starts it again; a
+//! `link` is one running process.
 
 mod catalogue;
 mod connection;

@@ -66,8 +66,8 @@ mod linux {
         Ok(ruleset.restrict_self()?.ruleset)
     }
 
-    /// System calls with a file: allowed for standard input, output and error. Other
-    /// open files may have been inherited from whoever started the server.
+    /// System calls with a file: allowed for standard input, output and error only.
+    /// The process that started the server may have left other files open.
     const WITH_FILE: [i64; 7] = [
         libc::SYS_read,
         libc::SYS_write,

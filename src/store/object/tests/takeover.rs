@@ -17,7 +17,7 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
     memory::InMemory, path::Path,
 };
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
@@ -212,22 +212,34 @@ async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
     }
 }
 
+/// Begins to put this text, and stops before an operation on the store; `None` if
+/// the change is made before that operation comes.
+async fn put_until(
+    objects: &Arc<InMemory>,
+    clock: &ManualClock,
+    operation: usize,
+    text: &'static str,
+) -> Option<(Arc<Stopped>, JoinHandle<std::result::Result<(), StoreError>>)> {
+    let stopped = Stopped::new(objects, operation);
+    let store = instance(Arc::clone(&stopped) as _, clock);
+    let mut put = tokio::spawn(async move { change(&store, Change::Put(text)).await });
+    tokio::select! {
+        done = &mut put => {
+            done.expect("it does not panic").expect("it is made");
+            None
+        }
+        () = stopped.reached.notified() => Some((stopped, put)),
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deleted_resource_stays_deleted_although_its_entry_is_written_late() {
     let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
     // Stopped when it writes the entry, after the record of the ledger.
     for at in 0.. {
-        let stopped = Stopped::new(&objects, at);
-        let store = instance(Arc::clone(&stopped) as _, &clock);
-        let ours = tokio::spawn(async move { change(&store, Change::Put("late")).await });
-        let mut ours = std::pin::pin!(ours);
-        tokio::select! {
-            done = &mut ours => {
-                done.expect("it does not panic").expect("it is made");
-                return;
-            }
-            () = stopped.reached.notified() => {}
-        }
+        let Some((stopped, ours)) = put_until(&objects, &clock, at, "late").await else {
+            return;
+        };
         let other = instance(Arc::clone(&objects) as _, &clock);
         let alice = Owner::new("alice");
         let deleted = other.delete(&alice, &name("x://a")).await.expect("it can be deleted");
@@ -274,17 +286,9 @@ async fn a_writer_that_was_suspended_does_not_append_to_a_removed_tail() {
         let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
         let other = instance(Arc::clone(&objects) as _, &clock);
         change(&other, Change::Put("before")).await.expect("it is stored");
-        let stopped = Stopped::new(&objects, at);
-        let store = instance(Arc::clone(&stopped) as _, &clock);
-        let ours = tokio::spawn(async move { change(&store, Change::Put("ours")).await });
-        let mut ours = std::pin::pin!(ours);
-        tokio::select! {
-            done = &mut ours => {
-                done.expect("it does not panic").expect("it is made");
-                return;
-            }
-            () = stopped.reached.notified() => {}
-        }
+        let Some((stopped, ours)) = put_until(&objects, &clock, at, "ours").await else {
+            return;
+        };
         let ledger = Path::from("=ledger/alice");
         let records = async || -> Vec<_> {
             objects.list(Some(&ledger)).try_collect().await.expect("it can be listed")
