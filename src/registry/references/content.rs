@@ -13,11 +13,18 @@ use super::{
     select::select,
 };
 use crate::{
+    auth::Identity,
+    compute::Compute,
     handler::Scope,
     preview::words::count,
+    protocol::{has_at_most_values, json_size},
     registry::definition::Registry,
     store::{ContentStream, Kind, ResourceUri, StoreError},
 };
+
+/// The most JSON values in content that is parsed. Small values need many times
+/// their bytes in memory.
+const MAX_VALUES: usize = 1_000_000;
 
 /// How much content the references of one call may bring.
 pub(super) struct Limits {
@@ -54,11 +61,11 @@ impl Registry {
             None => limits.left,
         };
         let read = self.read_reference(uri, max, limits.max_bytes, scope).await?;
-        let value = value(read, reference, expected)?;
+        let value = self::value(read, reference.clone(), expected, &scope.identity).await?;
         let size = match &value {
             Value::String(text) => text.len() as u64,
             // Counted as it is sent.
-            other => crate::protocol::json_size(other) as u64,
+            other => json_size(other) as u64,
         };
         if size > limits.left {
             return Err(too_large(uri, size, limits.max_bytes, None));
@@ -144,12 +151,31 @@ fn too_large(uri: &str, size: u64, limit: u64, lines: Option<u64>) -> String {
 
 /// The content in the form that the reference asks for, or that the tool
 /// expects.
-fn value(read: Read, reference: &Reference, expected: Expected) -> Result<Value, String> {
+async fn value(
+    read: Read,
+    reference: Reference,
+    expected: Expected,
+    caller: &Identity,
+) -> Result<Value, String> {
+    let bytes = read.bytes.len();
+    let converted =
+        Compute::run(caller.owner().as_str(), bytes, move || convert(read, &reference, expected));
+    converted.done().await.map_err(|busy| busy.to_string())?
+}
+
+fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Value, String> {
     let uri = &reference.uri;
     let Read { kind, mime_type, bytes } = read;
-    let not_json = || format!("{uri} is not JSON.");
+    let parse = |bytes: &[u8]| {
+        if !has_at_most_values(bytes, MAX_VALUES) {
+            return Err(format!(
+                "{uri} has more than {MAX_VALUES} JSON values: store a part of it with query_resource and \"into\", and refer to that."
+            ));
+        }
+        serde_json::from_slice::<Value>(bytes).map_err(|_| format!("{uri} is not JSON."))
+    };
     if let Some(expression) = &reference.select {
-        let whole: Value = serde_json::from_slice(&bytes).map_err(|_| not_json())?;
+        let whole = parse(&bytes)?;
         let selected = select(&whole, expression).map_err(|problem| format!("{uri}: {problem}"))?;
         return Ok(match reference.form {
             None if expected.text && !expected.json => Value::String(as_text(selected)),
@@ -166,7 +192,7 @@ fn value(read: Read, reference: &Reference, expected: Expected) -> Result<Value,
         _ => Form::Text,
     });
     match form {
-        Form::Json => serde_json::from_slice(&bytes).map_err(|_| not_json()),
+        Form::Json => parse(&bytes),
         Form::Text => String::from_utf8(bytes).map(Value::String).map_err(|_| {
             format!("{uri} is binary: use {{\"$larder\": \"{uri}\", \"as\": \"base64\"}} if the tool takes base64.")
         }),
@@ -203,7 +229,7 @@ mod tests {
     ) -> Result<Value, String> {
         let reference = super::super::form::read(reference).expect("a reference")?;
         let mime_type = if content.starts_with(b"{") { "application/json" } else { "text/plain" };
-        value(
+        convert(
             Read { kind, mime_type: mime_type.into(), bytes: content.to_vec() },
             &reference,
             expected,
@@ -244,6 +270,9 @@ mod tests {
         assert_eq!(resolved(bytes, Kind::Binary, &whole, declared), Ok(json!("/wA=")));
         let refused = resolved(bytes, Kind::Binary, &whole, text);
         assert!(refused.is_err_and(|problem| problem.contains("is binary")));
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        let refused = resolved(many.as_bytes(), Kind::Text, &with("/0"), any);
+        assert!(refused.is_err_and(|problem| problem.contains("query_resource")));
         let refused = resolved(b"plain", Kind::Text, &whole, object);
         assert_eq!(refused, Err("a:b is not JSON.".to_owned()));
     }
