@@ -76,7 +76,12 @@ impl Location {
         let is_rest = |file: &String| file.starts_with('=') || file.ends_with(".gone");
         self.until(|files| files.iter().all(is_rest)).await;
         self.clock.advance(GRACE);
-        self.until(|files| files.iter().all(|file| file.starts_with("=ledger"))).await;
+        // An instance that met content which another one was removing checks once more.
+        let is_later_check = |file: &String| file.starts_with("=due/") && !self.is_due(file);
+        let is_ledger = |file: &String| file.starts_with("=ledger");
+        self.until(|files| files.iter().all(|f| is_ledger(f) || is_later_check(f))).await;
+        self.clock.advance(3 * HOUR);
+        self.until(|files| files.iter().all(is_ledger)).await;
     }
 
     /// Whether this is a due file whose time has come.
