@@ -14,6 +14,7 @@ use larder_bench::{
 
 mod bodies;
 mod calls;
+mod gateway;
 mod growth;
 mod hostile;
 mod idle;
@@ -25,7 +26,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Measures Larder and other MCP servers, and prints ratios.
 #[derive(Debug, Parser)]
 struct Options {
-    /// calls, bodies, idle, streams, resume, hostile, growth; all by default
+    /// calls, bodies, gateway, idle, streams, resume, hostile, growth; all by default
     parts: Vec<String>,
     /// The number of rounds; the result is their median
     #[arg(long, default_value_t = 5)]
@@ -104,7 +105,7 @@ async fn larder_with_auth(work: Work) -> Result<(Contender, Issuer), Box<dyn Err
     fs::write(
         file.path(),
         format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"{resource}\"\n[limits]\nrequests_per_window = 0\n[auth]\nmode = \"oauth\"\nrequired_scopes = [\"mcp:read\"]\n[[auth.issuers]]\nissuer = \"{}\"\n",
+            "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"{resource}\"\n[auth]\nmode = \"oauth\"\nrequired_scopes = [\"mcp:read\"]\n[[auth.issuers]]\nissuer = \"{}\"\n",
             issuer.url
         ),
     )?;
@@ -135,6 +136,9 @@ async fn main() -> Outcome {
     }
     if selected("bodies") {
         bodies::measure(&options).await?;
+    }
+    if selected("gateway") {
+        gateway::measure(&options).await?;
     }
     if selected("idle") {
         idle::measure().await?;

@@ -16,6 +16,16 @@ use tokio::{
 /// The core of all servers; the load runs on another one.
 pub const SERVERS_CORE: &str = "0";
 
+/// The load is one caller at one address, and limits of one caller are not measured.
+const WITHOUT_LIMITS: [(&str, &str); 6] = [
+    ("LARDER_LIMITS__REQUESTS_PER_WINDOW", "0"),
+    ("LARDER_LIMITS__CONCURRENT_CALLS", "0"),
+    ("LARDER_LIMITS__OPEN_STREAMS", "0"),
+    ("LARDER_LIMITS__CONNECTIONS", "20000"),
+    ("LARDER_LIMITS__CONNECTIONS_PER_ADDRESS", "20000"),
+    ("LARDER_SESSIONS__PER_PRINCIPAL", "100000"),
+];
+
 /// A server under test.
 #[derive(Debug)]
 pub struct Peer {
@@ -43,7 +53,7 @@ impl Peer {
     ) -> io::Result<Self> {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", SERVERS_CORE]).arg(program).args(arguments);
-        command.env_remove("RUST_LOG").envs(environment.iter().copied());
+        command.env_remove("RUST_LOG").envs(WITHOUT_LIMITS).envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn()?;
         let stderr = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
