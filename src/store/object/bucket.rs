@@ -1,4 +1,4 @@
-//! Buckets by provider: S3 and compatible services, and with the features `gcs`
+//! Buckets by service: S3 and compatible services, and with the features `gcs`
 //! and `azure` those of Google and Azure.
 
 use std::{str::FromStr, sync::Arc, time::Duration};
@@ -11,22 +11,22 @@ use object_store::{
 /// How long a failed request is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The provider of a bucket.
+/// The service of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Provider {
+pub(super) enum StorageService {
     S3,
     Google,
     Azure,
 }
 
-impl Provider {
-    /// The provider of a URL, and the part of the URL after `://`.
+impl StorageService {
+    /// The service of a URL, and the part of the URL after `://`.
     pub(super) fn from_url(url: &str) -> Option<(Self, &str)> {
         let (scheme, rest) = url.split_once("://")?;
-        let provider = [Self::S3, Self::Google, Self::Azure]
+        let service = [Self::S3, Self::Google, Self::Azure]
             .into_iter()
-            .find(|provider| provider.scheme() == scheme)?;
-        Some((provider, rest))
+            .find(|service| service.scheme() == scheme)?;
+        Some((service, rest))
     }
 
     /// The scheme of its URLs, which is also the backend's name.

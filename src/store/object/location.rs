@@ -4,7 +4,7 @@ use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::D
 
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
-use super::{bucket::Provider, layout, objects::Objects};
+use super::{bucket::StorageService, layout, objects::Objects};
 use crate::{random::Random, store::StoreError};
 
 const FILE: &str = "file://";
@@ -47,7 +47,7 @@ impl ObjectLocation {
     /// Whether the URL's scheme is that of a location, including those that need a
     /// cargo feature that this build does not have.
     pub fn is_for(url: &str) -> bool {
-        url.starts_with(FILE) || Provider::from_url(url).is_some()
+        url.starts_with(FILE) || StorageService::from_url(url).is_some()
     }
 
     /// Checks a URL without connecting.
@@ -60,16 +60,16 @@ impl ObjectLocation {
             if !directory.starts_with('/') {
                 return setting("a directory must be absolute: file:///directory");
             }
-        } else if let Some((provider, rest)) = Provider::from_url(url) {
-            if let Some(feature) = provider.missing_feature() {
-                let scheme = provider.scheme();
+        } else if let Some((service, rest)) = StorageService::from_url(url) {
+            if let Some(feature) = service.missing_feature() {
+                let scheme = service.scheme();
                 return setting(&format!(
                     "this server is built without {scheme}://; build it with `--features {feature}`"
                 ));
             }
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
-                return setting(&format!("the URL must be {}", provider.url_format()));
+                return setting(&format!("the URL must be {}", service.url_format()));
             }
             if Path::parse(prefix.trim_end_matches('/')).is_err() {
                 return setting(
@@ -88,13 +88,13 @@ impl ObjectLocation {
     }
 
     /// Opens a location: creates the directory, or connects to the bucket with the
-    /// provider's usual environment variables. Then checks that it supports
+    /// service's usual environment variables. Then checks that it supports
     /// conditional creation.
     ///
     /// # Errors
     /// [`LocationError`], with the reason.
     pub async fn open(url: &str, random: &Random) -> Result<Self, LocationError> {
-        // Providers' variables are UTF-8; others are of no interest.
+        // Services' variables are UTF-8; others are of no interest.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
@@ -111,7 +111,7 @@ impl ObjectLocation {
         Self::check(url)?;
         let unusable =
             |problem: String| LocationError::Unusable { location: url.to_owned(), problem };
-        let location = match Provider::from_url(url) {
+        let location = match StorageService::from_url(url) {
             None => {
                 let directory = url.strip_prefix(FILE).unwrap_or(url);
                 let directory = PathBuf::from(directory);
@@ -127,7 +127,7 @@ impl ObjectLocation {
                     Objects { store, name: "file", lists_in_order: false, drops_dots: false };
                 Self { objects, url: url.to_owned() }
             }
-            Some((provider, rest)) => Self::open_bucket(url, provider, rest, environment)?,
+            Some((service, rest)) => Self::open_bucket(url, service, rest, environment)?,
         };
         location.probe(&random.id()).await.map_err(unusable)?;
         Ok(location)
@@ -135,21 +135,21 @@ impl ObjectLocation {
 
     fn open_bucket(
         url: &str,
-        provider: Provider,
+        service: StorageService,
         rest: &str,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, LocationError> {
         let setting = |error: &dyn Error| LocationError::Setting(error.to_string());
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let bucket = provider.open(bucket, environment).map_err(|error| setting(&error))?;
+        let bucket = service.open(bucket, environment).map_err(|error| setting(&error))?;
         let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;
         let store: Arc<dyn ObjectStore> = if prefix.as_ref().is_empty() {
             bucket
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        let (lists_in_order, drops_dots) = (provider.lists_in_order(), provider.drops_dots());
-        let objects = Objects { store, name: provider.scheme(), lists_in_order, drops_dots };
+        let (lists_in_order, drops_dots) = (service.lists_in_order(), service.drops_dots());
+        let objects = Objects { store, name: service.scheme(), lists_in_order, drops_dots };
         Ok(Self { objects, url: url.to_owned() })
     }
 
