@@ -45,7 +45,7 @@ pub struct UpstreamConfig {
     #[serde(default = "idle")]
     pub idle: Span,
     /// The most processes at a time. For another one, the process that has been idle for the
-    /// longest time ends.
+    /// longest time ends. One caller has three quarters of them at most.
     #[serde(default = "max_processes")]
     pub max_processes: usize,
     /// How long the start may take.

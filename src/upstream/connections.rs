@@ -32,8 +32,14 @@ pub(super) enum Key {
 
 #[derive(Default)]
 struct Open {
-    connections: HashMap<Key, Arc<Connection>>,
+    connections: HashMap<Key, Opened>,
     is_closed: bool,
+}
+
+struct Opened {
+    /// Who opened it.
+    owner: Owner,
+    connection: Arc<Connection>,
 }
 
 /// The connections of one upstream.
@@ -75,12 +81,10 @@ impl Connections {
         if open.is_closed {
             return Err(self.invalid("it is being stopped"));
         }
-        if let Some(connection) = open.connections.get(&key) {
-            return Ok(InUse::new(connection));
+        if let Some(opened) = open.connections.get(&key) {
+            return Ok(InUse::new(&opened.connection));
         }
-        if open.connections.len() >= self.shared.settings.max_processes {
-            self.make_room(&mut open)?;
-        }
+        self.make_room(&mut open, scope.identity.owner())?;
         // Others could be asked what concerns one of those who share a process.
         let client = match key {
             Key::Session(_) => capabilities(scope),
@@ -91,24 +95,39 @@ impl Connections {
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
         let connection = Connection::new(Arc::clone(&self.shared), client, forget);
-        open.connections.insert(key, Arc::clone(&connection));
+        let owner = scope.identity.owner().clone();
+        open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
     }
 
-    /// Ends the connection that has been idle for the longest time.
-    fn make_room(&self, open: &mut Open) -> Result<(), UpstreamError> {
-        let idle = open.connections.iter().filter_map(|(key, connection)| {
-            let users = connection.users.borrow();
-            (users.count == 0).then(|| (users.since, key.clone()))
+    /// If there is no room for another connection of this caller, ends the one that has
+    /// been idle for the longest time. A caller leaves a quarter of them to the others: one
+    /// that has the rest ends one of its own.
+    fn make_room(&self, open: &mut Open, caller: &Owner) -> Result<(), UpstreamError> {
+        let max = self.shared.settings.max_processes;
+        let own = open.connections.values().filter(|opened| opened.owner == *caller).count();
+        let is_at_share = own >= max - max / 4;
+        if open.connections.len() < max && !is_at_share {
+            return Ok(());
+        }
+        let idle = open.connections.iter().filter_map(|(key, opened)| {
+            let users = opened.connection.users.borrow();
+            let may_end = users.count == 0 && (!is_at_share || opened.owner == *caller);
+            may_end.then(|| (users.since, key.clone()))
         });
         let Some((_, key)) = idle.min_by_key(|(since, _)| *since) else {
-            let max = self.shared.settings.max_processes;
-            return Err(self.invalid(&format!(
-                "all of its {max} processes are in use (upstreams.max_processes). Try again shortly"
-            )));
+            let used = match own {
+                own if is_at_share && own < max => {
+                    format!("your calls use {own} of its {max} processes, which is your share")
+                }
+                _ => format!("all of its {max} processes are in use"),
+            };
+            return Err(
+                self.invalid(&format!("{used} (upstreams.max_processes). Try again shortly"))
+            );
         };
-        if let Some(connection) = open.connections.remove(&key) {
-            connection.stop();
+        if let Some(opened) = open.connections.remove(&key) {
+            opened.connection.stop();
         }
         Ok(())
     }
@@ -122,8 +141,10 @@ impl Connections {
     pub(super) fn known<T>(&self, find: impl Fn(&Catalogue) -> Option<T>) -> Option<T> {
         let latest = self.shared.latest.load_full();
         latest.and_then(|latest| find(&latest)).or_else(|| {
-            let connections: Vec<_> =
-                self.open.lock().connections.values().map(Arc::clone).collect();
+            let connections: Vec<_> = {
+                let open = self.open.lock();
+                open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()
+            };
             connections.iter().find_map(|connection| find(&*connection.known()?))
         })
     }
@@ -131,8 +152,8 @@ impl Connections {
     /// Ends the process of a client's session.
     pub(super) fn end_session(&self, id: &str) {
         let key = Key::Session(id.into());
-        if let Some(connection) = self.open.lock().connections.remove(&key) {
-            connection.stop();
+        if let Some(opened) = self.open.lock().connections.remove(&key) {
+            opened.connection.stop();
         }
     }
 
@@ -143,7 +164,7 @@ impl Connections {
             open.is_closed = true;
             std::mem::take(&mut open.connections)
         };
-        let closing = connections.values().map(|connection| connection.close());
+        let closing = connections.values().map(|opened| opened.connection.close());
         futures_util::future::join_all(closing).await;
     }
 }
@@ -152,7 +173,10 @@ impl Open {
     /// Forgets a connection, unless it is in use again. Returns whether it is
     /// forgotten.
     fn forget_idle(&mut self, key: &Key) -> bool {
-        let is_used = self.connections.get(key).is_some_and(|known| known.users.borrow().count > 0);
+        let is_used = self
+            .connections
+            .get(key)
+            .is_some_and(|opened| opened.connection.users.borrow().count > 0);
         if !is_used {
             self.connections.remove(key);
         }

@@ -14,12 +14,14 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use larder::{
     Registry,
+    config::{AuthMode, TokenConfig},
+    registry::Builder,
     tools::{self, ToolOptions},
     upstream::{Settings, Target, Upstream},
 };
 use serde_json::{Value, json};
 
-use crate::support::{Legacy, Server};
+use crate::support::{Legacy, Server, sha256};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams");
 
@@ -52,11 +54,37 @@ fn env(settings: &mut Settings) -> &mut BTreeMap<String, String> {
 
 /// A server in front of these, with the tools over the store.
 async fn in_front_of(upstreams: Vec<Settings>) -> Server {
-    let mut builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    Server::of(with_upstreams(builder, upstreams)).await
+}
+
+/// A server in front of these, with all tools over the store, and with two callers whose tokens are their names.
+async fn for_ana_and_bob(upstreams: Vec<Settings>) -> Server {
+    let tokens = ["ana", "bob"].map(|name| TokenConfig {
+        name: name.into(),
+        sha256: sha256(name),
+        scopes: Vec::new(),
+        groups: Vec::new(),
+        expires: None,
+    });
+    Server::configured(|setup| {
+        setup.config.auth.mode = AuthMode::Static;
+        setup.config.auth.tokens = tokens.into();
+        setup.offers = Box::new(|_, _| writing_gateway(upstreams));
+    })
+    .await
+}
+
+fn writing_gateway(upstreams: Vec<Settings>) -> Registry {
+    let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    with_upstreams(builder.with(tools::writing()), upstreams)
+}
+
+fn with_upstreams(mut builder: Builder<()>, upstreams: Vec<Settings>) -> Registry {
     for provider in Upstream::all(upstreams, builder.tool_names()) {
         builder = builder.provider(provider);
     }
-    Server::of(builder.build().unwrap()).await
+    builder.build().unwrap()
 }
 
 /// The tools that a client sees, by name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use larder::upstream::Settings;
 use serde_json::{Value, json};
 
-use super::{FOLDER, command_line, exists, in_front_of, lines, odd, text};
+use super::{FOLDER, command_line, exists, for_ana_and_bob, in_front_of, lines, odd, text};
 use crate::support::{Legacy, eventually, process::serving_in};
 
 #[tokio::test]
@@ -110,5 +110,26 @@ async fn processes_have_a_limit() {
         text(&third.call("echo", json!({})).await.result()) == expected
     })
     .await;
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn one_caller_leaves_processes_to_the_others() {
+    let mut settings = odd("odd", &["--discover=modern"]);
+    settings.max_processes = 4;
+    let server = for_ana_and_bob(vec![settings]).await;
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let ana = Legacy::bearing(&server, "ana").await;
+        waiting.push(tokio::spawn(async move { ana.call("mute", json!({})).await }));
+    }
+    let fourth = Legacy::bearing(&server, "ana").await;
+    let expected = "odd cannot be used: your calls use 3 of its 4 processes, which is your share (upstreams.max_processes). Try again shortly.";
+    eventually("the refusal", async || {
+        text(&fourth.call("echo", json!({})).await.result()) == expected
+    })
+    .await;
+    let bob = Legacy::bearing(&server, "bob").await;
+    assert_eq!(text(&bob.call("echo", json!({})).await.result()), "{}");
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }

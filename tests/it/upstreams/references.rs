@@ -2,25 +2,15 @@
 
 use std::{fs, path::Path};
 
-use larder::{
-    Registry,
-    config::{AuthMode, TokenConfig},
-    tools::{self, ToolOptions},
-    upstream::{Settings, Upstream},
-};
+use larder::upstream::Settings;
 use serde_json::{Value, json};
 
-use super::{env, lines, odd, package, text};
-use crate::support::{Legacy, Modern, Server, sha256};
+use super::{env, for_ana_and_bob, lines, odd, package, text, writing_gateway};
+use crate::support::{Legacy, Modern, Server};
 
 /// A server in front of these, with the tools that store.
 async fn writing(upstreams: Vec<Settings>) -> Server {
-    let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
-    let mut builder = builder.with(tools::writing());
-    for provider in Upstream::all(upstreams, builder.tool_names()) {
-        builder = builder.provider(provider);
-    }
-    let registry = builder.build().unwrap();
+    let registry = writing_gateway(upstreams);
     Server::configured(|setup| {
         setup.config.limits.ref_bytes = 100_000;
         setup.offers = Box::new(|_, _| registry);
@@ -164,26 +154,7 @@ async fn what_belongs_to_another_principal_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("received");
     let odd = odd("odd", &[&format!("--record={}", record.display())]);
-    let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
-    let mut builder = builder.with(tools::writing());
-    for provider in Upstream::all(vec![odd], builder.tool_names()) {
-        builder = builder.provider(provider);
-    }
-    let registry = builder.build().unwrap();
-    let token = |name: &str| TokenConfig {
-        name: name.into(),
-        sha256: sha256(name),
-        scopes: Vec::new(),
-        groups: Vec::new(),
-        expires: None,
-    };
-    let tokens = vec![token("ana"), token("bob")];
-    let server = Server::configured(|setup| {
-        setup.config.auth.mode = AuthMode::Static;
-        setup.config.auth.tokens = tokens;
-        setup.offers = Box::new(|_, _| registry);
-    })
-    .await;
+    let server = for_ana_and_bob(vec![odd]).await;
     let (ana, bob) = (Modern::bearing(&server, "ana"), Modern::bearing(&server, "bob"));
     ana.create(json!({ "uri": "data://hers", "text": "hers" })).await;
     let argument = json!({ "a": "{{data://hers}}" });
