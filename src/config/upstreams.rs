@@ -57,6 +57,16 @@ pub struct UpstreamConfig {
     /// The largest message that the upstream may send.
     #[serde(default = "max_message")]
     pub max_message: Size,
+    /// How long a call of a client without a session waits for the answer to the upstream's
+    /// question. Then the upstream is told to stop.
+    #[serde(default = "answer_timeout")]
+    pub answer_timeout: Span,
+    /// The most calls that wait for such answers.
+    #[serde(default = "max_parked")]
+    pub max_parked: usize,
+    /// The most calls of one caller that wait for such answers.
+    #[serde(default = "max_parked_per_caller")]
+    pub max_parked_per_caller: usize,
 }
 
 fn idle() -> Span {
@@ -77,6 +87,18 @@ fn call_timeout() -> Span {
 
 fn max_message() -> Size {
     Size(64 << 20)
+}
+
+fn answer_timeout() -> Span {
+    Span(Duration::from_secs(300))
+}
+
+fn max_parked() -> usize {
+    64
+}
+
+fn max_parked_per_caller() -> usize {
+    8
 }
 
 impl UpstreamConfig {
@@ -114,6 +136,7 @@ impl UpstreamConfig {
                 ("idle", upstream.idle),
                 ("start_timeout", upstream.start_timeout),
                 ("call_timeout", upstream.call_timeout),
+                ("answer_timeout", upstream.answer_timeout),
             ] {
                 if span.0.is_zero() {
                     return problem(setting, "it must be more than 0");
@@ -155,6 +178,9 @@ impl UpstreamConfig {
             start_timeout: self.start_timeout.0,
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
+            answer_timeout: self.answer_timeout.0,
+            max_parked: self.max_parked,
+            max_parked_per_caller: self.max_parked_per_caller,
         })
     }
 }

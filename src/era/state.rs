@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
-    handler::RoundTrips,
+    handler::{RoundState, RoundTrips},
     key_ring::KeyRing,
     protocol::{Fault, Member, Request},
 };
@@ -37,7 +37,8 @@ struct State {
     owner: Owner,
     request: String,
     expires: Timestamp,
-    answers: BTreeMap<String, Value>,
+    #[serde(flatten)]
+    round: RoundState,
 }
 
 impl StateSealer {
@@ -46,7 +47,7 @@ impl StateSealer {
         Self { keys, clock }
     }
 
-    /// The earlier answers of a request, and the function that seals them with new ones.
+    /// The round of a request, with the state of the earlier ones.
     ///
     /// # Errors
     /// [`Fault::InvalidParams`] for a state of another server, caller or request, or an
@@ -55,19 +56,18 @@ impl StateSealer {
         let params = &request.params;
         let responses: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
         let state: Option<String> = params.read(Member::RequestState)?;
-        let mut answers = BTreeMap::new();
-        if let Some(text) = state {
-            answers = self.open(&text, owner, &request_digest(request)?)?;
-        }
-        answers.extend(responses.into_iter().flatten());
+        let state = match state {
+            Some(text) => self.open(&text, owner, &request_digest(request)?)?,
+            None => RoundState::default(),
+        };
         let (this, owner, request) = (self.clone(), owner.clone(), request.clone());
-        let seal = move |answers: &BTreeMap<String, Value>| {
+        let seal = move |round: &RoundState| {
             // Does not fail: the parameters were read before.
             let request = request_digest(&request).unwrap_or_default();
             let expires = this.clock.now().saturating_add(STATE_TTL);
-            this.seal(&State { owner: owner.clone(), request, expires, answers: answers.clone() })
+            this.seal(&State { owner: owner.clone(), request, expires, round: round.clone() })
         };
-        Ok(RoundTrips::new(answers, Box::new(seal)))
+        Ok(RoundTrips::new(state, responses.into_iter().flatten(), Box::new(seal)))
     }
 
     fn seal(&self, state: &State) -> String {
@@ -83,7 +83,7 @@ impl StateSealer {
         text: &str,
         owner: &Owner,
         request: &str,
-    ) -> Result<BTreeMap<String, Value>, Fault> {
+    ) -> Result<RoundState, Fault> {
         let rejected = |why: &str| {
             Fault::invalid_params(format!("requestState {why}. Send the request again without it."))
         };
@@ -101,7 +101,7 @@ impl StateSealer {
         if state.expires <= self.clock.now() {
             return Err(rejected("is too old"));
         }
-        Ok(state.answers)
+        Ok(state.round)
     }
 }
 
@@ -165,14 +165,19 @@ mod tests {
         let owner = Principal::Local.owner();
         let expected =
             request_digest(&request(r#"{"name":"t","arguments":{"a":1,"b":2}}"#)).unwrap();
-        let answers = BTreeMap::from([("k".to_owned(), Value::from(1))]);
+        let round = RoundState {
+            answers: BTreeMap::from([("k".to_owned(), Value::from(1))]),
+            continuation: Some("where it goes on".into()),
+        };
         let expires = clock.now().saturating_add(STATE_TTL);
-        let state = State { owner: owner.clone(), request: expected.clone(), expires, answers };
+        let state = State { owner: owner.clone(), request: expected.clone(), expires, round };
         let text = sealer.seal(&state);
 
         let again = r#"{"arguments":{"b":2,"a":1},"name":"t","_meta":{},"inputResponses":{}}"#;
         let again = request_digest(&request(again)).unwrap();
-        assert_eq!(sealer.open(&text, &owner, &again).unwrap()["k"], 1);
+        let opened = sealer.open(&text, &owner, &again).unwrap();
+        assert_eq!(opened.answers["k"], 1);
+        assert_eq!(opened.continuation.unwrap(), "where it goes on");
 
         let other = request_digest(&request(r#"{"name":"t","arguments":{"a":2,"b":2}}"#)).unwrap();
         assert!(sealer.open(&text, &owner, &other).is_err(), "another request");

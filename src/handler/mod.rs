@@ -20,7 +20,7 @@ mod structure;
 mod structured;
 
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
-pub(crate) use ask::{below_root, form};
+pub(crate) use ask::{below_root, can_be_asked, form};
 pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use context::{Context, CreateResource, UpdateResource};
@@ -30,7 +30,7 @@ pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
-pub use round_trips::{InputRequired, RoundTrips, SealState};
+pub use round_trips::{InputRequired, RoundState, RoundTrips, SealState};
 pub use scope::{Scope, Server, StaticContent};
 pub use steps::StepAccounts;
 pub use structure::Structure;

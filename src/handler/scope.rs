@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{AskMode, Control, StepAccounts};
+use super::{AskMode, Control, RoundTrips, StepAccounts};
 use crate::{
     auth::Identity,
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
@@ -54,6 +54,17 @@ pub struct Scope {
     pub outbox: mpsc::Sender<Box<Outgoing>>,
     /// Cancelled when the call is.
     pub cancellation: CancellationToken,
+}
+
+impl Scope {
+    /// The rounds by which the call asks its client. `None` if it asks while it runs, or
+    /// not at all.
+    pub(crate) fn round_trips(&self) -> Option<&Arc<RoundTrips>> {
+        match &self.asking {
+            AskMode::RoundTrips(rounds) if self.control.task().is_none() => Some(rounds),
+            _ => None,
+        }
+    }
 }
 
 /// Content and media type of a static resource.

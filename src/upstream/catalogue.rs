@@ -39,7 +39,7 @@ pub(super) struct Tool {
 impl Catalogue {
     /// Reads the lists of an upstream, each to its last page.
     pub(super) async fn load(
-        link: &Link,
+        link: &Arc<Link>,
         filter: &ToolFilter,
         naming: &Naming,
     ) -> Result<Self, UpstreamError> {
@@ -143,7 +143,11 @@ fn parse<T: DeserializeOwned>(item: Value, upstream: &str) -> Option<T> {
 }
 
 /// All items of a list. Stops at a cursor that comes again.
-async fn list(link: &Link, method: &str, member: &str) -> Result<Vec<Value>, UpstreamError> {
+async fn list(
+    link: &Arc<Link>,
+    method: &'static str,
+    member: &str,
+) -> Result<Vec<Value>, UpstreamError> {
     let (mut items, mut seen) = (Vec::new(), HashSet::new());
     let mut params = json!({});
     loop {

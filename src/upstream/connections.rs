@@ -59,6 +59,12 @@ impl std::ops::Deref for InUse {
     }
 }
 
+impl Clone for InUse {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
 impl Drop for InUse {
     fn drop(&mut self) {
         self.0.users.send_modify(|users| {
@@ -87,8 +93,8 @@ impl Connections {
         self.make_room(&mut open, scope.identity.owner())?;
         // Others could be asked what concerns one of those who share a process.
         let client = match key {
-            Key::Session(_) => capabilities(scope),
-            Key::All | Key::Caller { .. } => json!({}),
+            Key::Session(_) | Key::Caller { .. } => capabilities(scope),
+            Key::All => json!({}),
         };
         let forget = {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());

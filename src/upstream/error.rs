@@ -33,6 +33,25 @@ pub(super) enum UpstreamError {
     /// What it sent is not what the protocol says.
     #[error("{name} sent an answer that cannot be used: {problem}")]
     Invalid { name: Arc<str>, problem: String },
+    /// The call does not wait for its client's next round any more.
+    #[error(
+        "{name} no longer waits for this answer: it has got one already, or was told to stop after {} s (upstreams.answer_timeout). To start over, send the request without requestState.",
+        .after.as_secs_f64()
+    )]
+    NoLongerWaits { name: Arc<str>, after: Duration },
+    /// The call waits on another instance.
+    #[error(
+        "{name} waits for this answer on another instance of Larder, or on one that has stopped. The load balancer must send a caller's requests to one instance (see \"Several instances\" in docs/gateway.md). To start over, send the request without requestState."
+    )]
+    Elsewhere { name: Arc<str> },
+    /// Too many calls wait for their clients.
+    #[error(
+        "{name} asks the client, but {max} calls wait for answers already ({setting}), so it was told to stop. Answer one of them first."
+    )]
+    TooManyParked { name: Arc<str>, max: usize, setting: &'static str },
+    /// It needs an answer that it does not get.
+    #[error("{name} asks the client, and gets no answer: {reason}")]
+    Unanswered { name: Arc<str>, reason: String },
     /// Its own error.
     #[error("{}", .0.message)]
     Refused(ErrorResponse),
@@ -70,6 +89,9 @@ impl UpstreamError {
             }
             Self::Refused(ErrorResponse { code: -32601, message, .. }) => {
                 Fault::MethodNotFound(message)
+            }
+            Self::Refused(ErrorResponse { code: -32021, data: Some(mut data), .. }) => {
+                Fault::MissingCapability { required: data["requiredCapabilities"].take() }
             }
             Self::Refused(ErrorResponse { message, .. }) => Fault::Internal(message),
             other => Fault::Unavailable(other.to_string()),

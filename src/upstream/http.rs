@@ -183,7 +183,7 @@ impl Http {
             self.session.lock().id = response.headers().get(SESSION).cloned();
         }
         if is_stream(&response) {
-            self.read_stream(link, response, outline.method == "initialize").await;
+            self.read_stream(link, response, outline.id, outline.method == "initialize").await;
             // Without effect if the response has come.
             return Err(link.invalid("it closed the stream without a response"));
         }
@@ -239,8 +239,14 @@ impl Http {
         error
     }
 
-    /// `opens`: the stream answers `initialize`.
-    async fn read_stream(&self, link: &Link, response: Response, opens: bool) {
+    /// `request`: the one that the stream answers, if any; `opens`: it is `initialize`.
+    async fn read_stream(
+        &self,
+        link: &Link,
+        response: Response,
+        request: Option<i64>,
+        opens: bool,
+    ) {
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let mut input = StreamReader::new(bytes);
         loop {
@@ -249,7 +255,7 @@ impl Http {
                     if opens {
                         self.negotiated(&message);
                     }
-                    link.receive(message).await;
+                    link.receive_within(request, message).await;
                 }
                 Ok(Event::TooLong { answers }) => link.too_long(answers),
                 Ok(Event::End) | Err(_) => return,
@@ -267,7 +273,7 @@ impl Http {
             match request.send().await {
                 Ok(response) if is_stream(&response) => {
                     wait = Duration::from_secs(1);
-                    self.read_stream(link, response, false).await;
+                    self.read_stream(link, response, None, false).await;
                 }
                 // It offers no such stream.
                 Ok(_) => return,

@@ -7,32 +7,31 @@ use std::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::{
         mpsc::{self, error::TrySendError},
         oneshot, watch,
     },
-    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     error::UpstreamError,
-    questions::{OpenQuestions, Question},
+    questions::Question,
     settings::Settings,
     wire,
 };
 use crate::{
     auth::Owner,
     compute::Compute,
-    handler::{Context, Scope},
-    protocol::{self, LogLevel, Message, Outgoing, Params, RequestId},
+    protocol::{self, LogLevel, Message, Params, RequestId},
 };
 
 /// The messages that may wait for an upstream that reads slowly.
@@ -86,13 +85,27 @@ struct Running {
     events: mpsc::Sender<Event>,
     /// Whose call it is; `None` for Larder's own requests.
     owner: Option<Owner>,
+    /// Whether it waits for its client's next round: nobody can be told its progress.
+    is_parked: bool,
+}
+
+/// A registered request.
+pub(super) struct Opened {
+    pub(super) id: i64,
+    pub(super) answer: oneshot::Receiver<Result<Value, UpstreamError>>,
+    pub(super) events: mpsc::Receiver<Event>,
+    /// Questions that came while no call was running.
+    pub(super) questions: Vec<Question>,
+    pub(super) era: Option<Era>,
 }
 
 /// A message about a running request.
-enum Event {
+pub(super) enum Event {
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
     Log { level: LogLevel, logger: Option<String>, data: Value },
     Question(Question),
+    /// The upstream no longer waits for the answer to that question.
+    Withdrawn(RequestId),
 }
 
 impl Link {
@@ -120,10 +133,74 @@ impl Link {
         &self.client_capabilities
     }
 
+    /// Sends a message. Fails only if the process has ended, which the answer says.
+    pub(super) async fn send(&self, message: Bytes) {
+        let _ = self.outgoing.send(message).await;
+    }
+
     /// Sends a message unless too many wait. The reader must not wait for a
     /// process that waits for the reader.
-    fn try_send(&self, message: Bytes) {
+    pub(super) fn try_send(&self, message: Bytes) {
         let _ = self.outgoing.try_send(message);
+    }
+
+    /// Where messages to the upstream go.
+    pub(super) fn outgoing(&self) -> mpsc::Sender<Bytes> {
+        self.outgoing.clone()
+    }
+
+    /// How long a request may take without progress.
+    pub(super) fn call_timeout(&self) -> Duration {
+        self.settings.call_timeout
+    }
+
+    /// Registers a request. `owner` is whose call it is; `None` for Larder's own.
+    pub(super) fn open(&self, owner: Option<Owner>) -> Result<Opened, UpstreamError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        let (events, messages) = mpsc::channel(EVENTS_CAPACITY);
+        let mut state = self.state.lock();
+        if let Some(how) = &state.ended {
+            return Err(self.not_processed(how));
+        }
+        let questions = match owner {
+            Some(_) => std::mem::take(&mut state.waiting),
+            None => Vec::new(),
+        };
+        state.running.insert(id, Running { reply, events, owner, is_parked: false });
+        Ok(Opened { id, answer, events: messages, questions, era: state.era })
+    }
+
+    /// Forgets a request. Returns whether the upstream has not answered it.
+    pub(super) fn forget(&self, id: i64) -> bool {
+        self.state.lock().running.remove(&id).is_some()
+    }
+
+    /// Sets whether a request waits for its client's next round.
+    pub(super) fn set_parked(&self, id: i64, is_parked: bool) {
+        if let Some(running) = self.state.lock().running.get_mut(&id) {
+            running.is_parked = is_parked;
+        }
+    }
+
+    /// Gives back questions that no call has asked.
+    pub(super) fn give_back(&self, mut questions: Vec<Question>) {
+        let mut state = self.state.lock();
+        questions.append(&mut state.waiting);
+        questions.truncate(MAX_WAITING);
+        state.waiting = questions;
+    }
+
+    /// Whether a legacy upstream has to be told that the caller wants these log messages:
+    /// it was not told to send those or more.
+    pub(super) fn raise_log_level(&self, level: LogLevel) -> bool {
+        let mut state = self.state.lock();
+        let is_set = state.log_level.is_some_and(|set| set <= level);
+        if is_set || state.era != Some(Era::Legacy) || state.capabilities["logging"].is_null() {
+            return false;
+        }
+        state.log_level = Some(level);
+        true
     }
 
     /// Sets what the start has found out.
@@ -203,6 +280,11 @@ impl Link {
 
     /// Handles a message of the upstream.
     pub(super) async fn receive(&self, message: Bytes) {
+        self.receive_within(None, message).await;
+    }
+
+    /// Handles a message that came while the upstream answers that request.
+    pub(super) async fn receive_within(&self, request: Option<i64>, message: Bytes) {
         let size = message.len();
         // Large messages are parsed off the runtime's workers. If too much work waits there,
         // they are parsed here: a call must not lose its response.
@@ -215,12 +297,12 @@ impl Link {
                 }
             }
             Ok(Message::Notification { method, params }) => self.notified(&method, &params),
-            Ok(Message::Request(request)) => match Question::of(&request) {
-                Some(question) => self.ask(question),
-                None if request.method == "ping" => {
-                    self.try_send(wire::empty_response(&request.id));
+            Ok(Message::Request(received)) => match Question::of(&received) {
+                Some(question) => self.ask(question, request),
+                None if received.method == "ping" => {
+                    self.try_send(wire::empty_response(&received.id));
                 }
-                None => self.try_send(wire::method_not_found(&request.id)),
+                None => self.try_send(wire::method_not_found(&received.id)),
             },
             Ok(Message::Response { .. }) => {}
             Err((fault, _)) => {
@@ -229,22 +311,48 @@ impl Link {
         }
     }
 
-    /// Gives a question to the latest running call, or to the next one.
-    fn ask(&self, question: Question) {
+    /// Gives a question to the call during which it came. If that is unknown, to the latest
+    /// running call, or to the next one.
+    fn ask(&self, question: Question, during: Option<i64>) {
+        if self.client_capabilities.get(question.capability()).is_none() {
+            return self.refuse(&question.id, "The client did not declare that it can be asked.");
+        }
         let mut state = self.state.lock();
-        let refused = match state.running.values().rev().find(|call| call.owner.is_some()) {
+        let calls = || state.running.values().rev().filter(|call| call.owner.is_some());
+        let call = during.and_then(|id| state.running.get(&id)).filter(|c| c.owner.is_some());
+        let call = call.or_else(|| calls().find(|call| !call.is_parked)).or_else(|| calls().next());
+        let refused = match call {
             Some(call) => match call.events.try_send(Event::Question(question)) {
-                Err(TrySendError::Full(Event::Question(question))) => Some(question),
+                Err(
+                    TrySendError::Full(Event::Question(question))
+                    | TrySendError::Closed(Event::Question(question)),
+                ) => Some(question),
                 _ => None,
             },
-            None if state.waiting.len() < MAX_WAITING => {
+            // Others are about a call, which has ended.
+            None if question.is_about_roots() && state.waiting.len() < MAX_WAITING => {
                 state.waiting.push(question);
                 None
             }
             None => Some(question),
         };
+        drop(state);
         if let Some(Question { id, .. }) = refused {
-            self.try_send(wire::error(&id, "Nobody can be asked now."));
+            self.refuse(&id, "Nobody can be asked now.");
+        }
+    }
+
+    /// Answers a question with an error.
+    pub(super) fn refuse(&self, question: &RequestId, reason: &str) {
+        self.try_send(wire::error(question, reason));
+    }
+
+    /// The upstream no longer waits for the answer to a question.
+    fn withdraw(&self, question: &RequestId) {
+        let mut state = self.state.lock();
+        state.waiting.retain(|waiting| waiting.id != *question);
+        for call in state.running.values().filter(|call| call.owner.is_some()) {
+            let _ = call.events.try_send(Event::Withdrawn(question.clone()));
         }
     }
 
@@ -269,7 +377,8 @@ impl Link {
             "notifications/progress" => {
                 let Ok(update) = params.parse::<Progress>() else { return };
                 let Progress { token, done: progress, total, message } = update;
-                if let Some(running) = self.state.lock().running.get(&token) {
+                let state = self.state.lock();
+                if let Some(running) = state.running.get(&token).filter(|call| !call.is_parked) {
                     let _ = running.events.try_send(Event::Progress { progress, total, message });
                 }
             }
@@ -277,6 +386,11 @@ impl Link {
                 let Ok(Log { level, logger, data }) = params.parse::<Log>() else { return };
                 tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
                 self.log(Event::Log { level, logger, data });
+            }
+            "notifications/cancelled" => {
+                if let Some(question) = Message::cancelled(method, params) {
+                    self.withdraw(&question);
+                }
             }
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
@@ -293,170 +407,26 @@ impl Link {
         let state = self.state.lock();
         let mut calls = state.running.values().rev().filter(|running| running.owner.is_some());
         let Some(latest) = calls.next() else { return };
-        if calls.all(|other| other.owner == latest.owner) {
+        if !latest.is_parked && calls.all(|other| other.owner == latest.owner) {
             let _ = latest.events.try_send(event);
         }
     }
 
     /// Sends a notification.
     pub(super) async fn notify(&self, method: &str, params: &Value) {
-        let _ = self.outgoing.send(wire::notification(method, params)).await;
+        self.send(wire::notification(method, params)).await;
     }
 
-    /// Sends a request of Larder's own.
-    pub(super) async fn request(
-        &self,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, UpstreamError> {
-        self.exchange(method, params, method, None).await
+    /// The error for a request during which the upstream ended.
+    pub(super) fn ended_during(&self, what: &str) -> UpstreamError {
+        let how = self.state.lock().ended.clone();
+        let (name, request) = (Arc::clone(&self.name), what.to_owned());
+        UpstreamError::Ended { name, how: how.unwrap_or_else(|| "closed".into()), request }
     }
 
-    /// Sends a request for a call, and passes on its progress and log messages.
-    /// Dropping the future cancels the request. `what` names it in errors.
-    pub(super) async fn call(
-        &self,
-        method: &str,
-        params: Value,
-        what: &str,
-        scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
-        self.set_log_level(scope.log_level).await;
-        self.exchange(method, params, what, Some(scope)).await
-    }
-
-    async fn exchange(
-        &self,
-        method: &str,
-        mut params: Value,
-        what: &str,
-        scope: Option<&Arc<Scope>>,
-    ) -> Result<Value, UpstreamError> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let (reply, mut answer) = oneshot::channel();
-        let (events, mut messages) = mpsc::channel(EVENTS_CAPACITY);
-        let owner = scope.map(|scope| scope.identity.owner().clone());
-        let (era, waiting) = {
-            let mut state = self.state.lock();
-            if let Some(how) = &state.ended {
-                return Err(self.not_processed(how));
-            }
-            let waiting = match owner {
-                Some(_) => std::mem::take(&mut state.waiting),
-                None => Vec::new(),
-            };
-            state.running.insert(id, Running { reply, events, owner });
-            (state.era, waiting)
-        };
-        let mut request = Request { link: self, id, is_sent: false, method };
-        if scope.is_some_and(|scope| scope.progress_token.is_some()) {
-            params["_meta"]["progressToken"] = json!(id);
-        }
-        if era == Some(Era::Modern) {
-            wire::declare_modern(&mut params, &json!({}));
-            if let Some(level) = scope.and_then(|scope| scope.log_level) {
-                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
-            }
-        }
-        let message = wire::request(id, method, &params);
-        drop(params);
-        // Fails only if the process has ended, which the answer says.
-        let _ = self.outgoing.send(message).await;
-        request.is_sent = true;
-        let context = scope.map(|scope| Context::new(Arc::clone(scope), Arc::new(())));
-        let timeout = self.settings.call_timeout;
-        let mut questions = OpenQuestions::new(self.outgoing.clone());
-        if let Some(context) = &context {
-            for question in waiting {
-                questions.ask(question, context);
-            }
-        }
-        let mut deadline = Instant::now() + timeout;
-        loop {
-            tokio::select! {
-                biased;
-                Some(event) = messages.recv() => {
-                    deadline = Instant::now() + timeout;
-                    match (event, &context) {
-                        (Event::Question(question), Some(context)) => {
-                            questions.ask(question, context);
-                        }
-                        (event, Some(context)) => pass_on(context, event).await,
-                        (_, None) => {}
-                    }
-                }
-                answer = &mut answer => return match answer {
-                    Ok(answer) => answer,
-                    Err(_) => {
-                        let how = self.state.lock().ended.clone();
-                        Err(self.ended_during(what, how.as_deref().unwrap_or("closed")))
-                    }
-                },
-                () = questions.answered() => deadline = Instant::now() + timeout,
-                // The client's time to answer has a limit of its own.
-                () = tokio::time::sleep_until(deadline), if questions.is_empty() => {
-                    let name = Arc::clone(&self.name);
-                    return Err(UpstreamError::TimedOut { name, after: timeout });
-                }
-            }
-        }
-    }
-
-    /// Tells a legacy upstream which log messages the caller wants, if it has
-    /// not been told to send those or more.
-    async fn set_log_level(&self, wanted: Option<LogLevel>) {
-        let Some(level) = wanted else { return };
-        {
-            let mut state = self.state.lock();
-            let is_set = state.log_level.is_some_and(|set| set <= level);
-            if is_set || state.era != Some(Era::Legacy) || state.capabilities["logging"].is_null() {
-                return;
-            }
-            state.log_level = Some(level);
-        }
-        // A refusal costs log messages, not the call.
-        let _ = self.request("logging/setLevel", json!({ "level": level })).await;
-    }
-
-    fn ended_during(&self, what: &str, how: &str) -> UpstreamError {
+    /// The error for a request that took too long.
+    pub(super) fn timed_out(&self) -> UpstreamError {
         let name = Arc::clone(&self.name);
-        UpstreamError::Ended { name, how: how.into(), request: what.to_owned() }
-    }
-}
-
-/// Sends a message about a call to its client.
-async fn pass_on(context: &Context, event: Event) {
-    match event {
-        Event::Progress { progress, total, message } => {
-            context.progress(progress, total, message.as_deref()).await;
-        }
-        Event::Log { level, logger, data } => {
-            if context.scope().log_level.is_some_and(|lowest| level >= lowest) {
-                context.send(Outgoing::Log { level, logger, data }).await;
-            }
-        }
-        // The call itself asks them.
-        Event::Question(_) => {}
-    }
-}
-
-/// A request that is forgotten when it is dropped, and cancelled if the
-/// upstream still works on it.
-struct Request<'a> {
-    link: &'a Link,
-    id: i64,
-    is_sent: bool,
-    method: &'a str,
-}
-
-impl Drop for Request<'_> {
-    fn drop(&mut self) {
-        let was_running = self.link.state.lock().running.remove(&self.id).is_some();
-        // `initialize` must not be cancelled (2025-11-25, utilities: Cancellation).
-        if was_running && self.is_sent && self.method != "initialize" {
-            let params = json!({ "requestId": self.id, "reason": "The caller no longer waits." });
-            let _ =
-                self.link.outgoing.try_send(wire::notification("notifications/cancelled", &params));
-        }
+        UpstreamError::TimedOut { name, after: self.settings.call_timeout }
     }
 }

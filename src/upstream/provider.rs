@@ -14,6 +14,7 @@ use super::{
     content,
     error::UpstreamError,
     names::Naming,
+    requests::Requests,
     settings::{Settings, Target},
 };
 use crate::{
@@ -26,6 +27,7 @@ use crate::{
 pub struct Upstream {
     naming: Naming,
     connections: Connections,
+    requests: Requests,
     /// Whether it is a server over HTTP, which can forget a session.
     is_remote: bool,
 }
@@ -45,7 +47,8 @@ impl Upstream {
             let naming = Naming { upstream, is_prefixed, reserved };
             let is_remote = matches!(settings.target, Target::Remote(_));
             let connections = Connections::new(settings, naming.clone());
-            Arc::new(Self { naming, connections, is_remote }) as Arc<dyn Provider>
+            let requests = Requests::new(&connections.shared.settings);
+            Arc::new(Self { naming, connections, requests, is_remote }) as Arc<dyn Provider>
         });
         upstreams.collect()
     }
@@ -64,14 +67,29 @@ impl Upstream {
         Some((connection, catalogue))
     }
 
-    /// Calls a tool. A call that has no lasting effect is sent again if the
-    /// upstream ends meanwhile.
+    /// Calls a tool, or goes on with the call that an earlier round has begun.
     async fn call(
         &self,
         name: &str,
         arguments: JsonObject,
         scope: &Arc<Scope>,
     ) -> Result<CallToolResult, UpstreamError> {
+        let mut result = match self.requests.resume(scope).await {
+            Some(resumed) => resumed?,
+            None => self.begin_call(name, arguments, scope).await?,
+        };
+        self.naming.offer_blocks(&mut result["content"]);
+        self.parse(result)
+    }
+
+    /// Sends a call. One that has no lasting effect is sent again if the upstream
+    /// ends meanwhile.
+    async fn begin_call(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        scope: &Arc<Scope>,
+    ) -> Result<Value, UpstreamError> {
         let connection = self.connections.of(scope)?;
         let mut arguments = Some(Value::Object(arguments));
         for is_last in [false, true] {
@@ -83,31 +101,37 @@ impl Upstream {
             let may_repeat = !is_last && (repeats(tool) || self.is_remote);
             params["arguments"] =
                 if may_repeat { arguments.clone() } else { arguments.take() }.unwrap_or_default();
-            match link.call("tools/call", params, &tool.own_name, scope).await {
+            let own_name = &tool.own_name;
+            let sent =
+                self.requests.send(&connection, &link, "tools/call", params, own_name, scope);
+            match sent.await {
                 Err(UpstreamError::NotProcessed { .. }) if may_repeat => {}
                 Err(UpstreamError::Ended { .. }) if may_repeat && repeats(tool) => {}
                 Err(error) => return Err(error),
-                Ok(mut result) => {
-                    self.naming.offer_blocks(&mut result["content"]);
-                    return self.parse(result);
-                }
+                Ok(result) => return Ok(result),
             }
         }
         Err(unknown_tool(name))
     }
 
+    /// Sends a request, or goes on with the one that an earlier round has begun.
     async fn request(
         &self,
         connection: &InUse,
-        method: &str,
+        method: &'static str,
         params: Value,
         what: &str,
         scope: &Arc<Scope>,
     ) -> Result<Value, UpstreamError> {
-        let again = params.clone();
-        match connection.link().await?.call(method, params, what, scope).await {
+        if let Some(resumed) = self.requests.resume(scope).await {
+            return resumed;
+        }
+        let (requests, again) = (&self.requests, params.clone());
+        let link = connection.link().await?;
+        match requests.send(connection, &link, method, params, what, scope).await {
             Err(UpstreamError::NotProcessed { .. }) => {
-                connection.link().await?.call(method, again, what, scope).await
+                let link = connection.link().await?;
+                requests.send(connection, &link, method, again, what, scope).await
             }
             answer => answer,
         }
@@ -272,6 +296,7 @@ impl Provider for Upstream {
     }
 
     async fn close(&self) {
+        self.requests.close();
         self.connections.close().await;
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::wire;
 use crate::{
-    handler::{AskError, Context, Scope},
+    handler::{AskError, Context, Scope, can_be_asked},
     protocol::{self, RequestId},
 };
 
@@ -29,10 +29,38 @@ impl Question {
         let params = request.params.parse().unwrap_or_else(|_| json!({}));
         is_known.then(|| Self { id: request.id.clone(), method: request.method.clone(), params })
     }
+
+    /// The capability that a client declares for it.
+    pub(super) fn capability(&self) -> &str {
+        self.method.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether it asks for the client's roots, as some servers do when they start.
+    pub(super) fn is_about_roots(&self) -> bool {
+        self.method == "roots/list"
+    }
+
+    /// Whether the client of a call can be asked this.
+    pub(super) fn suits(&self, scope: &Scope) -> bool {
+        can_be_asked(&scope.client.capabilities, &self.method, &self.params)
+    }
+
+    /// The key of the client's answer. The upstream's ids are unique in its connection.
+    pub(super) fn key(&self) -> String {
+        match &self.id {
+            RequestId::Number(id) => format!("request_{id}"),
+            RequestId::String(id) => format!("request_{id}"),
+        }
+    }
+
+    /// The request as `inputRequests` has it.
+    pub(super) fn input_request(&self) -> Value {
+        json!({ "method": self.method, "params": self.params })
+    }
 }
 
-/// What of a client's capabilities is declared to an upstream whose process the
-/// client has for itself.
+/// What of a client's capabilities is declared to an upstream whose questions reach
+/// only that client.
 pub(super) fn capabilities(scope: &Scope) -> Value {
     let declared = serde_json::to_value(&scope.client.capabilities).unwrap_or_default();
     let mut passed_on = json!({});
@@ -69,13 +97,19 @@ impl OpenQuestions {
 
     /// Asks the client.
     pub(super) fn ask(&mut self, question: Question, context: &Context) {
+        let key = question.key();
         let Question { id, method, params } = question;
         self.ids.push(id.clone());
         let context = context.clone();
         self.asked.push(Box::pin(async move {
-            let answer = context.forward(&method, params).await;
+            let answer = context.forward(&key, &method, params).await;
             (id, answer)
         }));
+    }
+
+    /// The upstream no longer waits for that answer.
+    pub(super) fn withdraw(&mut self, id: &RequestId) {
+        self.ids.retain(|open| open != id);
     }
 
     /// Waits for an answer, and sends it to the upstream. Pending without
@@ -84,6 +118,10 @@ impl OpenQuestions {
         let Some((id, answer)) = self.asked.next().await else {
             return std::future::pending().await;
         };
+        if !self.ids.contains(&id) {
+            // It was withdrawn.
+            return;
+        }
         self.ids.retain(|open| *open != id);
         let message = match answer {
             Ok(result) => wire::response(&id, result),

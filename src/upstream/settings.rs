@@ -125,6 +125,12 @@ pub struct Settings {
     pub call_timeout: Duration,
     /// The most bytes of one message.
     pub max_message: usize,
+    /// How long a call waits for its client's next round.
+    pub answer_timeout: Duration,
+    /// The most calls that wait for their clients' next round.
+    pub max_parked: usize,
+    /// The most such calls of one caller.
+    pub max_parked_per_caller: usize,
 }
 
 impl Settings {
@@ -140,6 +146,9 @@ impl Settings {
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(300),
             max_message: 64 << 20,
+            answer_timeout: Duration::from_secs(300),
+            max_parked: 64,
+            max_parked_per_caller: 8,
         }
     }
 

@@ -113,7 +113,7 @@ pub(super) async fn start(
 }
 
 /// The capabilities of a modern server.
-async fn discover(link: &Link) -> Option<Value> {
+async fn discover(link: &Arc<Link>) -> Option<Value> {
     let mut params = json!({});
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
@@ -124,7 +124,7 @@ async fn discover(link: &Link) -> Option<Value> {
 }
 
 /// The capabilities of a legacy server.
-async fn initialize(link: &Link) -> Result<Value, String> {
+async fn initialize(link: &Arc<Link>) -> Result<Value, String> {
     let params = json!({
         "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
         "capabilities": link.client_capabilities(),

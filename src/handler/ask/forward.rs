@@ -1,17 +1,20 @@
 //! Requests of another server, passed on to the client.
 
+use rmcp::model::ClientCapabilities;
 use serde_json::Value;
 
 use super::{capability::Capability, request::AskError};
-use crate::handler::{AskMode, Context};
+use crate::handler::Context;
 
-impl<S> Context<S> {
-    /// Sends the client a request of another server as it is, on the call's
-    /// stream: `elicitation/create`, `sampling/createMessage` or `roots/list`.
-    ///
-    /// # Errors
-    /// As [`Context::elicit`].
-    pub(crate) async fn forward(&self, method: &str, params: Value) -> Result<Value, AskError> {
+/// A request that another server may send to its client.
+struct Forwarded {
+    method: &'static str,
+    capability: Capability,
+}
+
+impl Forwarded {
+    /// `None` for methods that clients do not have.
+    fn of(method: &str, params: &Value) -> Option<Self> {
         let (method, capability) = match method {
             "elicitation/create" if params["mode"] == "url" => {
                 ("elicitation/create", Capability::UrlElicitation)
@@ -19,12 +22,43 @@ impl<S> Context<S> {
             "elicitation/create" => ("elicitation/create", Capability::FormElicitation),
             "sampling/createMessage" => ("sampling/createMessage", Capability::Sampling),
             "roots/list" => ("roots/list", Capability::Roots),
-            _ => return Err(AskError::Unsupported("The client has no such method.".into())),
+            _ => return None,
         };
-        if !matches!(self.scope().asking, AskMode::OnStream(_)) {
-            let reason = "The client can only be asked on the stream of a call.";
-            return Err(AskError::Unsupported(reason.into()));
+        Some(Self { method, capability })
+    }
+}
+
+/// Whether a client with these capabilities can be sent that request.
+pub(crate) fn can_be_asked(
+    capabilities: &ClientCapabilities,
+    method: &str,
+    params: &Value,
+) -> bool {
+    let forwarded = Forwarded::of(method, params);
+    forwarded.is_some_and(|forwarded| forwarded.capability.is_declared_in(capabilities))
+}
+
+impl<S> Context<S> {
+    /// Sends the client a request of another server as it is, while the call runs. `key`
+    /// differs from those of the call's other requests.
+    ///
+    /// # Errors
+    /// As [`Context::elicit`]. A client that does not declare the capability is not asked.
+    pub(crate) async fn forward(
+        &self,
+        key: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, AskError> {
+        let Some(Forwarded { method, capability }) = Forwarded::of(method, &params) else {
+            return Err(AskError::Unsupported("The client has no such method.".into()));
+        };
+        if !capability.is_declared_in(&self.client().capabilities) {
+            return Err(AskError::Unsupported(format!(
+                "The client does not declare the capability {}.",
+                capability.declaration()
+            )));
         }
-        self.ask("forwarded", capability, method, params, Ok).await
+        self.ask(key, capability, method, params, Ok).await
     }
 }

@@ -1,0 +1,272 @@
+//! [`Exchange`]: one request to an upstream, from its beginning to its response.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    error::UpstreamError,
+    link::{Era, Event, Link, Opened},
+    questions::{OpenQuestions, Question, capabilities},
+    wire,
+};
+use crate::{
+    handler::{AskMode, Context, Scope},
+    protocol::{LogLevel, Outgoing},
+};
+
+/// One request to an upstream. Dropping it cancels the request, and tells the upstream that
+/// nobody answers its questions.
+pub(super) struct Exchange {
+    link: Arc<Link>,
+    id: i64,
+    method: &'static str,
+    /// Names the request in errors.
+    what: String,
+    era: Option<Era>,
+    /// Absent once it is sent.
+    message: Option<Bytes>,
+    answer: oneshot::Receiver<Result<Value, UpstreamError>>,
+    events: mpsc::Receiver<Event>,
+    /// The upstream's questions that wait for the client's next round, or for the first one.
+    questions: Vec<Question>,
+}
+
+/// How far an exchange has come.
+pub(super) enum Step {
+    /// The upstream has answered.
+    Done(Value),
+    /// The client has to be asked in a round.
+    Asks(Exchange),
+}
+
+impl Link {
+    /// Sends a request of Larder's own.
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, UpstreamError> {
+        let mut exchange = Exchange::begin(self, method, params, method, None)?;
+        exchange.send().await;
+        let timeout = self.call_timeout();
+        let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
+        let answer = answer.map_err(|_| self.timed_out())?;
+        answer.unwrap_or_else(|_| Err(self.ended_during(method)))
+    }
+
+    /// Tells a legacy upstream which log messages the caller wants, if it has
+    /// not been told to send those or more.
+    pub(super) async fn set_log_level(self: &Arc<Self>, wanted: Option<LogLevel>) {
+        if let Some(level) = wanted
+            && self.raise_log_level(level)
+        {
+            // A refusal costs log messages, not the call.
+            let _ = self.request("logging/setLevel", json!({ "level": level })).await;
+        }
+    }
+}
+
+impl Exchange {
+    /// Begins a request, which [`Exchange::run`] sends. `what` names it in errors.
+    pub(super) fn begin(
+        link: &Arc<Link>,
+        method: &'static str,
+        mut params: Value,
+        what: &str,
+        scope: Option<&Scope>,
+    ) -> Result<Self, UpstreamError> {
+        let owner = scope.map(|scope| scope.identity.owner().clone());
+        let Opened { id, answer, events, questions, era } = link.open(owner)?;
+        let (link, what) = (Arc::clone(link), what.to_owned());
+        let message = None;
+        let mut exchange =
+            Self { link, id, method, what, era, message, answer, events, questions };
+        if scope.is_some_and(|scope| scope.progress_token.is_some()) {
+            params["_meta"]["progressToken"] = json!(id);
+        }
+        if era == Some(Era::Modern) {
+            let client = match scope {
+                Some(scope) if matches!(scope.asking, AskMode::Unavailable(_)) => json!({}),
+                Some(scope) => capabilities(scope),
+                None => exchange.link.client_capabilities().clone(),
+            };
+            wire::declare_modern(&mut params, &client);
+            if let Some(level) = scope.and_then(|scope| scope.log_level) {
+                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+            }
+        }
+        exchange.message = Some(wire::request(id, method, &params));
+        Ok(exchange)
+    }
+
+    pub(super) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    pub(super) fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// What names the request in errors.
+    pub(super) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The protocol era of the upstream.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.era
+    }
+
+    /// The request, until it is sent.
+    pub(super) fn message(&self) -> Option<&Bytes> {
+        self.message.as_ref()
+    }
+
+    async fn send(&mut self) {
+        if let Some(message) = self.message.clone() {
+            self.link.send(message).await;
+            self.message = None;
+        }
+    }
+
+    /// Runs on until the response comes or the client has to be asked in a round. Passes on
+    /// progress, log messages and the questions that the client can be asked meanwhile.
+    pub(super) async fn run(mut self, scope: &Arc<Scope>) -> Result<Step, UpstreamError> {
+        let context = Context::new(Arc::clone(scope), Arc::new(()));
+        let by_rounds = scope.round_trips().is_some();
+        let mut asked = OpenQuestions::new(self.link.outgoing());
+        for question in std::mem::take(&mut self.questions) {
+            self.ask(question, by_rounds, &mut asked, &context);
+        }
+        let timeout = self.link.call_timeout();
+        let mut deadline = Instant::now() + timeout;
+        loop {
+            while let Ok(event) = self.events.try_recv() {
+                self.handle(event, by_rounds, &mut asked, &context).await;
+            }
+            if !self.questions.is_empty() {
+                return Ok(Step::Asks(self));
+            }
+            // An upstream may need the answer to an earlier question for this request.
+            if asked.is_empty() {
+                self.send().await;
+            }
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => {
+                    deadline = Instant::now() + timeout;
+                    self.handle(event, by_rounds, &mut asked, &context).await;
+                }
+                answer = &mut self.answer => {
+                    let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
+                    return answer.map(Step::Done);
+                }
+                () = asked.answered() => deadline = Instant::now() + timeout,
+                // The client's time to answer has a limit of its own.
+                () = tokio::time::sleep_until(deadline), if asked.is_empty() => {
+                    return Err(self.link.timed_out());
+                }
+            }
+        }
+    }
+
+    async fn handle(
+        &mut self,
+        event: Event,
+        by_rounds: bool,
+        asked: &mut OpenQuestions,
+        context: &Context,
+    ) {
+        match event {
+            Event::Question(question) => self.ask(question, by_rounds, asked, context),
+            Event::Withdrawn(id) => {
+                self.questions.retain(|question| question.id != id);
+                asked.withdraw(&id);
+            }
+            Event::Progress { progress, total, message } => {
+                context.progress(progress, total, message.as_deref()).await;
+            }
+            Event::Log { level, logger, data } => {
+                if context.scope().log_level.is_some_and(|lowest| level >= lowest) {
+                    context.send(Outgoing::Log { level, logger, data }).await;
+                }
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        question: Question,
+        by_rounds: bool,
+        asked: &mut OpenQuestions,
+        context: &Context,
+    ) {
+        if !by_rounds {
+            asked.ask(question, context);
+        } else if question.suits(context.scope()) {
+            self.questions.push(question);
+        } else {
+            self.link.refuse(&question.id, "The client cannot be asked that.");
+        }
+    }
+
+    /// Waits for the client's next round.
+    pub(super) fn park(&self) {
+        self.link.set_parked(self.id, true);
+    }
+
+    /// The questions for the client, by key (`inputRequests`).
+    pub(super) fn input_requests(&self) -> BTreeMap<String, Value> {
+        let requests = self.questions.iter().map(|open| (open.key(), open.input_request()));
+        requests.collect()
+    }
+
+    /// Goes on with the client's responses, by key. Questions without one stay open.
+    pub(super) async fn resume(&mut self, responses: &BTreeMap<String, Value>) {
+        self.link.set_parked(self.id, false);
+        let mut left = Vec::new();
+        for question in std::mem::take(&mut self.questions) {
+            match responses.get(&question.key()).filter(|response| response.is_object()) {
+                Some(response) => {
+                    self.link.send(wire::response(&question.id, response.clone())).await;
+                }
+                None => left.push(question),
+            }
+        }
+        self.questions = left;
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let was_running = self.link.forget(self.id);
+        self.events.close();
+        let mut questions = std::mem::take(&mut self.questions);
+        while let Ok(event) = self.events.try_recv() {
+            match event {
+                Event::Question(question) => questions.push(question),
+                Event::Withdrawn(id) => questions.retain(|question| question.id != id),
+                Event::Progress { .. } | Event::Log { .. } => {}
+            }
+        }
+        if self.message.is_some() {
+            // They were not about this request: the next one asks them.
+            self.link.give_back(questions);
+            return;
+        }
+        for Question { id, .. } in questions {
+            self.link.refuse(&id, "The call has ended.");
+        }
+        // `initialize` must not be cancelled (2025-11-25, utilities: Cancellation).
+        if was_running && self.method != "initialize" {
+            let params = json!({ "requestId": self.id, "reason": "The caller no longer waits." });
+            self.link.try_send(wire::notification("notifications/cancelled", &params));
+        }
+    }
+}
