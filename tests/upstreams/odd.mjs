@@ -27,6 +27,7 @@ const tool = (name, more = {}) => ({ name, description: `The tool ${name}.`, inp
 const lists = {
   plain: [[tool('echo'), tool('env'), tool('slow'), tool('mute'), tool('huge'), tool('die')],
     [tool('again', { annotations: { idempotentHint: true } }), tool('log'), tool('read_resource'), tool('grow')]],
+  asking: [[tool('ask'), tool('ask_often'), tool('ask_and_exit'), tool('ask_too_late')]],
   schemas: [[
     tool('tuple', {
       outputSchema: {
@@ -41,9 +42,31 @@ const lists = {
 };
 const extra = [];
 let calls = 0;
+let asked = 0;
+const waiting = new Map();
+const late = new Map();
+
+// Asks the client for a name.
+const ask = (number) => new Promise((answered) => {
+  const id = `q${(asked += 1)}`;
+  waiting.set(id, answered);
+  const requestedSchema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+  send({ id, method: 'elicitation/create', params: { message: `Name ${number}?`, requestedSchema } });
+});
 
 const run = {
   echo: async (_, args) => text(JSON.stringify(args)),
+  ask: async () => text(JSON.stringify({ calls, answer: await ask(1) })),
+  ask_often: async (_, { times }) => {
+    const names = [];
+    for (let number = 1; number <= times; number += 1) names.push((await ask(number)).result.content.name);
+    return text(`${names.join(', ')} in call ${calls}`);
+  },
+  ask_and_exit: async () => {
+    ask(1);
+    process.exit(5);
+  },
+  ask_too_late: ({ id }) => new Promise(() => late.set(id, () => ask(1))),
   env: async () => text(JSON.stringify(process.env)),
   slow: async (request, { steps = 3 }) => {
     const progressToken = request.params._meta?.progressToken;
@@ -115,6 +138,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (record) appendFileSync(record, line + '\n');
   if (flag('hang')) return;
   const message = JSON.parse(line);
+  if (message.method === 'notifications/cancelled') late.get(message.params.requestId)?.();
+  if (!message.method) waiting.get(message.id)?.(message);
   handle[message.method]?.(message);
 }).on('close', () => { if (!flag('stubborn')) process.exit(0); });
 if (flag('stubborn')) setInterval(() => {}, 1000);
