@@ -94,7 +94,7 @@ $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lo
 $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTREAMS)/package-lock.json
 	cd $(UPSTREAMS) && npm ci
 
-interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
+interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)
 	node $(INTEROP)/logins.mjs $(or $(CARGO_TARGET_DIR),target)/debug/larder $(INTEROP_VENV)/bin/python
 
