@@ -30,7 +30,8 @@ const MAX_LINK_BYTES: u64 = 8 * 1024;
 pub enum Audience {
     /// Everyone who may use the server and has the link.
     Everyone,
-    /// Of these, callers whose token has this scope.
+    /// Of these, callers whose token has this scope, from the same issuer as the
+    /// sharer's.
     Scope(String),
     /// Of these, callers in this group, from the same issuer as the sharer.
     Group(String),
@@ -76,7 +77,7 @@ struct Link {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<u64>,
     audience: Audience,
-    /// The issuer whose groups count.
+    /// The issuer whose scopes and groups count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     issuer: Option<Arc<str>>,
 }
@@ -87,14 +88,15 @@ impl Link {
     }
 
     fn admits(&self, reader: &Identity) -> bool {
+        // Two issuers may use one name for different scopes or groups.
+        let same_issuer = reader.principal().issuer() == self.issuer.as_deref();
         match &self.audience {
             Audience::Everyone => true,
             Audience::Scope(scope) => {
-                Scopes::required([scope]).is_ok_and(|scope| reader.allows(&scope))
+                let scope = Scopes::required([scope]);
+                same_issuer && scope.is_ok_and(|scope| reader.allows(&scope))
             }
-            Audience::Group(group) => {
-                reader.principal().issuer() == self.issuer.as_deref() && reader.in_group(group)
-            }
+            Audience::Group(group) => same_issuer && reader.in_group(group),
         }
     }
 

@@ -93,18 +93,24 @@ async fn members_by_introspection_can_read_and_others_cannot() {
 }
 
 #[tokio::test]
-async fn a_group_of_another_issuer_is_a_different_group() {
+async fn a_group_or_scope_of_another_issuer_is_a_different_one() {
     let other = Issuer::start().await;
     let world = world_with(|config| {
         let issuer = IssuerConfig { issuer: other.url.clone(), ..IssuerConfig::default() };
         config.auth.issuers.push(issuer);
     })
     .await;
-    let (_, link) = world.shared().await;
+    let (alice, by_group) = world.shared().await;
+    let by_scope = share(&alice, "x:report", "scope", Some("reports:read")).await;
     let groups = json!(["analysts"]);
-    assert!(reads(&world.member("bob", groups.clone()), &link, "the report").await);
+    let scoped = |world: &World| {
+        Modern::bearing(&world.server, &world.token_for("carol", "mcp:read reports:read"))
+    };
+    assert!(reads(&world.member("bob", groups.clone()), &by_group, "the report").await);
+    assert!(reads(&scoped(&world), &by_scope, "the report").await);
     let theirs = World { issuer: other, ..world };
-    assert!(!reads(&theirs.member("bob", groups), &link, "the report").await);
+    assert!(!reads(&theirs.member("bob", groups), &by_group, "the report").await);
+    assert!(!reads(&scoped(&theirs), &by_scope, "the report").await);
 }
 
 #[tokio::test]
