@@ -7,6 +7,7 @@ UPSTREAMS := tests/upstreams
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
+MANIFESTS_VENV := $(or $(CARGO_TARGET_DIR),target)/manifests/venv
 BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
@@ -18,7 +19,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo fuzz conformance interop proxies container bench bench-store ripgrep help
+.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests fuzz conformance interop proxies container bench bench-store ripgrep help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -41,6 +42,17 @@ s3-server: $(S3_VENV)/requirements.txt ## Install the S3-compatible server (moto
 $(S3_VENV)/requirements.txt: tests/s3/requirements.txt
 	python3 -m venv --clear $(S3_VENV)
 	$(S3_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	cp $< $@
+
+# The schemas are in the package. Kustomize's own file is none of Kubernetes' kinds.
+manifests: $(MANIFESTS_VENV)/requirements.txt ## Check the files for Kubernetes against its schemas
+	$(MANIFESTS_VENV)/bin/kubernetes-validate --quiet --strict --kubernetes-version 1.33 \
+		$(filter-out %/kustomization.yaml,$(wildcard deploy/kubernetes/*.yaml))
+
+# The copy says what is installed, and that all of it is.
+$(MANIFESTS_VENV)/requirements.txt: tests/manifests/requirements.txt
+	python3 -m venv --clear $(MANIFESTS_VENV)
+	$(MANIFESTS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
 
 fuzz: ## Build the fuzz targets and run each for FUZZ_SECONDS (60)
