@@ -408,6 +408,7 @@ fn task_limits(config: &Config) -> TaskLimits {
     TaskLimits {
         ttl: Duration::from_secs(config.tasks.ttl),
         per_owner: config.tasks.per_principal,
+        total: config.tasks.total,
         ..TaskLimits::default()
     }
 }
@@ -417,6 +418,7 @@ fn session_limits(config: &Config) -> SessionLimits {
         idle: Duration::from_secs(config.sessions.idle),
         replay: Duration::from_secs(config.sessions.replay),
         sessions_per_principal: config.sessions.per_principal,
+        sessions_total: config.sessions.total,
         replay_bytes_per_principal: config.sessions.replay_bytes_per_principal,
         replay_bytes: config.sessions.replay_bytes,
         ..SessionLimits::default()

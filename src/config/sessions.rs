@@ -18,6 +18,8 @@ pub struct SessionsConfig {
     pub replay: u64,
     /// Sessions of one caller.
     pub per_principal: usize,
+    /// Sessions of all callers together, over all instances; 0 for no limit.
+    pub total: usize,
     /// Bytes of finished streams that an instance keeps for resumption, for one caller.
     /// Answers beyond it reach only a client that is connected; others are told to send the
     /// request again.
@@ -37,6 +39,7 @@ impl Default for SessionsConfig {
             idle: limits.idle.as_secs(),
             replay: limits.replay.as_secs(),
             per_principal: limits.sessions_per_principal,
+            total: limits.sessions_total,
             replay_bytes_per_principal: limits.replay_bytes_per_principal,
             replay_bytes: limits.replay_bytes,
             delete_resources: false,

@@ -14,12 +14,14 @@ pub struct TasksConfig {
     pub ttl: u64,
     /// Tasks of one caller, including finished tasks that are still kept.
     pub per_principal: usize,
+    /// Tasks of all callers together, over all instances; 0 for no limit.
+    pub total: usize,
 }
 
 impl Default for TasksConfig {
     fn default() -> Self {
         let limits = crate::task::TaskLimits::default();
-        Self { ttl: limits.ttl.as_secs(), per_principal: limits.per_owner }
+        Self { ttl: limits.ttl.as_secs(), per_principal: limits.per_owner, total: limits.total }
     }
 }
 

@@ -139,5 +139,6 @@ impl Fault {
         let uri = uri.into();
         let message = format!("Resource not found: {}", shortened(&uri));
         Self::ResourceNotFound { uri, message }
+                | Self::Busy { .. }
     }
 }

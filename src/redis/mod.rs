@@ -18,6 +18,7 @@ mod state_keys;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+mod total;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -34,6 +35,7 @@ pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
 pub use state_keys::StateKeys;
 pub(crate) use subscriptions::{ChannelEvent, Subscription};
+pub(crate) use total::Total;
 
 use self::{connection::CommandConnection, settings::Address, subscriptions::PubSub};
 

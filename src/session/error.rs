@@ -18,6 +18,9 @@ pub enum SessionError {
     /// A limit was reached.
     #[error("{0}")]
     TooMany(String),
+    /// All principals together reached a limit.
+    #[error("{0}")]
+    Full(String),
     /// The session storage cannot be reached or does not reply in time.
     #[error("The session storage cannot be reached. Try again shortly.")]
     Unavailable,
@@ -28,6 +31,12 @@ impl SessionError {
     pub(super) fn too_many_sessions(max: usize) -> Self {
         Self::TooMany(format!(
             "You have {max} sessions, the maximum (sessions.per_principal). End some with DELETE, or wait until idle ones expire."
+        ))
+    }
+
+    pub(super) fn too_many_in_total(max: usize) -> Self {
+        Self::Full(format!(
+            "This server has {max} sessions, the maximum (sessions.total). Try again when idle ones have expired, or use protocol version 2026-07-28, which needs no session."
         ))
     }
 

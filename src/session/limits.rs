@@ -11,6 +11,8 @@ pub struct SessionLimits {
     pub replay: Duration,
     /// Sessions per principal.
     pub sessions_per_principal: usize,
+    /// Sessions of all principals. Zero means unlimited.
+    pub sessions_total: usize,
     /// Streams per session, including finished ones that can be resumed.
     pub streams_per_session: usize,
     /// Subscribed resources per session.
@@ -34,6 +36,7 @@ impl Default for SessionLimits {
             idle: Duration::from_secs(60 * 60),
             replay: Duration::from_secs(5 * 60),
             sessions_per_principal: 10_000,
+            sessions_total: 50_000,
             streams_per_session: 64,
             subscriptions_per_session: 1_000,
             events_per_stream: 10_000,

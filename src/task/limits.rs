@@ -12,6 +12,8 @@ pub struct TaskLimits {
     pub poll_interval: Duration,
     /// Tasks per owner, including ended ones that are still kept.
     pub per_owner: usize,
+    /// Tasks of all owners, likewise. Zero means unlimited.
+    pub total: usize,
 }
 
 impl Default for TaskLimits {
@@ -20,6 +22,7 @@ impl Default for TaskLimits {
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
             per_owner: 250,
+            total: 5_000,
         }
     }
 }

@@ -12,7 +12,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many};
+use super::{
+    TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many, too_many_in_total,
+};
 use crate::{
     auth::Owner,
     clock::{Clock, Timestamp},
@@ -129,11 +131,13 @@ impl Tasks for MemoryTasks {
         };
         let (id, cancelled) = (Arc::clone(&view.id), CancellationToken::new());
         let mut table = inner.table.lock();
-        let count = table.per_owner.entry(owner.clone()).or_default();
-        if *count >= limits.per_owner {
+        if table.per_owner.get(owner).is_some_and(|count| *count >= limits.per_owner) {
             return Err(too_many(limits.per_owner));
         }
-        *count += 1;
+        if limits.total != 0 && table.tasks.len() >= limits.total {
+            return Err(too_many_in_total(limits.total));
+        }
+        *table.per_owner.entry(owner.clone()).or_default() += 1;
         table.by_expiry.insert((now.saturating_add(limits.ttl), Arc::clone(&id)));
         let record = Record {
             owner: owner.clone(),

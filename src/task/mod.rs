@@ -72,7 +72,8 @@ pub trait Tasks: fmt::Debug + Send + Sync + 'static {
     /// Creates a task that this process runs.
     ///
     /// # Errors
-    /// [`Fault::TooMany`] if the owner has too many tasks.
+    /// [`Fault::TooMany`] if the owner has too many tasks, [`Fault::Busy`] if all owners
+    /// together have.
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault>;
 
     /// Looks up a task of the owner.
@@ -113,6 +114,15 @@ pub trait TaskRun: fmt::Debug + Send + Sync + 'static {
     /// Ends the task unless it has ended. Retries until the task expires if the storage
     /// cannot be reached.
     async fn finish(&self, end: TaskEnd);
+}
+
+fn too_many_in_total(max: usize) -> Fault {
+    Fault::Busy {
+        message: format!(
+            "This server has {max} tasks, the maximum (tasks.total). Try again when some have expired."
+        ),
+        retry_after: Duration::from_secs(1),
+    }
 }
 
 fn too_many(max: usize) -> Fault {

@@ -56,7 +56,8 @@ macro_rules! task_contract {
             an_ended_task_does_not_change,
             cancelling_stops_the_run,
             an_expired_task_is_gone_and_stopped,
-            tasks_of_one_owner_are_limited
+            tasks_of_one_owner_are_limited,
+            tasks_of_all_owners_are_limited
         }
     };
 }
@@ -257,4 +258,20 @@ pub async fn tasks_of_one_owner_are_limited(harness: &dyn Harness) {
     stage.other.create(&Owner::new("another")).await.expect("others have room");
     harness.pass(4 * harness.tick()).await;
     stage.other.create(&stage.owner).await.expect("there is room again");
+}
+
+/// Across processes, until one expires. A refused owner leaves nothing behind.
+pub async fn tasks_of_all_owners_are_limited(harness: &dyn Harness) {
+    let limits = TaskLimits { ttl: 8 * harness.tick(), total: 1, ..TaskLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let another = Owner::new("another");
+    let fault = stage.other.create(&another).await.expect_err("there is one already");
+    assert!(matches!(&fault, Fault::Busy { message, .. } if message.contains("tasks.total")));
+    harness.pass(8 * harness.tick()).await;
+    let begun = async {
+        while stage.other.create(&another).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, begun).await.expect("there is room again");
 }

@@ -166,6 +166,9 @@ impl From<SessionError> for Fault {
                 Self::StreamNotFound(error.to_string())
             }
             SessionError::TooMany(message) => Self::TooMany(message),
+            SessionError::Full(message) => {
+                Self::Busy { message, retry_after: std::time::Duration::from_secs(1) }
+            }
             SessionError::Unavailable => Self::SessionsUnavailable(error.to_string()),
         }
     }

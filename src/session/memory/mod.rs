@@ -97,11 +97,7 @@ impl Sessions for MemorySessions {
         let client = Arc::new(client);
         let session = Arc::new(Session { id, principal, version, client, log_level });
         let expires = inner.clock.now().saturating_add(inner.limits.idle);
-        let max = inner.limits.sessions_per_principal;
-        let inserted = inner.table.lock().insert(Arc::clone(&session), expires, max);
-        if !inserted {
-            return Err(SessionError::too_many_sessions(max));
-        }
+        inner.table.lock().insert(Arc::clone(&session), expires, &inner.limits)?;
         inner.added.notify_one();
         Ok(session)
     }

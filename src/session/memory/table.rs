@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Log, Session};
+use super::{Log, Session, SessionError, SessionLimits};
 use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 
 #[derive(Debug, Default)]
@@ -73,19 +73,28 @@ impl Record {
 }
 
 impl Table {
-    /// Inserts a session. Returns false if its owner has `max` sessions already.
-    pub(super) fn insert(&mut self, session: Arc<Session>, expires: Timestamp, max: usize) -> bool {
-        let of_owner = self.by_owner.entry(session.principal.owner()).or_default();
-        if of_owner.len() >= max {
-            return false;
+    /// Inserts a session, unless there are too many.
+    pub(super) fn insert(
+        &mut self,
+        session: Arc<Session>,
+        expires: Timestamp,
+        limits: &SessionLimits,
+    ) -> Result<(), SessionError> {
+        let (max, total) = (limits.sessions_per_principal, limits.sessions_total);
+        let owner = session.principal.owner();
+        if self.by_owner.get(&owner).map_or(0, HashSet::len) >= max {
+            return Err(SessionError::too_many_sessions(max));
+        }
+        if total != 0 && self.records.len() >= total {
+            return Err(SessionError::too_many_in_total(total));
         }
         let id = Arc::clone(&session.id);
-        of_owner.insert(Arc::clone(&id));
+        self.by_owner.entry(owner).or_default().insert(Arc::clone(&id));
         self.checks.insert((expires, Arc::clone(&id), None));
         let record =
             Record { session, expires, subscriptions: None, standalone: None, calls: Vec::new() };
         self.records.insert(id, record);
-        true
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {

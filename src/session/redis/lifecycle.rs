@@ -22,13 +22,17 @@ impl Inner {
         let (id, log_level) = (self.random.id().into(), LogLevel::Info);
         let client = Arc::new(client);
         let session = Arc::new(Session { id, principal, version, client, log_level });
-        let max = self.limits.sessions_per_principal;
+        let (max, total) = (self.limits.sessions_per_principal, self.limits.sessions_total);
+        let Some(added) = self.total.admit(total, self.count()).await? else {
+            return Err(SessionError::too_many_in_total(total));
+        };
         let call = self.keys(&session).session(&self.scripts.create).arg(self.random.id());
         let call = call.arg(millis(self.limits.idle)).arg(max).arg(version.as_str());
         let call = call.arg(record::encode_client(&session.client));
         if self.call(call.arg(record::encode_level(log_level))).await?[0] == "many" {
             return Err(SessionError::too_many_sessions(max));
         }
+        added.keep();
         Ok(session)
     }
 

@@ -64,7 +64,7 @@ use crate::{
     auth::{Owner, Principal},
     protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
     random::Random,
-    redis::{Call, Instance, Redis, RedisError, cmd},
+    redis::{Call, Instance, Redis, RedisError, Total, cmd},
 };
 
 /// The maximum age of a cached session.
@@ -96,6 +96,8 @@ struct Inner {
     cache: Cache,
     leases: Arc<Leases>,
     budget: Arc<ReplayBudget>,
+    /// The sessions of all owners.
+    total: Total,
     /// What this instance has reserved for finished streams, by the end of their replay time.
     kept: Mutex<VecDeque<(Instant, Reservation)>>,
 }
@@ -110,6 +112,7 @@ impl RedisSessions {
             scripts: Scripts::new(),
             leases: Arc::default(),
             budget: ReplayBudget::new(&limits),
+            total: Total::default(),
             kept: Mutex::default(),
             redis,
             random,

@@ -2,7 +2,7 @@
 
 use crate::{
     auth::Owner,
-    redis::{Call, Keys, Script, escape},
+    redis::{Call, Keys, Script, Shard, escape},
 };
 
 /// Builds the keys of a task. They lie in the owner's shard and contain the
@@ -11,6 +11,7 @@ use crate::{
 pub(super) struct TaskKeys {
     pub(super) task: String,
     tasks: String,
+    living: String,
 }
 
 impl TaskKeys {
@@ -18,7 +19,8 @@ impl TaskKeys {
         let shard = keys.shard_of(owner.as_str());
         // Clients supply the id: escaped, it cannot name another key.
         let task = shard.key_with("task", owner.as_str(), &escape(id));
-        Self { task, tasks: shard.key("tasks", owner.as_str()) }
+        let (tasks, living) = (shard.key("tasks", owner.as_str()), living(&shard));
+        Self { task, tasks, living }
     }
 
     /// A call on the task.
@@ -26,8 +28,13 @@ impl TaskKeys {
         script.on(&[&self.task])
     }
 
-    /// A call on the task and the index of the owner's tasks.
-    pub(super) fn task_and_index<'a>(&self, script: &'a Script) -> Call<'a> {
-        script.on(&[&self.task, &self.tasks])
+    /// A call on the task, the index of the owner's tasks and that of the shard.
+    pub(super) fn task_and_indexes<'a>(&self, script: &'a Script) -> Call<'a> {
+        script.on(&[&self.task, &self.tasks, &self.living])
     }
+}
+
+/// The tasks of all owners in a shard.
+pub(super) fn living(shard: &Shard) -> String {
+    shard.single("living-tasks")
 }

@@ -1,7 +1,7 @@
 //! Tasks in Redis. One instance runs a task, any instance reads, answers and cancels
 //! it, and a task fails when the instance that ran it is gone.
 //!
-//! Both keys of a task lie in its owner's shard (see [`crate::redis::Keys`]) and
+//! The keys of a task lie in its owner's shard (see [`crate::redis::Keys`]) and
 //! expire with it.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!                          question:<key>, answer:<key> (JSON); end (JSON), once it has ended;
 //!                          doubted: when the runner was first found missing
 //! tasks:<owner>      zset  tasks by expiry
+//! living-tasks       zset  tasks of all owners in this shard by expiry, for counting
 //! ```
 //!
 //! Each instance has a channel on which it learns which of its tasks have changed,
@@ -25,6 +26,7 @@ mod tests;
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,13 +36,15 @@ use self::{
     run::{LocalRuns, RedisRun},
     scripts::Scripts,
 };
-use super::{TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many};
+use super::{
+    TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many, too_many_in_total,
+};
 use crate::{
     auth::Owner,
     clock::Timestamp,
     protocol::Fault,
     random::Random,
-    redis::{Call, ChannelEvent, Instance, Redis, RedisError, cmd, millis},
+    redis::{Call, ChannelEvent, Instance, Redis, RedisError, Total, cmd, millis},
 };
 
 /// How long an instance must be missing before its tasks fail. Longer than the
@@ -59,13 +63,15 @@ struct Inner {
     instance: Instance,
     scripts: Scripts,
     runs: Arc<LocalRuns>,
+    /// The tasks of all owners.
+    total: Total,
 }
 
 impl RedisTasks {
     /// The tasks in the instance's Redis. Needs a Tokio runtime.
     pub fn new(instance: Instance, random: Random, limits: TaskLimits) -> Self {
-        let (scripts, runs) = (Scripts::new(), Arc::default());
-        let inner = Arc::new(Inner { instance, scripts, runs });
+        let (scripts, runs, total) = (Scripts::new(), Arc::default(), Total::default());
+        let inner = Arc::new(Inner { instance, scripts, runs, total });
         let receiving = Arc::clone(&inner);
         let receiver = tokio::spawn(async move { receiving.receive().await });
         Self { inner, random, limits, _receiver: AbortOnDropHandle::new(receiver) }
@@ -111,6 +117,15 @@ impl Inner {
         Ok(self.call(call).await?.first().is_some_and(|status| status == "ok"))
     }
 
+    async fn count(&self) -> Result<u64, Fault> {
+        let counts = self.redis().keys().shards().map(|shard| async move {
+            let call = self.scripts.count.on(&[keys::living(&shard)]);
+            self.redis().call::<u64>(&call).await
+        });
+        let counts = try_join_all(counts).await.map_err(|error| unavailable(&error))?;
+        Ok(counts.into_iter().sum())
+    }
+
     async fn read(&self, keys: &TaskKeys) -> Result<Option<Record>, Fault> {
         let fields = self.redis().query(cmd("HGETALL").arg(&keys.task)).await;
         Record::decode(fields.map_err(|error| unavailable(&error))?)
@@ -143,9 +158,12 @@ impl Inner {
 impl Tasks for RedisTasks {
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault> {
         let (inner, limits) = (&self.inner, &self.limits);
+        let Some(added) = inner.total.admit(limits.total, inner.count()).await? else {
+            return Err(too_many_in_total(limits.total));
+        };
         let id: Arc<str> = self.random.id().into();
         let keys = inner.keys(owner, &id);
-        let call = keys.task_and_index(&inner.scripts.create).arg(&*id);
+        let call = keys.task_and_indexes(&inner.scripts.create).arg(&*id);
         let call = call.arg(millis(limits.ttl)).arg(limits.per_owner);
         let reply = inner.call(call.arg(&**inner.instance.name())).await?;
         let created = match &reply[..] {
@@ -153,6 +171,7 @@ impl Tasks for RedisTasks {
             _ => return Err(too_many(limits.per_owner)),
         };
         let created = created.ok_or_else(record::damaged)?;
+        added.keep();
         // Created after the task, because a run that finds no task takes it for ended.
         let run = RedisRun::new(Arc::clone(inner), keys, Arc::clone(&id), limits.ttl);
         let view = TaskView {

@@ -6,6 +6,7 @@ use crate::redis::Script;
 pub(super) struct Scripts {
     pub(super) answer: Script,
     pub(super) ask: Script,
+    pub(super) count: Script,
     pub(super) create: Script,
     pub(super) end: Script,
     pub(super) mark_suspect: Script,
@@ -18,6 +19,7 @@ impl Scripts {
         Self {
             answer: script(include_str!("answer.lua")),
             ask: script(include_str!("ask.lua")),
+            count: Script::with_time_functions(&[include_str!("count.lua")]),
             create: script(include_str!("create.lua")),
             end: script(include_str!("end.lua")),
             mark_suspect: script(include_str!("mark_suspect.lua")),

@@ -1,12 +1,14 @@
 //! Creating, looking up and ending sessions.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 
 use super::{Harness, Stage, append, begin, call, in_time, texts};
 use crate::{
     auth::Principal,
     protocol::{ClientFacts, LogLevel, ProtocolVersion},
-    session::{SessionError, SessionLimits},
+    session::{SessionError, SessionLimits, Sessions},
 };
 
 /// In both processes.
@@ -87,6 +89,27 @@ pub async fn sessions_of_one_principal_are_limited(harness: &dyn Harness) {
     assert!(matches!(refused, Some(SessionError::TooMany(_))), "{refused:?}");
     assert_eq!(stage.other.delete(&stage.session.id, &Principal::Local).await, Ok(true));
     begin(&stage.one).await.expect("there is room again");
+}
+
+/// Across processes. One that has ended makes room.
+pub async fn sessions_of_all_principals_are_limited(harness: &dyn Harness) {
+    let limits = SessionLimits { sessions_total: 2, ..SessionLimits::default() };
+    let stage = Stage::limited(harness, limits).await;
+    let start = async |sessions: &Arc<dyn Sessions>, name: &str| {
+        let principal = Principal::Machine { issuer: "a".into(), client: name.into() };
+        let (version, facts) = (ProtocolVersion::LATEST_LEGACY, ClientFacts::default());
+        sessions.create(principal, version, facts).await
+    };
+    start(&stage.other, "bob").await.expect("there is room");
+    let refused = start(&stage.other, "carol").await.expect_err("two have begun");
+    assert!(matches!(&refused, SessionError::Full(text) if text.contains("sessions.total")));
+    assert_eq!(stage.one.delete(&stage.session.id, &Principal::Local).await, Ok(true));
+    in_time(async {
+        while start(&stage.other, "carol").await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 /// With the same result in both processes, for sessions of all owners.

@@ -102,6 +102,7 @@ macro_rules! session_contract {
                 a_session_is_found_by_its_principal_alone,
                 a_log_level_applies_at_once,
                 sessions_of_one_principal_are_limited,
+                sessions_of_all_principals_are_limited,
                 living_sessions_are_counted,
                 an_idle_session_expires_and_one_in_use_does_not,
                 a_session_with_a_running_call_does_not_expire,

@@ -147,3 +147,18 @@ async fn sessions() {
     first.delete().await;
     Answer::of(initialize(&token)).await.result();
 }
+
+#[tokio::test]
+async fn sessions_of_all_callers() {
+    let world = world_with(|config| config.sessions.total = 1).await;
+    let initialize = |name: &str| {
+        let request = post(&world.server.url, &Legacy::initialize("2025-11-25"));
+        request.bearer_auth(world.token_for(name, ""))
+    };
+    let first = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
+    let full = Answer::of(initialize("bob")).await;
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("1")), "{full:?}");
+    assert!(full.error()["message"].as_str().unwrap().contains("sessions.total"), "{full:?}");
+    first.delete().await;
+    Answer::of(initialize("bob")).await.result();
+}
