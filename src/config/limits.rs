@@ -29,6 +29,9 @@ pub struct LimitsConfig {
     pub read_bytes: u64,
     /// The maximum content that the references in the arguments of one call bring, in bytes.
     pub ref_bytes: u64,
+    /// Seconds that a call may take, waiting for answers of its client included; 0 for no
+    /// limit. A call that becomes a task may run until `tasks.ttl`.
+    pub call_timeout: u64,
     /// Requests of one caller within the window; 0 for no limit.
     pub requests_per_window: u32,
     /// The length of the window, in seconds.
@@ -98,7 +101,11 @@ impl LimitsConfig {
 
     /// The limits on a single call.
     pub fn per_call(&self) -> DispatchLimits {
-        DispatchLimits { read_bytes: self.read_bytes, ref_bytes: self.ref_bytes }
+        DispatchLimits {
+            read_bytes: self.read_bytes,
+            ref_bytes: self.ref_bytes,
+            call_timeout: (self.call_timeout > 0).then(|| Duration::from_secs(self.call_timeout)),
+        }
     }
 
     /// The limits of admission.
@@ -126,7 +133,7 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
-        let DispatchLimits { read_bytes, ref_bytes } = DispatchLimits::default();
+        let DispatchLimits { read_bytes, ref_bytes, call_timeout } = DispatchLimits::default();
         Self {
             body_bytes: 32 << 20,
             body_timeout: 30,
@@ -134,6 +141,7 @@ impl Default for LimitsConfig {
             body_values: 200_000,
             read_bytes,
             ref_bytes,
+            call_timeout: call_timeout.map_or(0, |limit| limit.as_secs()),
             requests_per_window,
             window: window.as_secs(),
             concurrent_requests: caller.requests,

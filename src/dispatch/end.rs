@@ -20,6 +20,8 @@ pub enum End {
     Stopped,
     /// The caller's token expired, or was revoked.
     Expired,
+    /// It took longer than a call may take.
+    TimedOut,
     /// The client cancelled it.
     Cancelled,
     /// The client closed its connection.
@@ -28,7 +30,7 @@ pub enum End {
 
 impl End {
     /// All ends.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Done,
         Self::InputRequired,
         Self::ToolError,
@@ -36,6 +38,7 @@ impl End {
         Self::Failed,
         Self::Stopped,
         Self::Expired,
+        Self::TimedOut,
         Self::Cancelled,
         Self::ClientGone,
     ];
@@ -60,6 +63,7 @@ impl End {
             Self::Failed => "error",
             Self::Stopped => "stopped",
             Self::Expired => "expired",
+            Self::TimedOut => "timeout",
             Self::Cancelled => "cancelled",
             Self::ClientGone => "client_gone",
         }

@@ -1,6 +1,9 @@
 //! The life of a call, from its admission to its end. One value holds the permit, the span,
 //! the metrics and the deadline; ending it is the only way to give them back.
 
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
 
@@ -12,11 +15,34 @@ use crate::{admission::Permit, auth::Validity, protocol::Fault};
 pub(super) struct Deadline {
     /// What notices that the caller's token is no longer valid, if that ends the call.
     pub(super) validity: Option<Validity>,
+    /// When the call has taken as long as it may.
+    time_out: Option<TimeOut>,
     /// Cancelled when the time that calls have after a stop of the server is over.
     pub(super) stopping: CancellationToken,
 }
 
+/// A limit on the duration of a call, and when it is reached.
+#[derive(Debug, Clone, Copy)]
+struct TimeOut {
+    limit: Duration,
+    at: Instant,
+}
+
 impl Deadline {
+    /// The deadline of a call that starts now.
+    pub(super) fn new(
+        validity: Option<Validity>,
+        limit: Option<Duration>,
+        stopping: CancellationToken,
+    ) -> Self {
+        // A limit beyond what the clock can represent is none.
+        let time_out = limit.and_then(|limit| {
+            let at = Instant::now().checked_add(limit)?;
+            Some(TimeOut { limit, at })
+        });
+        Self { validity, time_out, stopping }
+    }
+
     /// Waits until the call must end; the reason, and the last message.
     pub(super) async fn passed(&self) -> (End, Fault) {
         let expired = async {
@@ -25,11 +51,25 @@ impl Deadline {
                 None => std::future::pending().await,
             }
         };
+        let timed_out = async {
+            match self.time_out {
+                Some(TimeOut { limit, at }) => {
+                    sleep_until(at).await;
+                    Fault::TimedOut { limit }
+                }
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = expired => (End::Expired, Fault::TokenExpired),
+            fault = timed_out => (End::TimedOut, fault),
             () = self.stopping.cancelled() => (End::Stopped, stopped()),
         }
+    }
+
+    fn detach(&mut self) {
+        (self.validity, self.time_out) = (None, None);
     }
 }
 
@@ -71,9 +111,10 @@ impl Lifecycle {
         &self.deadline
     }
 
-    /// The deadline of a task: it does not depend on the token of the request that began it.
+    /// The deadline of a task: it does not depend on the token of the request that began it,
+    /// and a task may run until it expires.
     pub(super) fn detach(&mut self) {
-        self.deadline.validity = None;
+        self.deadline.detach();
     }
 
     /// Ends the call with its outcome.
@@ -98,5 +139,25 @@ impl Drop for Lifecycle {
             self.span.record("error.type", error_type);
         }
         self.metrics.record(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_may_take_as_long_as_its_limit_and_a_task_longer() {
+        let limit = Duration::from_secs(600);
+        let mut deadline = Deadline::new(None, Some(limit), CancellationToken::new());
+        let begun = Instant::now();
+        assert_eq!(deadline.passed().await, (End::TimedOut, Fault::TimedOut { limit }));
+        assert_eq!(begun.elapsed(), limit);
+        let unlimited = Deadline::new(None, None, CancellationToken::new());
+        deadline.detach();
+        for deadline in [deadline, unlimited] {
+            let passed = tokio::time::timeout(1_000 * limit, deadline.passed()).await;
+            passed.expect_err("it never passes");
+        }
     }
 }

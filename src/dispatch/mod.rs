@@ -14,7 +14,7 @@ mod steps;
 mod stored_arguments;
 mod tasks;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, FutureExt, ready};
@@ -59,12 +59,15 @@ pub struct DispatchLimits {
     pub read_bytes: u64,
     /// The maximum content that the references in one call's arguments bring, in bytes.
     pub ref_bytes: u64,
+    /// How long a call may take, unless it becomes a task.
+    pub call_timeout: Option<Duration>,
 }
 
 impl Default for DispatchLimits {
-    /// 16 MiB, and 8 MiB for references.
+    /// 16 MiB, 8 MiB for references, and ten minutes.
     fn default() -> Self {
-        Self { read_bytes: 16 << 20, ref_bytes: 8 << 20 }
+        let call_timeout = Some(Duration::from_secs(600));
+        Self { read_bytes: 16 << 20, ref_bytes: 8 << 20, call_timeout }
     }
 }
 
@@ -174,7 +177,8 @@ impl Dispatcher {
         let metrics =
             instrument::CallMetrics::new(call.method, tool, &call.params, stored_bytes.clone());
         let cancellation = CancellationToken::new();
-        let deadline = Deadline { validity: call.validity, stopping: self.stopping.clone() };
+        let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
+        let deadline = Deadline::new(call.validity, call_timeout, self.stopping.clone());
         let lifecycle = Lifecycle::new(span, metrics, deadline, cancellation.clone(), permit);
         let control = Arc::new(Control::default());
         let scope = Arc::new(Scope {
@@ -191,7 +195,7 @@ impl Dispatcher {
             asking: call.asking.clone(),
             control: Arc::clone(&control),
             steps: Arc::clone(&self.steps),
-            read_bytes: self.limits.load().read_bytes,
+            read_bytes,
             outbox,
             cancellation: cancellation.clone(),
         });
@@ -201,13 +205,14 @@ impl Dispatcher {
         let run = Box::pin(async move { dispatcher.run(method, &params, scope).await });
         let handler = Handler { run, asking, control };
         let span = lifecycle.span().clone();
-        let outcome = Arc::clone(self).outcome(handler, lifecycle, owner).instrument(span);
+        let outcome = Arc::clone(self).outcome(method, handler, lifecycle, owner).instrument(span);
         Ok(Running::new(Box::pin(outcome), messages, cancellation))
     }
 
     /// Polls a call until it ends or becomes a task.
     async fn outcome(
         self: Arc<Self>,
+        method: Method,
         mut handler: Handler,
         lifecycle: Lifecycle,
         owner: Owner,
@@ -217,7 +222,7 @@ impl Dispatcher {
             result = handler.poll() => result,
             (end, fault) = lifecycle.deadline().passed() => {
                 lifecycle.interrupt(end);
-                return Err(fault);
+                return interrupted(method, end, fault);
             }
         };
         let outcome = match result {
@@ -317,6 +322,16 @@ impl Dispatcher {
     pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
         discover::initialize(&self.registry, version)
     }
+}
+
+/// The last message of a call that was interrupted. What a tool could not do in time is for
+/// the model to know, which can ask for less.
+fn interrupted(method: Method, end: End, fault: Fault) -> Result<Reply, Fault> {
+    if method == Method::CallTool && end == End::TimedOut {
+        let result = ToolError::new(fault.to_string()).into_tool_result();
+        return Ok(Reply::CallTool(Box::new(result)));
+    }
+    Err(fault)
 }
 
 fn parse_cursor(params: &Params) -> Result<Option<String>, Fault> {

@@ -161,6 +161,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::InvalidParams { .. }
         | Fault::ResourceNotFound { .. }
         | Fault::TokenExpired
+        | Fault::TimedOut { .. }
         | Fault::Internal(_)
         | Fault::Unavailable(_) => StatusCode::OK,
     }

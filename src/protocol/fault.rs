@@ -85,6 +85,15 @@ pub enum Fault {
         "The token expired while the request ran, so its result is not sent. Send the request again with a new token."
     )]
     TokenExpired,
+    /// The call took too long (-32603).
+    #[error(
+        "This took longer than {} seconds (limits.call_timeout) and was stopped, perhaps with a part of its work done. Ask for less at once.",
+        limit.as_secs()
+    )]
+    TimedOut {
+        /// How long a call may take.
+        limit: std::time::Duration,
+    },
     /// The caller reached one of its limits (HTTP 429).
     #[error("{message}")]
     Limited {
@@ -130,6 +139,7 @@ impl Fault {
             Self::Unavailable(_)
                 | Self::SessionsUnavailable(_)
                 | Self::Limited { .. }
+                | Self::Busy { .. }
                 | Self::TooMany(_)
         )
     }
@@ -139,6 +149,5 @@ impl Fault {
         let uri = uri.into();
         let message = format!("Resource not found: {}", shortened(&uri));
         Self::ResourceNotFound { uri, message }
-                | Self::Busy { .. }
     }
 }

@@ -56,6 +56,7 @@ pub fn error_code(fault: &Fault, era: Era) -> i32 {
         Fault::Internal(_)
         | Fault::Unavailable(_)
         | Fault::SessionsUnavailable(_)
+        | Fault::TimedOut { .. }
         | Fault::Busy { .. } => -32603,
         Fault::HeaderMismatch(_) => -32020,
         Fault::MissingCapability { .. } => -32021,

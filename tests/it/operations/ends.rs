@@ -4,7 +4,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use larder::{
-    Builder, Registry, Tool, ToolError, app::App, clock::ManualClock, config::Config,
+    Builder, Registry, Resource, Tool, ToolError, app::App, clock::ManualClock, config::Config,
     dispatch::End, protocol::Fault, random::Random,
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -19,7 +19,7 @@ use tokio::{
 use crate::{
     asking,
     auth::{World, world_set_up},
-    support::{Beat, Ctx, Events, Legacy, Modern, Stage, eventually, patiently, poll},
+    support::{Beat, Ctx, Events, Legacy, Modern, Server, Stage, eventually, patiently, poll},
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -107,6 +107,11 @@ fn assert_last(message: &Value, end: End, what: &str) {
         End::Expired => {
             assert!(text.contains("expired") && text.contains("again"), "{what}: {text}");
         }
+        End::TimedOut => {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            let is_named = text.contains("1 seconds (limits.call_timeout)");
+            assert!(result["isError"] == true && is_named, "{what}: {message}");
+        }
         End::Cancelled | End::ClientGone => panic!("{what}: nobody receives {message}"),
     }
 }
@@ -140,15 +145,29 @@ fn exists(way: Way, end: End) -> bool {
         Way::Legacy => !matches!(end, End::InputRequired | End::Expired | End::ClientGone),
         // There are no tokens.
         Way::Stdio => end != End::Expired,
-        // It needs neither the token of its request nor the connection, and its questions are
-        // part of its state.
-        Way::Task => !matches!(end, End::InputRequired | End::Expired | End::ClientGone),
+        // It needs neither the token of its request nor the connection, may run until it
+        // expires, and its questions are part of its state.
+        Way::Task => {
+            !matches!(end, End::InputRequired | End::Expired | End::TimedOut | End::ClientGone)
+        }
     }
 }
 
 async fn world() -> World {
+    world_for(End::Done).await
+}
+
+/// Calls may take a second where that is to end them, and as usual otherwise.
+fn configure(config: &mut Config, end: End) {
+    config.server.grace = 0;
+    if end == End::TimedOut {
+        config.limits.call_timeout = 1;
+    }
+}
+
+async fn world_for(end: End) -> World {
     world_set_up(|setup| {
-        setup.config.server.grace = 0;
+        configure(&mut setup.config, end);
         setup.offer(offers);
         setup.http = Box::new(|http| http.promote_after = Duration::ZERO);
     })
@@ -173,7 +192,7 @@ async fn only(events: Events, what: &str) -> Value {
 }
 
 async fn over_modern_http(end: End, what: &str) {
-    let world = world().await;
+    let world = world_for(end).await;
     let client = Modern::bearing(&world.server, &world.token_for("alice", ""));
     let client = client.with(json!({ "elicitation": {} }));
     if ends_itself(end) {
@@ -182,6 +201,7 @@ async fn over_modern_http(end: End, what: &str) {
     let events = client.stream_call(1, "ends", arguments(end)).await;
     world.server.stage.reached("waits", Beat::Started).await;
     match end {
+        End::TimedOut => {}
         End::ClientGone => return drop(events),
         End::Expired => world.server.clock.advance(Duration::from_secs(3600)),
         _ => drop(world.server.stop()),
@@ -190,7 +210,7 @@ async fn over_modern_http(end: End, what: &str) {
 }
 
 async fn over_legacy_http(end: End, what: &str) {
-    let world = world().await;
+    let world = world_for(end).await;
     let client = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     if ends_itself(end) {
         return assert_last(&client.call("ends", arguments(end)).await.json(), end, what);
@@ -201,6 +221,9 @@ async fn over_legacy_http(end: End, what: &str) {
         client.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
         assert!(events.messages().await.is_empty(), "{what}: a cancelled call has no answer");
         return;
+    }
+    if end == End::TimedOut {
+        return assert_last(&only(events, what).await, end, what);
     }
     let stopping = world.server.stop();
     assert_last(&only(events, what).await, end, what);
@@ -218,11 +241,15 @@ struct Pipe {
 
 impl Pipe {
     fn open() -> Self {
+        Self::open_for(End::Done)
+    }
+
+    fn open_for(end: End) -> Self {
         let stage = Stage::new();
         let builder = Registry::builder("fixture").state(Arc::clone(&stage));
         let registry = offers(builder).build().unwrap();
         let mut config = Config::default();
-        config.server.grace = 0;
+        configure(&mut config, end);
         let app = App::with(registry, config, Arc::new(ManualClock::new()), Random::system());
         let (input, server_input) = duplex(64 * 1024);
         let (server_output, output) = duplex(64 * 1024);
@@ -256,9 +283,9 @@ impl Pipe {
 }
 
 async fn over_stdio(end: End, what: &str) {
-    let mut pipe = Pipe::open();
+    let mut pipe = Pipe::open_for(end);
     pipe.call(1, end).await;
-    if ends_itself(end) {
+    if ends_itself(end) || end == End::TimedOut {
         return assert_last(&pipe.message().await.unwrap(), end, what);
     }
     pipe.stage.reached("waits", Beat::Started).await;
@@ -314,6 +341,26 @@ async fn as_task(end: End, what: &str) {
         client.send("tasks/cancel", id).await.result();
     } else {
         world.server.stop().finished().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_and_is_no_tool_call_ends_with_an_error() {
+    let server = Server::configured(|setup| {
+        configure(&mut setup.config, End::TimedOut);
+        setup.offer(|builder| {
+            builder.resource(Resource::new("x:slow", |_: Ctx| pending::<String>()))
+        });
+    })
+    .await;
+    let read = json!({ "uri": "x:slow" });
+    for answer in [
+        Modern::of(&server).send("resources/read", read.clone()).await,
+        Legacy::of(&server).await.send("resources/read", read).await,
+    ] {
+        let error = answer.error();
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(error["message"].as_str().unwrap().contains("limits.call_timeout"), "{error}");
     }
 }
 
