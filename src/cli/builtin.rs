@@ -1,10 +1,11 @@
 //! The registry of the binary.
 
+use super::named::NamedUpstreams;
 use crate::{
     config::{Config, UpstreamConfig, WorkflowLocations},
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
-    upstream::{Remote, Settings, Upstream},
+    upstream::{Settings, Upstream},
     workflow,
 };
 
@@ -12,7 +13,7 @@ use crate::{
 pub(super) fn registry(
     config: &Config,
     locations: &WorkflowLocations,
-    named: Vec<Settings>,
+    named: NamedUpstreams,
 ) -> Result<Registry, BuildError> {
     let mut builder = Registry::builder("larder")
         .instructions(
@@ -37,24 +38,13 @@ pub(super) fn registry(
     builder.build()
 }
 
-/// The upstreams that the command line names.
-pub(super) fn named_upstreams(url: Option<String>, command: Vec<String>) -> Vec<Settings> {
-    let remote = url.map(|url| {
-        let name = Settings::name_of_url(&url);
-        Settings::new(name, Remote { url, ..Remote::default() })
-    });
-    let command =
-        (!command.is_empty()).then(|| Settings::new(Settings::name_of(&command), command));
-    remote.into_iter().chain(command).collect()
-}
-
 /// The upstreams of the configuration, and those of the command line.
-fn upstreams(config: &Config, named: Vec<Settings>) -> Result<Vec<Settings>, BuildError> {
+fn upstreams(config: &Config, named: NamedUpstreams) -> Result<Vec<Settings>, BuildError> {
     let problem = |problem: String| BuildError { problems: vec![problem] };
     let configured = config.upstreams.iter().map(UpstreamConfig::settings);
     let configured: Result<Vec<_>, _> = configured.collect();
     let mut upstreams = configured.map_err(|error| problem(error.to_string()))?;
-    for settings in named {
+    for settings in named.settings().map_err(problem)? {
         if upstreams.iter().any(|other| other.name == settings.name) {
             let name = &settings.name;
             return Err(problem(format!(

@@ -4,7 +4,9 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand};
 
-use super::{ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime};
+use super::{
+    ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime, named::NamedUpstreams,
+};
 use crate::{
     app::{AccessSetup, App},
     clock::SystemClock,
@@ -73,7 +75,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
-    let registry = match builtin::registry(&config, &args.workflow_locations(), Vec::new()) {
+    let registry = match builtin::registry(&config, &args.workflow_locations(), NamedUpstreams::default()) {
         Ok(registry) => registry,
         Err(error) => return fail(USAGE, &error),
     };

@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     builtin,
     client::{ClientError, McpClient, ServerArgs, print},
+    named::NamedUpstreams,
 };
 use crate::{
     app::App,
@@ -99,7 +100,7 @@ impl Server {
         let failed = |error: &dyn std::fmt::Display| ClientError::Failed(error.to_string());
         let config = Config::default();
         let path = config.server.path.clone();
-        let registry = builtin::registry(&config, &WorkflowLocations::default(), Vec::new())
+        let registry = builtin::registry(&config, &WorkflowLocations::default(), NamedUpstreams::default())
             .map_err(|error| failed(&error))?;
         let app = App::new(registry, config).map_err(|error| failed(&error))?;
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| failed(&error))?;

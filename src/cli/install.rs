@@ -7,10 +7,13 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::ServeArgs;
+use super::{
+    ServeArgs,
+    host_file::{self, Client},
+};
 
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
@@ -45,63 +48,6 @@ impl InstallArgs {
     pub(super) fn serve_args(&self) -> Option<&ServeArgs> {
         self.url.is_none().then_some(&self.serve)
     }
-}
-
-/// A host whose configuration file is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Client {
-    /// .mcp.json, for the project in this directory.
-    ClaudeCode,
-    /// claude_desktop_config.json, for this user.
-    ClaudeDesktop,
-    /// .vscode/mcp.json, for the workspace in this directory.
-    Vscode,
-    /// .cursor/mcp.json, for the project in this directory.
-    Cursor,
-}
-
-impl Client {
-    /// The member of the file that has the servers.
-    fn section(self) -> &'static str {
-        match self {
-            Self::Vscode => "servers",
-            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor => "mcpServers",
-        }
-    }
-
-    /// The default configuration file.
-    fn file(self) -> Result<PathBuf, String> {
-        Ok(match self {
-            Self::ClaudeCode => ".mcp.json".into(),
-            Self::Vscode => ".vscode/mcp.json".into(),
-            Self::Cursor => ".cursor/mcp.json".into(),
-            Self::ClaudeDesktop => settings_directory()?.join("Claude/claude_desktop_config.json"),
-        })
-    }
-
-    /// The entry for a running server.
-    fn remote_entry(self, url: &str) -> Result<Value, String> {
-        match self {
-            Self::ClaudeCode | Self::Vscode => Ok(json!({ "type": "http", "url": url })),
-            Self::Cursor => Ok(json!({ "url": url })),
-            Self::ClaudeDesktop => Err(
-                "Claude Desktop's file has only servers that it starts. Add the URL under Settings, Connectors; or omit --url.".into(),
-            ),
-        }
-    }
-}
-
-/// The directory of a user's application settings.
-fn settings_directory() -> Result<PathBuf, String> {
-    let directory = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let found = if cfg!(windows) {
-        directory("APPDATA")
-    } else if cfg!(target_os = "macos") {
-        directory("HOME").map(|home| home.join("Library/Application Support"))
-    } else {
-        directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")))
-    };
-    found.ok_or_else(|| "The user's directory is not known: give --file.".to_owned())
 }
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {
@@ -146,7 +92,8 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
         }
         _ => servers.insert(name.clone(), entry),
     };
-    write(&file, &config).map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
+    let text = format!("{:#}\n", Value::Object(config));
+    host_file::replace(&file, &text).map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
     println!("Added {name} to {}. Restart the host if it is running.", file.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -195,27 +142,4 @@ fn read(file: &Path) -> Result<Map<String, Value>, String> {
         Ok(_) => Err("it is not a JSON object".into()),
         Err(error) => Err(format!("it is not plain JSON: {error}")),
     }
-}
-
-/// Replaces the file atomically: hosts keep other settings in it, too.
-fn write(file: &Path, config: &Map<String, Value>) -> io::Result<()> {
-    // Writes to the target of a symbolic link, so that the link stays.
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
-    if let Some(directory) = directory {
-        fs::create_dir_all(directory)?;
-    }
-    let mut temporary = file.clone().into_os_string();
-    temporary.push(format!(".{}", std::process::id()));
-    let written =
-        fs::write(&temporary, format!("{:#}\n", Value::Object(config.clone()))).and_then(|()| {
-            if let Ok(metadata) = fs::metadata(&file) {
-                fs::set_permissions(&temporary, metadata.permissions())?;
-            }
-            fs::rename(&temporary, &file)
-        });
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }

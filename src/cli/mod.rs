@@ -7,12 +7,15 @@ mod config;
 mod demo;
 mod dev;
 mod health;
+mod host_file;
 mod hosts;
 mod install;
 mod migrate;
+mod named;
 mod open_files;
 mod reload;
 mod serve;
+mod wrap;
 
 use std::{panic::AssertUnwindSafe, process::ExitCode, sync::Arc};
 
@@ -27,6 +30,7 @@ use self::{
     health::HealthArgs,
     hosts::HostCommand,
     migrate::MigrateArgs,
+    named::NamedUpstreams,
     serve::serve,
 };
 use crate::{
@@ -58,13 +62,8 @@ enum Command {
         /// First run the migrations that the store needs (redis.migrate).
         #[arg(long)]
         migrate: bool,
-        /// A remote MCP server to stand in front of, as with COMMAND.
-        #[arg(long = "upstream", value_name = "URL")]
-        url: Option<String>,
-        /// Another MCP server to stand in front of: its tools are offered as they
-        /// are, and what is too large for an answer is stored.
-        #[arg(last = true, value_name = "COMMAND")]
-        command: Vec<String>,
+        #[command(flatten)]
+        named: NamedUpstreams,
     },
     /// Show what Larder does with a large text: store it in a temporary server,
     /// search and page it, and count the bytes that a model would see.
@@ -76,6 +75,9 @@ enum Command {
     Config(ConfigCommand),
     /// Check the health of a server on this machine: exit code 1 if it fails.
     Health(HealthArgs),
+    /// Make the servers of a host's configuration go through Larder: what is too large
+    /// for an answer is then stored.
+    Wrap(wrap::WrapArgs),
     #[command(flatten)]
     Client(ClientCommand),
     #[command(flatten)]
@@ -94,11 +96,10 @@ struct ServerCli {
 /// The binary's main.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve { args, migrate, url, command } => {
+        Command::Serve { args, migrate, named } => {
             let workflow_locations = args.workflow_locations();
             run_with(args, migrate, move |config| {
-                let upstreams = builtin::named_upstreams(url, command);
-                builtin::registry(config, &workflow_locations, upstreams)
+                builtin::registry(config, &workflow_locations, named)
             })
         }
         Command::Host(command) => command.run(&["serve"]),
@@ -111,6 +112,9 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
+        Command::Wrap(args) => {
+            wrap::run(&args).unwrap_or_else(|problem| fail(USAGE, &problem))
+        }
         Command::Client(command) => client::run(command),
     }
 }

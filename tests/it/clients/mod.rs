@@ -4,3 +4,4 @@ mod hosts;
 mod sdk;
 mod stdio;
 mod terminal;
+mod wrap;

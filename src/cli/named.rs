@@ -1,0 +1,65 @@
+//! The upstream that the command line of `larder serve` names.
+
+use std::env;
+
+use clap::Args;
+
+use crate::upstream::{Command, Remote, Settings};
+
+/// A server to stand in front of, without a configuration file.
+#[derive(Debug, Default, Clone, Args)]
+pub(super) struct NamedUpstreams {
+    /// A remote MCP server to stand in front of, as with COMMAND.
+    #[arg(long = "upstream", value_name = "URL")]
+    url: Option<String>,
+    /// A header of each request to URL, and the environment variable that has its value;
+    /// may be repeated.
+    #[arg(long = "header", value_name = "NAME=VARIABLE", value_parser = parse_header, requires = "url")]
+    headers: Vec<(String, String)>,
+    /// An environment variable that COMMAND inherits; may be repeated. It inherits PATH,
+    /// HOME, LANG and TMPDIR in any case.
+    #[arg(long = "env", value_name = "NAME", requires = "command")]
+    env: Vec<String>,
+    /// Another MCP server to stand in front of: its tools are offered as they
+    /// are, and what is too large for an answer is stored.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, variable)) if !name.is_empty() && !variable.is_empty() => {
+            Ok((name.to_owned(), variable.to_owned()))
+        }
+        _ => Err("it must be NAME=VARIABLE".into()),
+    }
+}
+
+impl NamedUpstreams {
+    /// Their settings, with the values of the variables.
+    ///
+    /// # Errors
+    /// Names the variable of a header that is not set.
+    pub(super) fn settings(&self) -> Result<Vec<Settings>, String> {
+        let mut all = Vec::new();
+        if let Some(url) = &self.url {
+            let headers = self.headers.iter().map(|(name, variable)| {
+                let value = env::var(variable);
+                let value = value.map_err(|_| {
+                    format!("--header {name}: the variable {variable} is not set")
+                })?;
+                Ok((name.clone(), value))
+            });
+            let headers = headers.collect::<Result<_, String>>()?;
+            let remote = Remote { url: url.clone(), headers };
+            all.push(Settings::new(Settings::name_of_url(url), remote));
+        }
+        if !self.command.is_empty() {
+            let set = |name: &String| Some((name.clone(), env::var(name).ok()?));
+            let env = self.env.iter().filter_map(set).collect();
+            let command = Command { line: self.command.clone(), env };
+            all.push(Settings::new(Settings::name_of(&self.command), command));
+        }
+        Ok(all)
+    }
+}
