@@ -31,7 +31,7 @@
 //!
 //! The layers, lowest first; a module uses only modules of lower layers:
 //!
-//! 1. [`protocol`], [`preview`], [`records`], [`uri_template`], [`clock`], [`random`]
+//! 1. [`protocol`], [`preview`], [`records`], [`uri_template`], [`clock`], [`random`], [`vault`]
 //! 2. [`auth`], [`redis`]
 //! 3. [`admission`]
 //! 4. [`store`], [`session`], [`task`]
@@ -100,6 +100,8 @@ pub mod tools;
 #[cfg(feature = "upstream")]
 pub mod upstream;
 pub mod uri_template;
+#[cfg(feature = "upstream")]
+pub mod vault;
 pub mod watch;
 pub mod workflow;
 

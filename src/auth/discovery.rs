@@ -33,7 +33,7 @@ pub(super) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Metadata
 
 /// The well-known URLs of metadata, in order of preference (2026-07-28,
 /// authorization server discovery: Authorization Server Metadata Discovery).
-fn metadata_urls(issuer: &str) -> Result<Vec<Url>, String> {
+pub(crate) fn metadata_urls(issuer: &str) -> Result<Vec<Url>, String> {
     let base = safe_url(issuer)?;
     let path = base.path().trim_end_matches('/');
     let with_path = |path: String| {

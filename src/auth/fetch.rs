@@ -20,7 +20,7 @@ const MAX_REDIRECTS: usize = 3;
 
 /// Why a request failed. For logs and `larder config check`.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FetchError {
+pub(crate) enum FetchError {
     #[error("it cannot be reached: {}", innermost(.0))]
     Request(#[from] reqwest::Error),
     #[error("it responds with status {0}")]
@@ -40,14 +40,14 @@ fn innermost(error: &reqwest::Error) -> String {
 
 /// An HTTP client for authorization servers. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Fetcher {
+pub(crate) struct Fetcher {
     remote: Client,
     /// For this machine, which no proxy can reach.
     loopback: Client,
 }
 
 impl Fetcher {
-    pub(super) fn new() -> Result<Self, reqwest::Error> {
+    pub(crate) fn new() -> Result<Self, reqwest::Error> {
         let client = || -> ClientBuilder {
             Client::builder()
                 .user_agent(concat!("larder/", env!("CARGO_PKG_VERSION")))
@@ -59,14 +59,14 @@ impl Fetcher {
     }
 
     /// Fetches a document.
-    pub(super) async fn get(&self, url: &Url) -> Result<Vec<u8>, FetchError> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<Vec<u8>, FetchError> {
         let request = self.client(url).get(url.clone()).header("accept", "application/json");
         let (status, body) = Self::read(request.send().await?).await?;
         if status == 200 { Ok(body) } else { Err(FetchError::Status(status)) }
     }
 
     /// Sends a request and returns status and body.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         request: reqwest::Request,
     ) -> Result<(u16, Vec<u8>), FetchError> {

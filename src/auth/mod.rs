@@ -43,6 +43,10 @@ pub use authenticator::{
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
 pub use error::{AuthError, Denied};
 pub use identity::Identity;
+#[cfg(feature = "upstream")]
+pub(crate) use discovery::metadata_urls;
+#[cfg(feature = "upstream")]
+pub(crate) use fetch::{FetchError, Fetcher};
 #[cfg(feature = "oauth")]
 pub use oauth::install_crypto;
 pub use principal::{Owner, Principal};
@@ -51,4 +55,6 @@ pub use secret::Secret;
 pub use static_tokens::StaticToken;
 #[cfg(any(feature = "http", feature = "oauth"))]
 pub use url::{canonical_url, check_url};
+#[cfg(feature = "upstream")]
+pub(crate) use url::{is_loopback, safe_url};
 pub use validity::Validity;

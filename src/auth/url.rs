@@ -2,7 +2,7 @@
 
 use url::Url;
 
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     // IPv6 addresses in URLs have brackets.
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -11,7 +11,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 
 /// Parses a URL that is safe for secrets and keys: `https`, or `http` to
 /// loopback (OAuth 2.1, section 1.5).
-pub(super) fn safe_url(text: &str) -> Result<Url, &'static str> {
+pub(crate) fn safe_url(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "it is not a URL")?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("it has no host");

@@ -14,6 +14,8 @@ mod keys;
 pub mod layout;
 mod script;
 mod settings;
+#[cfg(feature = "upstream")]
+mod slots;
 mod state_keys;
 mod subscriptions;
 #[cfg(test)]
@@ -33,6 +35,8 @@ pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
+#[cfg(feature = "upstream")]
+pub use slots::RedisSlots;
 pub use state_keys::StateKeys;
 pub(crate) use subscriptions::{ChannelEvent, Subscription};
 pub(crate) use total::Total;

@@ -80,6 +80,19 @@ impl Registry {
         &self.definition.experimental
     }
 
+    /// Gives the providers what logins need.
+    #[cfg(feature = "upstream")]
+    pub fn open_logins(&self, site: &super::LoginSite) {
+        self.definition.providers.iter().for_each(|provider| provider.open_logins(site));
+    }
+
+    /// The logins of the provider of that name.
+    #[cfg(feature = "upstream")]
+    pub fn login(&self, name: &str) -> Option<Arc<dyn super::ProviderLogin>> {
+        let mut logins = self.definition.providers.iter().filter_map(|provider| provider.login());
+        logins.find(|login| login.name() == name)
+    }
+
     /// Ends what the providers have started for a client's session.
     pub fn end_session(&self, id: &str) {
         self.definition.providers.iter().for_each(|provider| provider.end_session(id));

@@ -16,6 +16,8 @@ mod edit;
 mod headers;
 mod item;
 mod listing;
+#[cfg(feature = "upstream")]
+mod login;
 mod output;
 mod output_rules;
 mod paging;
@@ -38,6 +40,8 @@ pub use catalog::Catalog;
 pub use complete::CompletionInput;
 pub use definition::Registry;
 pub use headers::HeaderParameter;
+#[cfg(feature = "upstream")]
+pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
 pub(crate) use output_rules::READING_TOOL;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};

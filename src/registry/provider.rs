@@ -122,6 +122,17 @@ pub trait Provider: Send + Sync + 'static {
     /// Gives the provider the channel for changes of its lists. Called once.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
+    /// Gives the provider what logins need. Called once, before the first call.
+    #[cfg(feature = "upstream")]
+    fn open_logins(&self, _site: &super::LoginSite) {}
+
+    /// The logins that the provider needs, if it needs any and [`Provider::open_logins`] was
+    /// called.
+    #[cfg(feature = "upstream")]
+    fn login(&self) -> Option<Arc<dyn super::ProviderLogin>> {
+        None
+    }
+
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}
 

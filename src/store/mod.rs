@@ -53,6 +53,8 @@ pub use facade::{Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
+#[cfg(all(feature = "object", feature = "upstream"))]
+pub use object::ObjectSlots;
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};

@@ -17,6 +17,8 @@ mod ledger;
 mod listing;
 mod location;
 mod objects;
+#[cfg(feature = "upstream")]
+mod slots;
 mod stored_entry;
 mod sweep;
 #[cfg(test)]
@@ -31,6 +33,8 @@ use async_trait::async_trait;
 #[cfg(feature = "redis")]
 pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{LocationError, ObjectLocation};
+#[cfg(feature = "upstream")]
+pub use self::slots::ObjectSlots;
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
     due_files::DueFiles, kept::Uploads, ledger::OwnerLocks, stored_entry::StoredEntry,

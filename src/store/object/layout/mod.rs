@@ -7,10 +7,11 @@
 //! =ledger/<owner>/<n>.json                                  the record of the n-th change, with the owner's totals
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
 //! =due/<hour>/<millisecond>-<hash>-<hash>.json              content of an owner to remove then
+//! =vault/<hash>/<n>                                         the n-th version of a slot of the vault
 //! ```
 //!
 //! [`names`] encodes owners and URIs. No encoded owner begins with `=ledger`,
-//! `=due` or `=probe`.
+//! `=due`, `=probe` or `=vault`.
 
 mod names;
 

@@ -1,0 +1,83 @@
+//! Slots of the vault in Redis: each is a hash of version and content.
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{Redis, RedisError, Script, cmd, millis};
+use crate::vault::{Slot, Slots, VaultError};
+
+/// How long a slot stays without a change. A token that is in use is refreshed before.
+const TTL: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// Slots that all instances on one Redis share.
+pub struct RedisSlots {
+    redis: Redis,
+    replace: Script,
+}
+
+impl RedisSlots {
+    /// Slots in this Redis.
+    pub fn new(redis: Redis) -> Self {
+        Self { redis, replace: Script::new(include_str!("slots.lua")) }
+    }
+
+    fn key(&self, name: &str) -> String {
+        self.redis.keys().shard_of(name).key("vault", name)
+    }
+}
+
+#[async_trait]
+impl Slots for RedisSlots {
+    async fn read(&self, name: &str) -> Result<Slot, VaultError> {
+        let mut read = cmd("HMGET");
+        read.arg(self.key(name)).arg("version").arg("content");
+        let (version, content): (Option<u64>, Option<Vec<u8>>) = self.redis.query(&read).await?;
+        Ok(Slot { version: version.unwrap_or_default(), content: content.unwrap_or_default() })
+    }
+
+    async fn replace(
+        &self,
+        name: &str,
+        version: u64,
+        content: Vec<u8>,
+    ) -> Result<bool, VaultError> {
+        let call = self.replace.on(&[self.key(name)]).arg(version);
+        let call = call.arg(content.as_slice()).arg(millis(TTL));
+        Ok(self.redis.call(&call).await?)
+    }
+}
+
+impl fmt::Debug for RedisSlots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RedisSlots").field(&self.redis).finish()
+    }
+}
+
+impl From<RedisError> for VaultError {
+    fn from(error: RedisError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::testing::{Installations, RedisServer};
+
+    #[tokio::test]
+    async fn instances_share_slots_and_overwrite_no_change() {
+        let installations = Installations::on(RedisServer::start().await);
+        let redis = installations.redis(0).await;
+        let [one, two] = [(); 2].map(|()| RedisSlots::new(redis.clone()));
+        assert_eq!(one.read("a/b").await.unwrap(), Slot::default());
+        assert!(one.replace("a/b", 0, b"\0\xff".to_vec()).await.unwrap());
+        assert!(!two.replace("a/b", 0, b"late".to_vec()).await.unwrap());
+        let slot = Slot { version: 1, content: b"\0\xff".to_vec() };
+        assert_eq!(two.read("a/b").await.unwrap(), slot);
+        assert!(two.replace("a/b", 1, Vec::new()).await.unwrap());
+        assert_eq!(one.read("a/b").await.unwrap(), Slot { version: 2, content: Vec::new() });
+    }
+}

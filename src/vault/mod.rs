@@ -1,0 +1,150 @@
+//! [`Vault`]: small secrets at rest, such as tokens for other servers. Each is sealed before it
+//! reaches its slot, and opens only there. Slots have versions, so instances never overwrite
+//! each other's changes.
+
+mod memory;
+mod seal;
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use serde::{Serialize, de::DeserializeOwned};
+
+pub use self::{memory::MemorySlots, seal::Sealer};
+
+/// The most bytes of one sealed value.
+const MAX_BYTES: usize = 64 << 10;
+
+/// What a slot holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// The number of changes so far.
+    pub version: u64,
+    /// Empty if there is nothing.
+    pub content: Vec<u8>,
+}
+
+/// Where sealed values are kept.
+#[async_trait]
+pub trait Slots: fmt::Debug + Send + Sync + 'static {
+    /// The slot of that name. One that was never written is empty and has version 0.
+    async fn read(&self, name: &str) -> Result<Slot, VaultError>;
+
+    /// Replaces the content of a slot that still has this version. Returns whether it did.
+    async fn replace(
+        &self,
+        name: &str,
+        version: u64,
+        content: Vec<u8>,
+    ) -> Result<bool, VaultError>;
+}
+
+/// Why a secret cannot be read or written. Has no secrets.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum VaultError {
+    /// The place of the slots does not respond.
+    #[error("the store of logins is not available: {0}")]
+    Unavailable(String),
+    /// There are too many slots, or the value is too large.
+    #[error("{0}")]
+    Full(String),
+}
+
+/// Sealed values by name. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    slots: Arc<dyn Slots>,
+    sealer: Sealer,
+}
+
+impl Vault {
+    /// A vault over these slots.
+    pub fn new(slots: Arc<dyn Slots>, sealer: Sealer) -> Self {
+        Self { slots, sealer }
+    }
+
+    /// What seals the values, for what leaves the server, too.
+    pub fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
+    /// The value of that name, and the version for [`Vault::replace`]. A value that another key
+    /// has sealed counts as none.
+    ///
+    /// # Errors
+    /// The slots are not available.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<(Option<T>, u64), VaultError> {
+        let Slot { version, content } = self.slots.read(name).await?;
+        if content.is_empty() {
+            return Ok((None, version));
+        }
+        let value = self.sealer.open(name, &content);
+        if value.is_none() {
+            tracing::warn!("a stored login was sealed with another key and is ignored");
+        }
+        Ok((value, version))
+    }
+
+    /// Replaces or removes a value, if its slot still has this version. Returns whether it did.
+    ///
+    /// # Errors
+    /// The slots are not available, or the value is too large.
+    pub async fn replace<T: Serialize>(
+        &self,
+        name: &str,
+        version: u64,
+        value: Option<&T>,
+    ) -> Result<bool, VaultError> {
+        let content = value.map(|value| self.sealer.seal(name, value)).unwrap_or_default();
+        if content.len() > MAX_BYTES {
+            let problem = format!("the tokens are larger than {} KiB", MAX_BYTES >> 10);
+            return Err(VaultError::Full(problem));
+        }
+        self.slots.replace(name, version, content).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn vault(slots: &Arc<MemorySlots>, key: &[u8]) -> Vault {
+        Vault::new(Arc::clone(slots) as Arc<dyn Slots>, Sealer::new(key))
+    }
+
+    #[tokio::test]
+    async fn values_are_sealed_and_open_only_in_their_slot() {
+        let slots = Arc::new(MemorySlots::default());
+        let vault_of_key = vault(&slots, b"key");
+        let secret = "the secret".to_owned();
+        assert!(vault_of_key.replace("a", 0, Some(&secret)).await.unwrap());
+        assert_eq!(vault_of_key.read("a").await.unwrap(), (Some(secret.clone()), 1));
+        let sealed = slots.read("a").await.unwrap().content;
+        assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
+        // Moved to another slot, changed, or with another key.
+        slots.replace("b", 0, sealed.clone()).await.unwrap();
+        assert_eq!(vault_of_key.read::<String>("b").await.unwrap(), (None, 1));
+        let mut changed = sealed;
+        changed[20] ^= 1;
+        slots.replace("c", 0, changed).await.unwrap();
+        assert_eq!(vault_of_key.read::<String>("c").await.unwrap(), (None, 1));
+        assert_eq!(vault(&slots, b"other").read::<String>("a").await.unwrap(), (None, 1));
+    }
+
+    #[tokio::test]
+    async fn only_the_first_of_two_changes_is_made() {
+        let vault = vault(&Arc::new(MemorySlots::default()), b"key");
+        assert!(vault.replace("a", 0, Some(&1)).await.unwrap());
+        assert!(!vault.replace("a", 0, Some(&2)).await.unwrap());
+        assert_eq!(vault.read("a").await.unwrap(), (Some(1), 1));
+        assert!(vault.replace::<u8>("a", 1, None).await.unwrap());
+        assert_eq!(vault.read::<u8>("a").await.unwrap(), (None, 2));
+        let large = "x".repeat(MAX_BYTES);
+        assert!(matches!(vault.replace("b", 0, Some(&large)).await, Err(VaultError::Full(_))));
+    }
+}
