@@ -41,12 +41,12 @@ pub use authenticator::{
     IssuerOptions,
 };
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
-pub use error::{AuthError, Denied};
-pub use identity::Identity;
 #[cfg(feature = "upstream")]
 pub(crate) use discovery::metadata_urls;
+pub use error::{AuthError, Denied};
 #[cfg(feature = "upstream")]
 pub(crate) use fetch::{FetchError, Fetcher};
+pub use identity::Identity;
 #[cfg(feature = "oauth")]
 pub use oauth::install_crypto;
 pub use principal::{Owner, Principal};

@@ -93,7 +93,8 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
         _ => servers.insert(name.clone(), entry),
     };
     let text = format!("{:#}\n", Value::Object(config));
-    host_file::replace(&file, &text).map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
+    host_file::replace(&file, &text)
+        .map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
     println!("Added {name} to {}. Restart the host if it is running.", file.display());
     Ok(ExitCode::SUCCESS)
 }

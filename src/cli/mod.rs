@@ -112,9 +112,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
-        Command::Wrap(args) => {
-            wrap::run(&args).unwrap_or_else(|problem| fail(USAGE, &problem))
-        }
+        Command::Wrap(args) => wrap::run(&args).unwrap_or_else(|problem| fail(USAGE, &problem)),
         Command::Client(command) => client::run(command),
     }
 }

@@ -45,9 +45,8 @@ impl NamedUpstreams {
         if let Some(url) = &self.url {
             let headers = self.headers.iter().map(|(name, variable)| {
                 let value = env::var(variable);
-                let value = value.map_err(|_| {
-                    format!("--header {name}: the variable {variable} is not set")
-                })?;
+                let value = value
+                    .map_err(|_| format!("--header {name}: the variable {variable} is not set"))?;
                 Ok((name.clone(), value))
             });
             let headers = headers.collect::<Result<_, String>>()?;

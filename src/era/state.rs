@@ -78,12 +78,7 @@ impl StateSealer {
         format!("{}.{}", encode(&payload), encode(&seal))
     }
 
-    fn open(
-        &self,
-        text: &str,
-        owner: &Owner,
-        request: &str,
-    ) -> Result<RoundState, Fault> {
+    fn open(&self, text: &str, owner: &Owner, request: &str) -> Result<RoundState, Fault> {
         let rejected = |why: &str| {
             Fault::invalid_params(format!("requestState {why}. Send the request again without it."))
         };

@@ -51,10 +51,10 @@ pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use facade::{Page, Store, StoreLimits};
 pub use memory::{MemoryBackend, MemoryLimits};
-#[cfg(feature = "object")]
-pub use object::{LocationError, ObjectBackend, ObjectLocation};
 #[cfg(all(feature = "object", feature = "upstream"))]
 pub use object::ObjectSlots;
+#[cfg(feature = "object")]
+pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};

@@ -85,8 +85,7 @@ impl Exchange {
         let Opened { id, answer, events, questions, era } = link.open(owner)?;
         let (link, what) = (Arc::clone(link), what.to_owned());
         let message = None;
-        let mut exchange =
-            Self { link, id, method, what, era, message, answer, events, questions };
+        let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };
         if scope.is_some_and(|scope| scope.progress_token.is_some()) {
             params["_meta"]["progressToken"] = json!(id);
         }

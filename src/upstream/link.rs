@@ -14,20 +14,13 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::{
-    sync::{
-        mpsc::{self, error::TrySendError},
-        oneshot, watch,
-    },
+use tokio::sync::{
+    mpsc::{self, error::TrySendError},
+    oneshot, watch,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    error::UpstreamError,
-    questions::Question,
-    settings::Settings,
-    wire,
-};
+use super::{error::UpstreamError, questions::Question, settings::Settings, wire};
 use crate::{
     auth::Owner,
     compute::Compute,
@@ -101,8 +94,16 @@ pub(super) struct Opened {
 
 /// A message about a running request.
 pub(super) enum Event {
-    Progress { progress: f64, total: Option<f64>, message: Option<String> },
-    Log { level: LogLevel, logger: Option<String>, data: Value },
+    Progress {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        level: LogLevel,
+        logger: Option<String>,
+        data: Value,
+    },
     Question(Question),
     /// The upstream no longer waits for the answer to that question.
     Withdrawn(RequestId),

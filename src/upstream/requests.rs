@@ -4,11 +4,7 @@
 //! and the client's next round goes on: with the request that a legacy upstream still works
 //! on, which is [`Parked`] meanwhile, or with another request to a modern upstream.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;

@@ -31,12 +31,8 @@ pub trait Slots: fmt::Debug + Send + Sync + 'static {
     async fn read(&self, name: &str) -> Result<Slot, VaultError>;
 
     /// Replaces the content of a slot that still has this version. Returns whether it did.
-    async fn replace(
-        &self,
-        name: &str,
-        version: u64,
-        content: Vec<u8>,
-    ) -> Result<bool, VaultError>;
+    async fn replace(&self, name: &str, version: u64, content: Vec<u8>)
+    -> Result<bool, VaultError>;
 }
 
 /// Why a secret cannot be read or written. Has no secrets.

@@ -187,7 +187,13 @@ fn modules_use_only_modules_of_lower_layers() {
 fn store_and_session_use_few_other_modules() {
     let may_use: [(&str, &[&str]); 2] = [
         ("session", &["protocol", "clock", "random", "auth", "redis"]),
-        ("store", &["clock", "random", "auth", "redis", "compute", "quote", "preview", "records", "vault"]),
+        (
+            "store",
+            &[
+                "clock", "random", "auth", "redis", "compute", "quote", "preview", "records",
+                "vault",
+            ],
+        ),
     ];
     for (file, text) in sources() {
         let path = module_path(&file);

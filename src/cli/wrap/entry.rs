@@ -80,11 +80,7 @@ pub(super) fn is_wrapped_from(entry: &Object, original: &Object) -> bool {
         .is_some_and(|wrapped| wrap(original, &wrapped.larder).is_ok_and(|again| again == *entry))
 }
 
-fn wrap_command(
-    entry: &Object,
-    command: &str,
-    larder: &[String],
-) -> Result<Object, &'static str> {
+fn wrap_command(entry: &Object, command: &str, larder: &[String]) -> Result<Object, &'static str> {
     let mut arguments = larder[1..].to_vec();
     match entry.get("env") {
         None => {}
@@ -217,7 +213,10 @@ mod tests {
     #[test]
     fn an_entry_is_wrapped_and_unwrapped() {
         for (entry, arguments) in [
-            (json!({ "command": "npx", "args": ["-y", "fs", "--"] }), json!(["--", "npx", "-y", "fs", "--"])),
+            (
+                json!({ "command": "npx", "args": ["-y", "fs", "--"] }),
+                json!(["--", "npx", "-y", "fs", "--"]),
+            ),
             (
                 json!({ "type": "stdio", "command": "x", "env": { "A": "1" }, "disabled": true }),
                 json!(["--env", "A", "--", "x"]),

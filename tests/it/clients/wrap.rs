@@ -96,11 +96,15 @@ async fn the_servers_of_each_host_are_wrapped_and_restored_to_the_byte() {
         assert!(said.contains("fs") && said.contains(BACKUP), "{said}");
         assert_eq!(fs::read_to_string(backup(&file)).unwrap(), text);
         let wrapped = fs::read_to_string(&file).unwrap();
-        for part in ["// The team's servers.", "/* remote */", "${workspaceFolder}", "1e2", "dark"] {
+        for part in ["// The team's servers.", "/* remote */", "${workspaceFolder}", "1e2", "dark"]
+        {
             assert_eq!(text.contains(part), wrapped.contains(part), "{client} {part}: {wrapped}");
         }
         assert_eq!(text.contains("\r\n"), wrapped.contains("\r\n"));
-        assert_eq!(text.matches("\r\n").count() > 0, wrapped.matches('\n').count() == wrapped.matches("\r\n").count());
+        assert_eq!(
+            text.matches("\r\n").count() > 0,
+            wrapped.matches('\n').count() == wrapped.matches("\r\n").count()
+        );
         assert!(wrapped.contains("\"serve\"") && wrapped.contains("\"fs\""), "{wrapped}");
         // Another time nothing changes.
         let said = wrap(home.path(), &[client]).await;
@@ -158,7 +162,10 @@ async fn what_was_changed_since_is_not_lost() {
     fs::write(&file, &changed).unwrap();
     wrap(home.path(), &[client, "--undo", "fs"]).await;
     let restored = fs::read_to_string(&file).unwrap();
-    assert!(restored.contains("\"stdio\", // local") && restored.contains("--upstream"), "{restored}");
+    assert!(
+        restored.contains("\"stdio\", // local") && restored.contains("--upstream"),
+        "{restored}"
+    );
     wrap(home.path(), &[client, "--undo"]).await;
     let restored = fs::read_to_string(&file).unwrap();
     let expected = text
@@ -194,7 +201,13 @@ async fn what_cannot_be_wrapped_is_left_and_the_reason_given() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     let said = wrap(home.path(), &["claude-code"]).await;
     assert!(said.contains("Streamable HTTP") && said.contains("c through Larder"), "{said}");
-    for bad in ["[]", "{\"mcpServers\": 1}", "{\"mcpServers\": {'a': {}}}", "{", "{\"mcpServers\": {\"a\": 1}}"] {
+    for bad in [
+        "[]",
+        "{\"mcpServers\": 1}",
+        "{\"mcpServers\": {'a': {}}}",
+        "{",
+        "{\"mcpServers\": {\"a\": 1}}",
+    ] {
         fs::write(&file, bad).unwrap();
         let error = refused(home.path(), &["claude-code"]).await;
         assert!(error.contains("unchanged"), "{error}");

@@ -57,9 +57,9 @@ fn response(method: &str) -> Value {
 /// The next round of a call: its parameters with responses to the questions of the last one.
 pub(super) fn next_round(tool: &str, arguments: &Value, required: &Value) -> Value {
     let questions = required["inputRequests"].as_object().unwrap();
-    let responses = questions.iter().map(|(key, question)| {
-        (key.clone(), response(question["method"].as_str().unwrap()))
-    });
+    let responses = questions
+        .iter()
+        .map(|(key, question)| (key.clone(), response(question["method"].as_str().unwrap())));
     json!({
         "name": tool, "arguments": arguments, "requestState": required["requestState"],
         "inputResponses": responses.collect::<serde_json::Map<_, _>>(),
@@ -67,7 +67,11 @@ pub(super) fn next_round(tool: &str, arguments: &Value, required: &Value) -> Val
 }
 
 /// As [`answered`], by rounds.
-async fn answered_by_rounds(client: &Modern, tool: &str, arguments: Value) -> (Vec<String>, String) {
+async fn answered_by_rounds(
+    client: &Modern,
+    tool: &str,
+    arguments: Value,
+) -> (Vec<String>, String) {
     let mut params = json!({ "name": tool, "arguments": arguments });
     let mut asked = Vec::new();
     loop {

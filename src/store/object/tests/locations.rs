@@ -3,21 +3,23 @@
 
 #![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::{TryStreamExt, future::join_all};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{on, open, url};
+use super::{
+    location::{HOUR, Location, below, lasting, name, patiently, read},
+    open, url,
+};
 use crate::{
     auth::Owner,
     clock::{Clock, ManualClock, SystemClock},
     random::Random,
     store::{
-        ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
-        StoreError, StoreLimits,
+        ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, Store, StoreError,
+        StoreLimits,
         object::{kept::GRACE, objects::Objects},
     },
     testing::{
@@ -25,120 +27,6 @@ use crate::{
         store::{Setup, noise},
     },
 };
-
-const HOUR: Duration = Duration::from_hours(1);
-
-/// A location, and what is needed to inspect its objects.
-struct Location {
-    url: String,
-    folder: tempfile::TempDir,
-    s3: Option<Arc<S3Server>>,
-    clock: ManualClock,
-}
-
-impl Location {
-    /// One location of each kind: a directory, and S3.
-    async fn each() -> [Self; 2] {
-        let folder = || tempfile::tempdir().expect("there is room");
-        let s3 = S3Server::shared().await;
-        let new = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
-        let directory = folder();
-        let directory_url = url(&directory.path().join("deep/down"));
-        [
-            new(directory_url, directory, None),
-            new(S3Server::url(&Random::system().id()), folder(), Some(s3)),
-        ]
-    }
-
-    async fn store(&self, setup: &Setup) -> Store {
-        on(&self.url, self.s3.as_deref(), &self.clock, setup).await
-    }
-
-    /// Removes an object without the store.
-    async fn remove(&self, file: &str) {
-        let objects = open(&self.url, self.s3.as_deref()).await.objects;
-        let path = object_store::path::Path::parse(file).expect("it is a path");
-        objects.remove(&path).await.expect("it is there");
-    }
-
-    /// Waits until the paths of all objects meet a condition.
-    async fn until(&self, is_so: impl Fn(&[String]) -> bool) {
-        patiently(async {
-            while !is_so(&self.files().await) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
-    }
-
-    /// Waits until all resources are removed, and then their tombstones.
-    async fn only_ledgers_are_left(&self) {
-        let is_rest = |file: &String| file.starts_with('=') || file.ends_with(".gone");
-        self.until(|files| files.iter().all(is_rest)).await;
-        self.clock.advance(GRACE);
-        // An instance that met content which another one was removing checks once more.
-        let is_later_check = |file: &String| file.starts_with("=due/") && !self.is_due(file);
-        let is_ledger = |file: &String| file.starts_with("=ledger");
-        self.until(|files| files.iter().all(|f| is_ledger(f) || is_later_check(f))).await;
-        self.clock.advance(3 * HOUR);
-        self.until(|files| files.iter().all(is_ledger)).await;
-    }
-
-    /// Whether this is a due file whose time has come.
-    fn is_due(&self, file: &str) -> bool {
-        let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
-        let due = due.and_then(|due| due.parse::<u64>().ok());
-        due.is_some_and(|due| due <= self.clock.now().as_millis())
-    }
-
-    /// The paths of all objects, relative to the URL.
-    async fn files(&self) -> Vec<String> {
-        let Some(s3) = &self.s3 else {
-            let root = self.folder.path().join("deep/down");
-            let mut files = below(&root);
-            files.sort();
-            return files;
-        };
-        s3.keys(self.url.rsplit('/').next().expect("it has a prefix")).await
-    }
-}
-
-fn below(root: &std::path::Path) -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        // The store may remove folders meanwhile.
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
-        for file in entries.flatten() {
-            let path = file.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let path = path.strip_prefix(root).expect("it is below the root");
-                files.push(path.to_str().expect("it is text").to_owned());
-            }
-        }
-    }
-    files
-}
-
-/// Fails if the work takes longer than a minute.
-async fn patiently<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it comes to an end")
-}
-
-fn name(name: &str) -> ResourceUri {
-    ResourceUri::parse(name).expect("it is a URI")
-}
-
-fn lasting(ttl: Duration) -> Details {
-    Details { ttl: Some(ttl), ..Details::default() }
-}
-
-async fn read(store: &Store, owner: &Owner, uri: &str) -> Bytes {
-    let found = store.get(owner, &name(uri)).await.expect("it is there");
-    found.bytes().await.expect("it can be read")
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_are_readable_and_the_next_instance_finds_the_resources() {

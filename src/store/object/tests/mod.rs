@@ -1,6 +1,7 @@
 //! The contract suite on files and on a real S3-compatible server, and tests of
 //! what is specific to objects.
 
+mod location;
 mod locations;
 mod takeover;
 
