@@ -19,7 +19,10 @@ use tokio::{
 use crate::{
     asking,
     auth::{World, world_set_up},
-    support::{Beat, Ctx, Events, Legacy, Modern, Server, Stage, eventually, patiently, poll},
+    support::{
+        Beat, Ctx, Events, Legacy, Modern, Server, Stage, eventually, patient_config, patiently,
+        poll,
+    },
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -248,7 +251,7 @@ impl Pipe {
         let stage = Stage::new();
         let builder = Registry::builder("fixture").state(Arc::clone(&stage));
         let registry = offers(builder).build().unwrap();
-        let mut config = Config::default();
+        let mut config = patient_config();
         configure(&mut config, end);
         let app = App::with(registry, config, Arc::new(ManualClock::new()), Random::system());
         let (input, server_input) = duplex(64 * 1024);

@@ -13,14 +13,13 @@ use axum::{Router, routing::get};
 use larder::{
     app::App,
     clock::{Clock, SystemClock, Timestamp},
-    config::Config,
     random::Random,
 };
 use reqwest::StatusCode;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::{Modern, Stage, http, registry};
+use crate::support::{Modern, Stage, http, patient_config, registry};
 
 /// A clock that panics once it is broken.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +42,7 @@ async fn served(mounted: bool) -> (String, Fragile) {
     let clock = Fragile::default();
     let registry = registry(&Stage::new(), 100);
     let time = Arc::new(clock.clone());
-    let mut app = App::with(registry, Config::default(), time, Random::system()).unwrap();
+    let mut app = App::with(registry, patient_config(), time, Random::system()).unwrap();
     app.http().promote_after = Duration::from_secs(3600);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

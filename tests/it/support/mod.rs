@@ -28,7 +28,7 @@ pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
-pub(crate) use server::{Server, Setup};
+pub(crate) use server::{Server, Setup, patient_config};
 pub(crate) use stage::{Beat, Stage};
 pub(crate) use tools::{Ctx, registry};
 pub(crate) use waiting::{eventually, patiently, poll};

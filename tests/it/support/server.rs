@@ -43,6 +43,14 @@ impl Setup {
     }
 }
 
+/// The default settings, but searches take their time: an unoptimised build is slow, and the
+/// limit holds for all servers of this process.
+pub(crate) fn patient_config() -> Config {
+    let mut config = Config::default();
+    config.compute.search_seconds = 120;
+    config
+}
+
 impl Server {
     /// A server that answers a call with one JSON message, unless the handler sends a
     /// message before its result.
@@ -81,7 +89,7 @@ impl Server {
 
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
         let mut setup = Setup {
-            config: Config::default(),
+            config: patient_config(),
             http: Box::new(|_| {}),
             page_size: 100,
             offers: Box::new(tools::registry),
