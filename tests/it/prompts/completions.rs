@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Ctx, Legacy, Modern, Server, Stage};
+use crate::{
+    sharing::links::Callers,
+    support::{Answer, Ctx, Legacy, Modern, Server, Stage},
+};
 
 /// Reviews code.
 #[derive(Deserialize, JsonSchema)]
@@ -140,6 +143,15 @@ async fn without_a_completer_the_uris_of_the_callers_resources_are_suggested() {
     assert_eq!(dates, ["friday", "monday", "tuesday"]);
     assert_eq!(values(&complete(&client, logs.clone(), ("date", "mo")).await), ["monday"]);
     assert_eq!(values(&complete(&client, logs, ("date", "x")).await).len(), 0);
+}
+
+#[tokio::test]
+async fn the_uris_of_another_caller_are_not_suggested() {
+    let Callers { server: _server, alice, bob, .. } = Callers::new().await;
+    alice.create(json!({ "uri": "logs://web/monday", "text": "" })).await;
+    let logs = template("logs://{service}/{date}");
+    assert_eq!(values(&complete(&alice, logs.clone(), ("service", "")).await), ["web"]);
+    assert!(values(&complete(&bob, logs, ("service", "")).await).is_empty());
 }
 
 #[tokio::test]

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Legacy, Modern, Server};
+use crate::{
+    sharing::links::Callers,
+    support::{Legacy, Modern, Server},
+};
 
 #[tokio::test]
 async fn a_resource_is_created_read_updated_and_deleted() {
@@ -220,6 +223,26 @@ async fn a_write_over_the_quota_is_refused_and_nothing_is_evicted() {
     assert!(many.contains('3'), "{many}");
     let read = client.send("resources/read", json!({ "uri": "x:1" })).await.result();
     assert_eq!(read["contents"][0]["text"].as_str().unwrap().len(), 6000);
+}
+
+#[tokio::test]
+async fn a_full_quota_leaves_the_room_of_others() {
+    let callers = Callers::configured(|config| {
+        config.memory.bytes_per_owner = 10_000;
+        config.memory.resources_per_owner = 2;
+    })
+    .await;
+    let Callers { alice, bob, .. } = &callers;
+    alice.create(json!({ "uri": "x:1", "text": "a".repeat(6000) })).await;
+    let large = json!({ "uri": "x:2", "text": "a".repeat(6000) });
+    let small = json!({ "uri": "x:2", "text": "" });
+    alice.call("create_resource", large.clone()).await.failure();
+    alice.create(small).await;
+    let many = json!({ "uri": "x:3", "text": "" });
+    alice.call("create_resource", many.clone()).await.failure();
+    for resource in [large, many] {
+        bob.create(resource).await;
+    }
 }
 
 #[tokio::test]

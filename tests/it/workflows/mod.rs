@@ -43,17 +43,23 @@ async fn lookup(_: Context, args: Lookup) -> Result<String, ToolError> {
     if args.name.as_deref() == Some("nobody") {
         return Err(ToolError::new("There is nobody of that name."));
     }
-    let user = json!({
+    let mut user = found_user(json!(args.name));
+    user["count"] = json!(args.count);
+    Ok(user.to_string())
+}
+
+/// What the tool finds.
+fn found_user(name: Value) -> Value {
+    json!({
         "id": 123,
-        "name": args.name,
-        "count": args.count,
+        "name": name,
+        "count": null,
         "path": "a/b?c#d",
         "up": "..",
         "list": ["One", "two", "three"],
         "api": { "endpoint_name": "v1" },
         "none": null,
-    });
-    Ok(user.to_string())
+    })
 }
 
 async fn park(ctx: Context, _: Park) -> Result<CallToolResult, ToolError> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use larder::workflow::dsl::*;
 use serde_json::{Value, json};
 
-use super::{client, get, messages, outcome, resources, texts, user, workflow};
+use super::{client, found_user, get, messages, outcome, resources, texts, user, workflow};
 
 /// The result of a workflow that reads `docs://{v}`, and the resources in it.
 async fn read_by(source: DataSource) -> (Value, Vec<Value>) {
@@ -45,6 +45,7 @@ async fn a_value_that_does_not_fit_into_a_uri_fails_the_run() {
         (field("user", "list.9"), "out of range in a list of 3"),
         (field("user", "none"), "null is not text"),
         (from_step("user"), "an object is not text"),
+        (template("x-{n}", [("n", from_step("user"))]), "an object is not text"),
         (field("user", "up"), "contains a . or .. segment"),
         (constant("missing"), "docs://missing"),
         (constant("../../secret"), "contains a . or .. segment"),
@@ -101,16 +102,37 @@ async fn each_source_feeds_a_tool_with_its_own_type() {
         (field("user", "list"), json!(["One", "two", "three"])),
         (field("user", "none"), json!(null)),
         (field("user", "api"), json!({ "endpoint_name": "v1" })),
+        // A whole result: an object keeps its type, and so does text.
+        (from_step("user"), found_user(Value::Null)),
+        (from_step("page"), json!("The static page.")),
         (constant(json!([1, { "a": true }])), json!([1, { "a": true }])),
         (template("docs://{id}", [("id", field("user", "id"))]), json!("docs://123")),
     ] {
         let says = WorkflowStep::new("say", ToolHandle::new("say_back")).arg("value", source);
-        let (_server, client, _) = client(workflow().step(user()).step(says)).await;
+        let page = read_resource("docs://static-page").bind("page");
+        let (_server, client, _) = client(workflow().step(user()).step(page).step(says)).await;
         let texts = texts(&get(&client, json!({ "a": "7" })).await);
         let said = json!({ "value": value }).to_string();
         assert!(texts.contains(&format!("I call say_back with {said}.")), "{texts}");
         assert!(texts.contains(&format!("Result of say_back:\n{said}")), "{texts}");
     }
+}
+
+#[tokio::test]
+async fn the_resources_of_a_step_are_read_in_their_order() {
+    let step = read_resource("docs://two").with_resource("docs://static-page");
+    let step = step.with_resource("people://ana@x.com").with_resource("docs://one");
+    let (_server, client, _) = client(workflow().step(step)).await;
+    let found = resources(&get(&client, json!({})).await);
+    let found: Vec<_> =
+        found.iter().map(|resource| (&resource["uri"], &resource["text"])).collect();
+    let expected = json!([
+        ["docs://two", "page two"],
+        ["docs://static-page", "The static page."],
+        ["people://ana@x.com", "Ana."],
+        ["docs://one", "page one"],
+    ]);
+    assert_eq!(json!(found), expected);
 }
 
 #[tokio::test]
