@@ -1,5 +1,5 @@
 //! CPU work that must not block the runtime's worker threads: compression, hashes,
-//! regular expressions, previews.
+//! regular expressions, previews, large JSON.
 //!
 //! One pool of about as many threads as the machine has cores runs all of it. Owners
 //! take turns, and a caller that leaves cancels its work.
@@ -21,7 +21,7 @@ use self::{pool::Pool, slots::Slots};
 
 /// The input size up to which work of linear cost runs inline: some tens of
 /// microseconds.
-const INLINE_BYTES: usize = 16 * 1024;
+pub(crate) const INLINE_BYTES: usize = 16 * 1024;
 
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(ComputeLimits::default()));
 static SEARCHES: LazyLock<Slots> = LazyLock::new(|| Slots::new(&ComputeLimits::default()));

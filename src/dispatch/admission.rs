@@ -1,6 +1,6 @@
 //! Checks scopes and the caller's limits before any part of a response is sent.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use rmcp::model::Reference;
 
@@ -8,6 +8,7 @@ use super::Dispatcher;
 use crate::{
     admission::{LimitLevel, LimitReached, Limits, Permit},
     auth::{Grant, Identity, Principal, audit},
+    compute::Busy,
     protocol::{Fault, Member, Method, Params},
     registry::Registry,
 };
@@ -111,6 +112,17 @@ impl From<LimitReached> for Fault {
         match level {
             LimitLevel::Caller => Self::Limited { message, retry_after },
             LimitLevel::Total => Self::Busy { message, retry_after },
+        }
+    }
+}
+
+/// Work that the request needs cannot wait for a thread.
+impl From<Busy> for Fault {
+    fn from(busy: Busy) -> Self {
+        let (message, retry_after) = (busy.to_string(), Duration::from_secs(1));
+        match busy {
+            Busy::Owner { .. } => Self::Limited { message, retry_after },
+            Busy::All { .. } => Self::Busy { message, retry_after },
         }
     }
 }

@@ -296,8 +296,9 @@ impl Dispatcher {
 
     async fn call_tool(&self, params: &Params, scope: Arc<Scope>) -> Result<Reply, Fault> {
         let name = params.required_text(Member::Name)?;
-        let arguments =
-            stored_arguments::parse(&name, params, &self.registry.stored_arguments(&name))?;
+        let stored = self.registry.stored_arguments(&name);
+        let owner = scope.identity.owner();
+        let arguments = stored_arguments::read(&name, params, stored, owner).await?;
         let arguments = match arguments {
             None => None,
             Some(arguments) => {

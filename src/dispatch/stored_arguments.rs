@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::Dispatcher;
 use crate::{
+    auth::Owner,
+    compute::Compute,
     protocol::{Fault, Member, Params, describe, has_at_most_values, tool_call},
     quote::shortened,
     registry::stored_json,
@@ -36,11 +38,21 @@ impl Dispatcher {
 }
 
 /// The arguments of a tool call. Those that the tool stores stay text.
-pub(super) fn parse(
+///
+/// # Errors
+/// The arguments are no object, or the server is busy with others.
+pub(super) async fn read(
     name: &str,
     params: &Params,
-    stored: &[&'static str],
+    stored: Vec<&'static str>,
+    owner: &Owner,
 ) -> Result<Option<Value>, Fault> {
+    let bytes = params.member(Member::Arguments).map_or(0, <[u8]>::len);
+    let (name, params) = (name.to_owned(), params.clone());
+    Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored)).done().await?
+}
+
+fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<Value>, Fault> {
     let Some(raw) = params.member(Member::Arguments) else { return Ok(None) };
     let stored: Vec<_> =
         stored.iter().filter_map(|name| Some((*name, params.argument(name)?))).collect();
@@ -90,5 +102,29 @@ mod tests {
         let (a, b) = (&json[5..10], &json[15..22]);
         assert_eq!(without(json, &[b, a]), br#"{"a":null,"b":null,"d":4}"#);
         assert_eq!(without(json, &[]), json);
+    }
+
+    #[tokio::test]
+    async fn large_arguments_are_parsed_elsewhere_and_small_ones_at_once() {
+        use futures_util::FutureExt;
+
+        let owner = Owner::new("a");
+        // Parsing them takes far longer than the test takes to look.
+        let large = "[0],".repeat(1 << 18);
+        for (numbers, is_large) in [("", false), (&*large, true)] {
+            let message = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{{"a":[{numbers}0]}}}}}}"#
+            );
+            let params = tool_call(&message.into()).unwrap();
+            let mut read = Box::pin(read("tool", &params, Vec::new(), &owner));
+            let at_once = (&mut read).now_or_never();
+            assert_eq!(at_once.is_none(), is_large);
+            let read = match at_once {
+                Some(read) => read,
+                None => read.await,
+            };
+            let items = read.unwrap().unwrap()["a"].as_array().unwrap().len();
+            assert_eq!(items, if is_large { (1 << 18) + 1 } else { 1 });
+        }
     }
 }

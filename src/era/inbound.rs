@@ -57,7 +57,7 @@ pub enum Inbound {
 
 impl Inbound {
     /// Parses a message and decides its era.
-    pub fn read(body: &Bytes, context: MessageContext<'_>) -> Self {
+    pub(super) fn read(body: &Bytes, context: MessageContext<'_>) -> Self {
         let era = Era::from_versions(None, context.version);
         match parse(body) {
             Err((fault, id)) => Self::Rejected { id, fault, era },

@@ -14,6 +14,7 @@ mod encode;
 mod inbound;
 mod legacy;
 mod modern;
+mod receive;
 mod response_mode;
 mod shared;
 mod state;
@@ -27,6 +28,7 @@ pub use encode::{
 pub use inbound::{Inbound, MessageContext};
 pub use legacy::{Answer, Legacy, SessionRequest};
 pub use modern::{MirroredHeaders, Modern};
+pub use receive::Unread;
 pub use response_mode::{Accepts, ResponseMode};
 pub use state::StateSealer;
 pub use subscription::Subscription;

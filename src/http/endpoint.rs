@@ -17,7 +17,7 @@ use super::{
 use crate::{
     admission::RequestPermit,
     auth::{Identity, audit},
-    era::{Era, Inbound, MessageContext},
+    era::{Era, Inbound, MessageContext, Unread},
     protocol::Fault,
 };
 
@@ -48,15 +48,18 @@ pub(super) async fn post(
         }
     };
     let max_values = endpoint.options().body_values;
-    if !endpoint.dispatcher.accepts_values(&body, max_values) {
-        return HttpError::TooManyValues(max_values).into_response();
-    }
     let context = MessageContext {
         version: header(headers, &VERSION),
         in_session: headers.contains_key(&SESSION),
     };
+    let (owner, dispatcher) = (identity.owner(), &endpoint.dispatcher);
+    let inbound = match Inbound::receive(body, context, max_values, owner, dispatcher).await {
+        Ok(inbound) => inbound,
+        Err(Unread::TooManyValues) => return HttpError::TooManyValues(max_values).into_response(),
+        Err(Unread::Busy(fault)) => return rejected(fault),
+    };
     let post = Post { endpoint, headers, identity, accepts };
-    match Inbound::read(&body, context) {
+    match inbound {
         Inbound::Modern(request, meta) => {
             let id = request.id.clone();
             let response = modern::answer(post, request, meta).await;

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::members::end_of_string;
 
@@ -22,6 +23,40 @@ pub fn json_size(value: &impl Serialize) -> usize {
     let mut count = Count(0);
     let _ = serde_json::to_writer(&mut count, value);
     count.0
+}
+
+/// About how many bytes a value takes, looking at no more of it than `max` bytes.
+pub(crate) fn size_up_to(value: &Value, max: usize) -> usize {
+    fn take(value: &Value, left: &mut usize) {
+        let own = match value {
+            Value::String(text) => text.len(),
+            _ => 0,
+        };
+        *left = left.saturating_sub(own + 1);
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    if *left == 0 {
+                        return;
+                    }
+                    take(item, left);
+                }
+            }
+            Value::Object(members) => {
+                for (name, value) in members {
+                    *left = left.saturating_sub(name.len());
+                    if *left == 0 {
+                        return;
+                    }
+                    take(value, left);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut left = max;
+    take(value, &mut left);
+    max - left
 }
 
 /// Whether JSON has at most `max` values, counting members and elements at
@@ -58,6 +93,8 @@ pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -73,5 +110,20 @@ mod tests {
             assert!(!has_at_most_values(padded.as_bytes(), values - 1), "{json}");
         }
         assert!(has_at_most_values(b"\"unfinished \\", 1));
+    }
+
+    #[test]
+    fn a_large_value_is_recognized_by_a_part_of_it() {
+        let max = 100;
+        for large in [
+            json!("x".repeat(100)),
+            json!([0, "x".repeat(100)]),
+            json!({ "x".repeat(100): 1 }),
+            json!({ "a": { "b": vec![0; 100] } }),
+            json!(vec![json!([]); 100]),
+        ] {
+            assert_eq!(size_up_to(&large, max), max, "{large}");
+        }
+        assert_eq!(size_up_to(&json!({ "ab": ["cde", 1, null] }), max), 10);
     }
 }

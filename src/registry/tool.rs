@@ -18,8 +18,9 @@ use super::{
     structured_output::{OutputDefinition, RegisteredOutput},
 };
 use crate::{
+    compute::{Compute, INLINE_BYTES},
     handler::{Context, IntoToolResult, Scope, ToolError},
-    protocol::describe,
+    protocol::{describe, size_up_to},
     schema::{self, Validator},
 };
 
@@ -47,25 +48,31 @@ impl<S: Send + Sync + 'static> Tool<S> {
     /// A tool with this handler.
     pub fn new<A, F, Fut, R>(handler: F) -> Self
     where
-        A: DeserializeOwned + JsonSchema,
+        A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(Context<S>, A) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult + 'static,
     {
         let described = schema::describe::<A>();
         let is_unit = described.is_unit;
+        let handler = Arc::new(handler);
         let handler: Handler<S> = Box::new(move |context, arguments, structured| {
             // A unit struct (a tool without arguments) deserializes from null.
             let arguments = if is_unit { Value::Null } else { arguments };
             let convert = if structured { R::into_structured_result } else { R::into_tool_result };
-            match serde_json::from_value::<A>(arguments) {
-                Ok(arguments) => handler(context, arguments).map(convert).boxed(),
-                Err(error) => {
-                    let error =
-                        ToolError::permanent(format!("Invalid arguments: {}", describe(&error)));
-                    std::future::ready(error.into_tool_result()).boxed()
+            let handler = Arc::clone(&handler);
+            let run = async move {
+                let parse = serde_json::from_value::<A>;
+                match with_arguments(context.scope(), arguments, parse).await {
+                    Ok(Ok(arguments)) => convert(handler(context, arguments).await),
+                    Ok(Err(error)) => {
+                        let error = format!("Invalid arguments: {}", describe(&error));
+                        ToolError::permanent(error).into_tool_result()
+                    }
+                    Err(busy) => busy.into_tool_result(),
                 }
-            }
+            };
+            run.boxed()
         });
         let mut listed = model::Tool::default();
         listed.name = described.name.into();
@@ -182,6 +189,20 @@ impl<S: Send + Sync + 'static> Tool<S> {
     }
 }
 
+/// Does work on arguments, off the runtime's workers if they are large.
+///
+/// # Errors
+/// The server is busy with others.
+async fn with_arguments<T: Send + 'static>(
+    scope: &Scope,
+    arguments: Value,
+    work: impl FnOnce(Value) -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    let bytes = size_up_to(&arguments, INLINE_BYTES + 1);
+    let work = Compute::run(scope.identity.owner().as_str(), bytes, move || work(arguments));
+    work.done().await.map_err(|busy| ToolError::new(busy.to_string()))
+}
+
 pub(super) type Registered = Item<model::Tool, Body>;
 
 pub(super) struct Body {
@@ -198,14 +219,31 @@ pub(super) struct Body {
 }
 
 impl Registered {
-    pub(super) async fn call(&self, arguments: Option<Value>, scope: Arc<Scope>) -> CallToolResult {
+    /// The arguments, if they fit the schema.
+    async fn checked(
+        self: &Arc<Self>,
+        arguments: Value,
+        scope: &Scope,
+    ) -> Result<Value, ToolError> {
+        let tool = Arc::clone(self);
+        let check = move |arguments: Value| {
+            let checked = tool.body.validator.as_ref().map_or(Ok(()), |v| v.check(&arguments));
+            checked.map(|()| arguments).map_err(ToolError::permanent)
+        };
+        with_arguments(scope, arguments, check).await?
+    }
+
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> CallToolResult {
         let (name, body) = (&self.listed.name, &self.body);
         let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
-        if let Some(validator) = &body.validator
-            && let Err(refused) = validator.check(&arguments)
-        {
-            return ToolError::permanent(refused).into_tool_result();
-        }
+        let arguments = match self.checked(arguments, &scope).await {
+            Ok(arguments) => arguments,
+            Err(refused) => return refused.into_tool_result(),
+        };
         let request_id = Arc::clone(&scope.request_id);
         let run = || (body.run)(scope, arguments);
         match (catch_panic("tool", name, &request_id, run).await, &body.output) {

@@ -14,7 +14,7 @@ use crate::{
     dispatch::{Running, Step},
     era::{
         Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
-        encode_error, encode_outcome,
+        Unread, encode_error, encode_outcome,
     },
     protocol::{Fault, Message, Meta, Method, Params, Request, RequestId},
     session::{Delivery, Session},
@@ -52,7 +52,21 @@ impl Connection {
 
     pub(super) async fn handle(&mut self, line: Bytes) {
         let context = MessageContext { version: None, in_session: self.session.is_some() };
-        let (id, era, result) = match Inbound::read(&line, context) {
+        let (stdio, owner) = (&self.stdio, Principal::Local.owner());
+        let max_values = stdio.message_values;
+        let read = Inbound::receive(line, context, max_values, &owner, &stdio.dispatcher).await;
+        let inbound = match read {
+            Ok(inbound) => inbound,
+            Err(Unread::TooManyValues) => {
+                let message = format!(
+                    "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
+                );
+                let fault = Fault::InvalidRequest(message);
+                return self.send_error(None, &fault, Era::Legacy).await;
+            }
+            Err(Unread::Busy(fault)) => return self.send_error(None, &fault, Era::Legacy).await,
+        };
+        let (id, era, result) = match inbound {
             // Its answer, and a cancellation, could not be told from those of the other request.
             Inbound::Modern(request, _)
             | Inbound::Single(request, _)

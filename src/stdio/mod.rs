@@ -60,10 +60,8 @@ impl Stdio {
             }
             Ok::<_, io::Error>(())
         });
-        let (closing, max_bytes, max_values) =
-            (self.closing.clone(), self.message_bytes, self.message_values);
+        let (closing, max_bytes) = (self.closing.clone(), self.message_bytes);
         let sender_closed = sender.clone();
-        let dispatcher = Arc::clone(&self.dispatcher);
         let mut connection = Connection::new(self, sender);
         loop {
             let line = tokio::select! {
@@ -75,12 +73,6 @@ impl Stdio {
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
-                Line::Message(line) if !dispatcher.accepts_values(&line, max_values) => {
-                    let message = format!(
-                        "The message has more than {max_values} JSON values (limits.body_values). Send large data as one string."
-                    );
-                    connection.send_error(None, &Fault::InvalidRequest(message), Era::Legacy).await;
-                }
                 Line::Message(line) => connection.handle(line).await,
                 Line::TooLong => {
                     let message = format!(

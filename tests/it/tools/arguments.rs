@@ -1,8 +1,11 @@
 //! Invalid arguments are refused before the handler runs.
 
+use larder::Tool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Modern, Server};
+use crate::support::{Answer, Beat, Ctx, Modern, Server};
 
 #[tokio::test]
 async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
@@ -118,4 +121,38 @@ async fn invalid_arguments_for_reading_are_named() {
     assert!(regex.contains("query"), "{regex}");
     let binary = call("search_resource", json!({ "uri": "x:binary", "query": "a" })).await;
     assert!(binary.contains("binary"), "{binary}");
+}
+
+/// A text that says which thread read it.
+struct Traced {
+    thread: String,
+}
+
+impl<'de> Deserialize<'de> for Traced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?;
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        Ok(Self { thread })
+    }
+}
+
+/// Returns the thread that read its arguments.
+#[derive(Deserialize, JsonSchema)]
+struct Reader {
+    /// Any text.
+    #[schemars(with = "String")]
+    text: Traced,
+}
+
+#[tokio::test]
+async fn large_arguments_are_read_in_the_pool_and_small_ones_at_once() {
+    let server = Server::offering(|builder| {
+        builder.tool(Tool::new(|_: Ctx, args: Reader| async move { args.text.thread }))
+    })
+    .await;
+    let client = Modern::of(&server);
+    for (length, in_pool) in [(10, false), (100_000, true)] {
+        let thread = client.call("reader", json!({ "text": "x".repeat(length) })).await.text();
+        assert_eq!(thread == "compute", in_pool, "{length}: {thread}");
+    }
 }
