@@ -115,6 +115,11 @@ impl Columns {
         self.records
     }
 
+    /// The names, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|column| &*column.name)
+    }
+
     /// Adds a row of the table.
     pub fn add_row<'a>(&mut self, fields: impl Iterator<Item = &'a str>) {
         self.records += 1;

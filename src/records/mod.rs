@@ -3,9 +3,10 @@
 //!
 //! A [`Scanner`] gets content in blocks of any size and gives the boundaries of
 //! the records; a [`Splitter`] gives their bytes; a [`RecordIndex`] finds record N
-//! again without a scan from the start; a [`Locator`] names the place of a byte. All work in bounded memory and without
-//! I/O. Offsets are in bytes from the start of the content. Records are numbered
-//! from 0.
+//! again without a scan from the start; a [`Locator`] names the place of a byte. All
+//! work in bounded memory and without I/O. Offsets are in bytes from the start of the
+//! content. Records are numbered from 0. [`record_lines`] lays JSON out with a record on
+//! each line.
 
 mod index;
 mod indexer;
@@ -15,6 +16,7 @@ mod lines;
 mod lists;
 mod locator;
 mod pointer;
+mod record_lines;
 mod rows;
 mod scanner;
 mod splitter;
@@ -26,6 +28,7 @@ pub use indexer::{Indexer, compact_record};
 pub use lists::{List, Lists};
 pub use locator::{Location, Locator};
 pub use pointer::{InvalidPointer, Pointer};
+pub use record_lines::record_lines;
 pub use scanner::Scanner;
 pub use splitter::Splitter;
 

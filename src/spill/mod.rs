@@ -8,9 +8,9 @@
 //! matches the listed output schema.
 
 mod copies;
-mod json_lines;
 mod parts;
 mod preview_result;
+pub(crate) mod record_columns;
 mod store_parts;
 mod stored_preview;
 pub(crate) mod tool_calls;

@@ -88,11 +88,11 @@ impl PreviewResult<'_> {
 
     fn text(&self, note: &str) -> String {
         let mut text = note.to_owned();
-        for StoredPart { entry, preview } in self.stored {
+        for StoredPart { entry, preview, columns } in self.stored {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
-            if let Some(fact) = records_fact(entry) {
+            if let Some(fact) = records_fact(entry, columns.as_deref()) {
                 let _ = write!(text, "\n{fact}");
             }
             for fact in &preview.facts {
@@ -122,7 +122,7 @@ impl PreviewResult<'_> {
         json!({ "spilled": spilled })
     }
 
-    fn resource(&self, StoredPart { entry, preview }: &StoredPart) -> Value {
+    fn resource(&self, StoredPart { entry, preview, columns }: &StoredPart) -> Value {
         let mut resource = json!({
             "uri": entry.uri,
             "name": entry.name,
@@ -140,6 +140,7 @@ impl PreviewResult<'_> {
                 "total": index.total(),
                 "at": index.at(),
                 "table": "t",
+                "columns": columns,
                 "jq_root": jq_root(index),
             });
         }
@@ -171,10 +172,11 @@ impl PreviewResult<'_> {
     }
 }
 
-/// `Records: 49,000 at /items; table t; jq root .items[]`.
-fn records_fact(entry: &Entry) -> Option<String> {
+/// `Records: 49,000 at /items; table t (id, level); jq root .items[]`.
+fn records_fact(entry: &Entry, columns: Option<&str>) -> Option<String> {
     let index = entry.records.as_ref()?;
     let at = if index.at().is_empty() { String::new() } else { format!(" at {}", index.at()) };
-    let total = number(index.total());
-    Some(format!("Records: {total}{at}; table t; jq root {}", jq_root(index)))
+    let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
+    let (total, root) = (number(index.total()), jq_root(index));
+    Some(format!("Records: {total}{at}; table t{columns}; jq root {root}"))
 }

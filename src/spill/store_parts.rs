@@ -7,14 +7,15 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 
 use super::{
-    json_lines::split_lines,
     parts::{Body, Part},
+    record_columns::column_names,
 };
 use crate::{
     compute::Compute,
     handler::Scope,
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
     quote::visible,
+    records::record_lines,
     store::{Content, Details, Entry, ResourceUri, StoreError},
 };
 
@@ -31,6 +32,8 @@ pub(super) struct Storing<'a> {
 pub(super) struct StoredPart {
     pub(super) entry: Arc<Entry>,
     pub(super) preview: Preview,
+    /// The columns of its records, as SQL writes them.
+    pub(super) columns: Option<String>,
 }
 
 /// Why nothing is stored.
@@ -83,7 +86,7 @@ async fn store_part(
 ) -> Result<StoredPart, StoreError> {
     let owner = scope.identity.owner();
     let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
-    let Prepared { pieces, is_text, mime_type, preview } = making.done().await?;
+    let Prepared { pieces, head, is_text, mime_type, preview } = making.done().await?;
     let details = Details {
         // Written by others: a tool, or the content.
         name: Some(visible(&name).into_owned()),
@@ -97,12 +100,20 @@ async fn store_part(
     let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
     let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     let entry = scope.store.create(owner, uri, content, details).await?;
-    Ok(StoredPart { entry, preview })
+    let columns = match entry.records.clone() {
+        Some(index) => {
+            let naming = move || column_names(&index, &head);
+            Compute::run(owner.as_str(), HEAD_BYTES, naming).done().await?
+        }
+        None => None,
+    };
+    Ok(StoredPart { entry, preview, columns })
 }
 
 /// A part as it is stored, and its preview.
 struct Prepared {
     pieces: Vec<Bytes>,
+    head: Bytes,
     is_text: bool,
     mime_type: String,
     preview: Preview,
@@ -112,7 +123,11 @@ struct Prepared {
 fn prepare(part: Part, budget: usize) -> Prepared {
     let (pieces, value, is_text) = match part.body {
         Body::Text(pieces) => (pieces, None, true),
-        Body::Json(value, json) => (split_lines(&json), Some(value), true),
+        // A copy of the value that the tool has laid out itself is stored as it is.
+        Body::Json(value, json) if memchr::memchr(b'\n', &json).is_some() => {
+            (vec![json], Some(value), true)
+        }
+        Body::Json(value, json) => (record_lines(&json), Some(value), true),
         Body::Base64(data) => match BASE64_STANDARD.decode(data.trim_ascii()) {
             Ok(bytes) => (vec![bytes.into()], None, false),
             // Invalid base64 is stored as text, so that nothing is lost.
@@ -132,7 +147,7 @@ fn prepare(part: Part, budget: usize) -> Prepared {
     };
     let preview = Preview::new(&sample, budget);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
-    Prepared { pieces, is_text, mime_type, preview }
+    Prepared { pieces, head, is_text, mime_type, preview }
 }
 
 /// The first bytes. Copies only if they span several pieces.

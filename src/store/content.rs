@@ -6,12 +6,13 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
 use super::{Kind, Ranges};
+use crate::records::record_lines;
 
 /// Content as it arrives, in pieces of any size.
 pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
 /// Content for a resource. The Rust type decides what a client receives: strings
-/// and JSON become `text`, bytes become `blob`.
+/// and JSON become `text`, bytes become `blob`. JSON has a line for each of its records.
 ///
 /// ```
 /// use larder::store::Content;
@@ -53,6 +54,13 @@ impl Content {
     /// UTF-8 text in a shared buffer, without a copy.
     pub(crate) fn shared_text(text: Bytes) -> Self {
         Self::from_bytes(Kind::Text, text)
+    }
+
+    /// JSON as text, stored with each record on a line of its own.
+    pub(crate) fn json(text: &[u8]) -> Self {
+        let pieces = record_lines(text).into_iter().map(Ok);
+        let mime_type = "application/json".into();
+        Self { mime_type, ..Self::text_stream(stream::iter(pieces)) }
     }
 
     /// The same content, whose parts can be read by themselves as well.
@@ -119,9 +127,7 @@ impl From<&str> for Content {
 
 impl From<serde_json::Value> for Content {
     fn from(json: serde_json::Value) -> Self {
-        let mut content = Self::from(json.to_string());
-        content.mime_type = "application/json".into();
-        content
+        Self::json(json.to_string().as_bytes())
     }
 }
 

@@ -10,9 +10,11 @@ use serde_json::Value;
 
 use super::wording::{self, Stored};
 use crate::{
+    auth::Owner,
+    compute::Compute,
     handler::{Context, Structured, ToolError},
     registry::{StoredJson, Tool},
-    store::{Content, Details},
+    store::{Content, Details, StoreError},
 };
 
 /// Stores a large text, JSON value or file under a URI, outside of the
@@ -32,7 +34,8 @@ struct CreateResource {
     /// Binary data to store, in base64.
     #[serde(default)]
     blob: Option<String>,
-    /// A JSON value to store.
+    /// A JSON value to store, with a record on each line: an item of its list, or a
+    /// member of its object.
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     json: Option<StoredJson>,
@@ -60,7 +63,7 @@ async fn create<S>(
     ctx: &Context<S>,
     args: CreateResource,
 ) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
-    let content = content(args.text, args.blob, args.json)?;
+    let content = content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = details(args.name, args.description, args.mime_type, args.ttl)?;
     let entry = ctx.create_resource(uri, content).details(details).await?;
@@ -84,7 +87,8 @@ pub(super) fn details(
 }
 
 /// The content of the one of these arguments that was given.
-pub(super) fn content(
+pub(super) async fn content(
+    caller: &Owner,
     text: Option<String>,
     blob: Option<String>,
     json: Option<StoredJson>,
@@ -97,7 +101,11 @@ pub(super) fn content(
                 "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
             ))),
         },
-        (None, None, Some(json)) => Ok(Content::from(json.0).with_mime_type("application/json")),
+        (None, None, Some(StoredJson(json))) => {
+            let (bytes, json) = (json.len(), move || Content::json(json.as_bytes()));
+            let content = Compute::run(caller.as_str(), bytes, json).done().await;
+            Ok(content.map_err(StoreError::from)?.with_mime_type("application/json"))
+        }
         (None, None, None) => {
             Err(ToolError::permanent("There is nothing to store: give one of text, json and blob."))
         }

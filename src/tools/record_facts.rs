@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -16,7 +15,10 @@ use crate::{
         words::{count, cut, number},
     },
     records::{Container, Fault, Layout, List, Lists, Pointer, Record, RecordIndex, Splitter},
-    spill::tool_calls::jq_root,
+    spill::{
+        record_columns::{add_record, row},
+        tool_calls::jq_root,
+    },
     store::{RecordsError, StoreError, StoredResource},
 };
 
@@ -81,15 +83,6 @@ async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns,
     let header = found.bytes_from(header.start, len.min(MAX_HEADER_BYTES)).await?;
     let names = row(&header.bytes, delimiter).unwrap_or_default();
     Ok(Columns::of_table(names.iter()))
-}
-
-fn row(bytes: &[u8], delimiter: u8) -> Option<csv::StringRecord> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(bytes);
-    reader.records().next()?.ok()
 }
 
 /// Collects the facts, block by block.
@@ -190,29 +183,4 @@ impl Survey {
         let _ = write!(text, "columns (of {of}):\n{columns}");
         text
     }
-}
-
-/// Adds a record to the columns. Returns whether it could be parsed.
-fn add_record(
-    columns: &mut Columns,
-    layout: Layout,
-    container: Container,
-    record: &Record,
-    bytes: &[u8],
-) -> bool {
-    if let Layout::Rows { delimiter } = layout {
-        let row = row(bytes, delimiter);
-        columns.add_row(row.iter().flatten());
-        return row.is_some();
-    }
-    let start = usize::try_from(record.value - record.start).unwrap_or(0);
-    let (key, value) = bytes.split_at(start.min(bytes.len()));
-    let Ok(value) = serde_json::from_slice::<Value>(value) else { return false };
-    let key = (layout == Layout::Json && container == Container::Object).then(|| {
-        let key = String::from_utf8_lossy(key);
-        let key = key.trim_end_matches(|c: char| c.is_whitespace() || c == ':');
-        serde_json::from_str(key).unwrap_or_else(|_| key.to_owned())
-    });
-    columns.add_json(key.as_deref(), &value);
-    true
 }

@@ -54,7 +54,7 @@ async fn update<S>(
     ctx: &Context<S>,
     args: UpdateResource,
 ) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
-    let content = create::content(args.text, args.blob, args.json)?;
+    let content = create::content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let entry = ctx.update_resource(args.uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Updated"))

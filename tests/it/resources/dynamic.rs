@@ -55,7 +55,7 @@ async fn each_kind_of_content_is_read_as_it_was_written() {
     assert_eq!(read["mimeType"], "application/json");
     assert_eq!(serde_json::from_str::<Value>(read["text"].as_str().unwrap()).unwrap(), value);
     client.create(json!({ "uri": "x:null", "json": [null] })).await;
-    assert_eq!(client.read("x:null").await["text"], "[null]");
+    assert_eq!(client.read("x:null").await["text"], "[\nnull\n]");
     client
         .create(
             json!({ "uri": "x:pdf", "blob": "JVBERi0xLjcA/w==", "mime_type": "application/pdf" }),

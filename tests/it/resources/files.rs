@@ -53,7 +53,7 @@ async fn files_are_text_or_binary_by_their_content() {
     let read = client.read("x:bytes").await;
     assert_eq!((&read["mimeType"], &read["blob"]), (&json!("a/b"), &json!("e30=")));
     let read = client.read("x:json").await;
-    assert_eq!((&read["mimeType"], &read["text"]), (&json!("application/json"), &json!("[1]")));
+    assert_eq!((&read["mimeType"], &read["text"]), (&json!("application/json"), &json!("[\n1\n]")));
     assert_missing(&client, "file:///not_there").await;
 
     let read = client.read("file:///").await;

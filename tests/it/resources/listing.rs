@@ -109,7 +109,7 @@ async fn a_listed_resource_has_name_description_type_and_size() {
     assert_eq!(mine["name"], "Analysis Results");
     assert_eq!(mine["description"], "Detailed analysis output");
     assert_eq!(mine["mimeType"], "application/json");
-    assert_eq!(mine["size"], "{\"data\":[1,2,3]}".len());
+    assert_eq!(mine["size"], "{\"data\":[\n1,\n2,\n3\n]}".len());
     assert_eq!(mine["annotations"]["lastModified"], "2026-01-01T00:00:00Z");
 }
 

@@ -5,6 +5,7 @@ mod failures;
 mod nested;
 mod parts;
 mod preview;
+mod queries;
 mod rules;
 mod structured;
 
