@@ -13,8 +13,8 @@ use super::{
 pub struct Location {
     /// The number of the record.
     pub record: Option<u64>,
-    /// In JSON, the value that has the records: the outermost list around the
-    /// byte, or else the outermost object.
+    /// In JSON, the value that has the record: that of [`Locator::with_records`] if it
+    /// is around the byte, or else the outermost list, or else the outermost object.
     pub at: Pointer,
     /// In JSON, the innermost value around the byte.
     pub pointer: Option<Pointer>,
@@ -39,10 +39,21 @@ impl Locator {
     /// A locator of the bytes at these offsets, which are in ascending order.
     pub fn new(layout: Layout, offsets: Vec<u64>) -> Self {
         let content = match layout {
-            Layout::Json => Content::Json(Path { lexer: Lexer::new(), open: Vec::new() }),
+            Layout::Json => {
+                Content::Json(Path { lexer: Lexer::new(), open: Vec::new(), records: None })
+            }
             _ => Content::Other(Box::new(Scanner::new(layout, Pointer::default()))),
         };
         Self { content, found: Vec::with_capacity(offsets.len()), wanted: offsets.into() }
+    }
+
+    /// The same for JSON whose records are those of the value at this pointer.
+    #[must_use]
+    pub fn with_records(mut self, at: Pointer) -> Self {
+        if let Content::Json(path) = &mut self.content {
+            path.records = Some(at);
+        }
+        self
     }
 
     /// Whether all bytes are located: further blocks are not needed.
@@ -100,6 +111,8 @@ fn locate(record: Record, wanted: &mut VecDeque<u64>, found: &mut Vec<Location>)
 struct Path {
     lexer: Lexer,
     open: Vec<Open>,
+    /// The value that has the records.
+    records: Option<Pointer>,
 }
 
 #[derive(Debug)]
@@ -142,11 +155,12 @@ impl Path {
 
     fn location(&self) -> Location {
         let mut location = Location::default();
-        let (mut pointer, mut in_list) = (Pointer::default(), false);
+        let (mut pointer, mut is_known) = (Pointer::default(), false);
         for (depth, open) in self.open.iter().enumerate() {
             let Some(last) = open.begun.checked_sub(1) else { break };
-            if !in_list && (!open.is_object || depth == 0) {
-                in_list = !open.is_object;
+            let has_records = self.records.as_ref() == Some(&pointer);
+            if has_records || (!is_known && (!open.is_object || depth == 0)) {
+                is_known = has_records || !open.is_object;
                 (location.record, location.at) = (Some(last), pointer.clone());
             }
             if !open.is_object {
@@ -205,6 +219,24 @@ mod tests {
                     expected.iter().map(|(n, at, p)| (*n, at.to_string(), p.to_string())).collect();
                 assert_eq!(found, expected, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn the_record_is_that_of_the_known_records_where_these_are_around_the_byte() {
+        let text = br#"{"a": {"b": [1, "?"]}, "c": {"b": [{"d": ["?"]}]}}"#;
+        let offsets: Vec<_> =
+            (0..).zip(text).filter(|(_, b)| **b == b'?').map(|(at, _)| at).collect();
+        for (records, expected) in [("", [(0, ""), (1, "")]), ("/c/b", [(1, "/a/b"), (0, "/c/b")])]
+        {
+            let mut locator = Locator::new(Layout::Json, offsets.clone());
+            locator = locator.with_records(records.parse().unwrap());
+            locator.feed(text).unwrap();
+            let found = locator.finish();
+            let found: Vec<_> =
+                found.iter().map(|l| (l.record.unwrap(), l.at.to_string())).collect();
+            let expected: Vec<_> = expected.iter().map(|(n, at)| (*n, at.to_string())).collect();
+            assert_eq!(found, expected, "{records}");
         }
     }
 

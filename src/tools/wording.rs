@@ -15,12 +15,17 @@ use crate::{
     store::{Entry, MAX_URI_BYTES},
 };
 
-/// [`call`] with a revision, if the request names one.
-pub(super) fn call_at_revision(tool: &str, mut arguments: Value, revision: Option<u64>) -> String {
+/// These arguments with a revision, if the request names one.
+pub(super) fn at_revision(mut arguments: Value, revision: Option<u64>) -> Value {
     if let Some(revision) = revision {
         arguments["revision"] = revision.into();
     }
-    call(tool, &arguments)
+    arguments
+}
+
+/// [`call`] with a revision, if the request names one.
+pub(super) fn call_at_revision(tool: &str, arguments: Value, revision: Option<u64>) -> String {
+    call(tool, &at_revision(arguments, revision))
 }
 
 /// Refuses a prefix that is longer than a URI: it would come back in the next call.

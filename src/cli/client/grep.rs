@@ -1,9 +1,9 @@
 //! `larder grep`
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, mcp_client::next_call, print};
+use super::{ClientError, McpClient, ServerArgs, print};
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -52,16 +52,16 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
     }
     loop {
         let output = client.call("search_resource", &arguments).await?;
-        let Some((head, lines)) = output.text.split_once("\n\n") else {
+        let Some((_, lines)) = output.text.split_once("\n\n") else {
             if args.count && !output.text.starts_with("No line") {
                 return print(format!("{}\n", output.text).as_bytes());
             }
             return Err(ClientError::Failed(output.text));
         };
         print(lines.as_bytes())?;
-        match next_call(head, "search_resource") {
-            Some(next) => arguments = next,
-            None => return Ok(()),
+        match &output.result["structuredContent"]["next"] {
+            Value::Object(next) => arguments = Value::Object(next.clone()),
+            _ => return Ok(()),
         }
     }
 }

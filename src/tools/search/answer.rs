@@ -2,20 +2,25 @@
 
 use std::fmt::Write;
 
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
     super::{
         regex::has_short_matches,
         scan::{PIECE_MATCH_BYTES, WHOLE_LINE_BYTES},
-        wording::{call_at_revision, revision_suffix},
+        wording::{at_revision, call, revision_suffix},
     },
     SearchResource,
     places::Places,
     rows::{MatchRow, Row, Rows},
 };
 use crate::{
+    handler::Structured,
     preview::words::{count, number},
+    protocol::json_size,
     quote::quoted,
     records::Location,
     store::StoredResource,
@@ -26,63 +31,124 @@ const POINTER_BYTES: usize = 200;
 /// The bytes that the call for a match in a long line reads before it.
 const BEFORE_BYTES: u64 = 1_000;
 
-/// The rows that fit, as text.
+/// The structured result: the same as the text, because some hosts show a model only
+/// one of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SearchResult {
+    /// The number of all matches; with invert, of the lines without one.
+    total: u64,
+    /// The number of lines with a match; with invert, without one.
+    lines: u64,
+    /// Whether total is exact and rows has all matches.
+    complete: bool,
+    /// The returned lines.
+    rows: Vec<FoundLine>,
+    /// The arguments of search_resource for the next matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
+    /// The arguments of read_resource that show the first returned match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<Value>,
+}
+
+/// A line, or a match in a long line.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundLine {
+    /// The number of the line, from 1.
+    line: u64,
+    /// Whether it is only context of a match.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    context: bool,
+    /// The places of matches, in long lines and in records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Place>,
+    text: String,
+}
+
+/// The place of a match.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Place {
+    /// The offset in the content, in bytes.
+    byte: u64,
+    /// The number of the record, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<u64>,
+    /// The JSON Pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+}
+
+/// The rows that fit.
+#[derive(Default)]
 struct Shown<'a> {
     text: String,
+    rows: Vec<FoundLine>,
     first: Option<&'a MatchRow>,
     /// The number of matches up to the last row's end.
     passed: u64,
 }
 
-pub(super) fn result_text(
+pub(super) fn result(
     found: &StoredResource,
     args: &SearchResource,
     rows: &Rows,
     places: &Places,
     budget: usize,
-) -> String {
+) -> (Structured<SearchResult>, CallToolResult) {
     let entry = &found.entry;
     let searched =
         format!("{}{} ({})", entry.uri, revision_suffix(args.revision), count(entry.lines, "line"));
-    let complete = complete(args, rows);
-    if rows.matches == 0 {
-        let query = quoted(&args.query);
-        let found = if args.invert { "Every line" } else { "No line" };
-        return format!("{found} of {searched} matches {query}. {complete}");
-    }
+    let (exact, limits) = limits(args, rows);
+    let mut result = SearchResult {
+        total: rows.matches,
+        lines: rows.lines,
+        complete: exact,
+        rows: Vec::new(),
+        next: None,
+        read: None,
+    };
     let total = total(args, rows);
-    if args.count_only {
-        return format!("{total} in {searched}. {complete}");
-    }
-    let shown = show(rows, places, budget);
-    let Some(first) = shown.first else {
-        return format!("{total} in {searched}, none after the first {}.", number(args.offset));
+    let shown = if args.count_only { Shown::default() } else { show(rows, places, budget) };
+    let text = match shown.first {
+        _ if rows.matches == 0 => {
+            let query = quoted(&args.query);
+            let found = if args.invert { "Every line" } else { "No line" };
+            format!("{found} of {searched} matches {query}. {limits}")
+        }
+        _ if args.count_only => format!("{total} in {searched}. {limits}"),
+        None => {
+            result.complete = false;
+            format!("{total} in {searched}, none after the first {}.", number(args.offset))
+        }
+        Some(first) => {
+            let is_end = shown.passed == rows.matches;
+            let head = if is_end && args.offset == 0 {
+                format!("{total} in {searched}. {limits}")
+            } else {
+                result.complete = false;
+                let what = if args.invert { "Lines without a match" } else { "Matches" };
+                let (from, to) = (number(args.offset + 1), number(shown.passed));
+                let range = format!("{what} {from}-{to} of {}", number(rows.matches));
+                if is_end {
+                    let limits = if exact { String::new() } else { format!(" {limits}") };
+                    format!("{range} in {searched}. This is the end.{limits}")
+                } else {
+                    let next = result.next.insert(next_arguments(args, shown.passed));
+                    let next = call("search_resource", next);
+                    format!("{range} in {searched}. Not complete; next: {next}.")
+                }
+            };
+            let (what, read) = to_see(args, first, places);
+            let read = call("read_resource", result.read.insert(read));
+            format!("{head} To see {what}: {read}.\n\n{}", shown.text)
+        }
     };
-    let range = |passed: u64| {
-        let what = if args.invert { "Lines without a match" } else { "Matches" };
-        let (first, last) = (number(args.offset + 1), number(passed));
-        format!("{what} {first}-{last} of {} in {searched}.", number(rows.matches))
-    };
-    let is_end = shown.passed == rows.matches;
-    let head = if is_end && args.offset == 0 {
-        format!("{total} in {searched}. {complete}")
-    } else if is_end {
-        let exact = complete.strip_prefix("Complete.").unwrap_or(&complete);
-        format!(
-            "{} This is the end.{}{exact}",
-            range(shown.passed),
-            if exact.is_empty() { "" } else { " " }
-        )
-    } else {
-        let next = next_arguments(args, shown.passed);
-        let next = call_at_revision("search_resource", next, args.revision);
-        format!("{} Not complete; next: {next}.", range(shown.passed))
-    };
-    format!("{head} {}\n\n{}", to_see(args, first, places), shown.text)
+    result.rows = shown.rows;
+    (Structured(result), CallToolResult::success(vec![ContentBlock::text(text)]))
 }
 
-/// Whether the total is exact, and whether all of it is shown.
-fn complete(args: &SearchResource, rows: &Rows) -> String {
+/// Whether the total is exact and no match was left out, and the sentences that say so.
+fn limits(args: &SearchResource, rows: &Rows) -> (bool, String) {
     let mut limits = Vec::new();
     if rows.left_out {
         limits.push("More matches of some lines are not shown (max_per_line).".to_owned());
@@ -94,7 +160,7 @@ fn complete(args: &SearchResource, rows: &Rows) -> String {
             number(PIECE_MATCH_BYTES as u64)
         ));
     }
-    if limits.is_empty() { "Complete.".to_owned() } else { limits.join(" ") }
+    if limits.is_empty() { (true, "Complete.".to_owned()) } else { (false, limits.join(" ")) }
 }
 
 fn total(args: &SearchResource, rows: &Rows) -> String {
@@ -130,11 +196,11 @@ fn next_arguments(args: &SearchResource, offset: u64) -> Value {
     for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
         next[name] = json!(true);
     }
-    next
+    at_revision(next, args.revision)
 }
 
-/// The call that shows the place of a match.
-fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> String {
+/// The place of a match in words, and the arguments of `read_resource` that show it.
+fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> (String, Value) {
     let place = row.at.first().copied().unwrap_or_default();
     let (what, read) = match places.get(place) {
         Some(Location { record: Some(record), at, .. })
@@ -145,38 +211,48 @@ fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> String {
             if !at.is_empty() {
                 read["at"] = json!(at.to_string());
             }
-            (format!("To see record {}", number(*record)), read)
+            (format!("record {}", number(*record)), read)
         }
         _ if row.is_long => {
             let from = place.saturating_sub(BEFORE_BYTES);
             let limit = 2 * BEFORE_BYTES;
             let read = json!({ "uri": args.uri, "unit": "bytes", "offset": from, "limit": limit });
-            (format!("To see around byte {}", number(place)), read)
+            (format!("around byte {}", number(place)), read)
         }
         _ => {
             // Ten lines before it; line N is at offset N - 1.
             let from = row.line.saturating_sub(11);
             let read = json!({ "uri": args.uri, "offset": from, "limit": 20 });
-            (format!("To see around line {}", number(row.line)), read)
+            (format!("around line {}", number(row.line)), read)
         }
     };
-    format!("{what}: {}.", call_at_revision("read_resource", read, args.revision))
+    (what, at_revision(read, args.revision))
 }
 
 fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
-    let mut shown = Shown { text: String::new(), first: None, passed: 0 };
+    let mut shown = Shown::default();
+    let mut row_bytes = 0;
     for row in &rows.items {
-        let line = match row {
-            Row::Gap => "--".to_owned(),
-            Row::Context { line, text } => format!("{line}- {text}"),
-            Row::Match(row) => format!("{}: {}{}", row.line, place(row, places), row.text),
+        let (line, found) = match row {
+            Row::Gap => ("--".to_owned(), None),
+            Row::Context { line, text } => (format!("{line}- {text}"), Some(context(*line, text))),
+            Row::Match(row) => {
+                let found = found_line(row, places);
+                (
+                    format!("{}: {}{}", row.line, place_words(row, &found.places), row.text),
+                    Some(found),
+                )
+            }
         };
+        row_bytes += found.as_ref().map_or(0, |found| json_size(found) + 1);
         // At least one match, or the next call would be the same one.
-        if shown.first.is_some() && shown.text.len() + line.len() >= budget {
+        let is_full = row_bytes.max(shown.text.len() + line.len()) >= budget;
+        if shown.first.is_some() && is_full {
             break;
         }
         // Writing to a string cannot fail.
         let _ = writeln!(shown.text, "{line}");
+        shown.rows.extend(found);
         if let Row::Match(row) = row {
             shown.first.get_or_insert(row);
             shown.passed = row.passed;
@@ -185,22 +261,41 @@ fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
     shown
 }
 
-/// The place of a match within its line: `byte 17, record 3, /3/level: `.
-fn place(row: &MatchRow, places: &Places) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    if row.is_long {
-        parts.extend(row.at.first().map(|offset| format!("byte {offset}")));
-    }
-    for location in row.at.iter().filter_map(|offset| places.get(*offset)) {
-        let pointer = location.pointer.as_ref().map(ToString::to_string);
+fn context(line: u64, text: &str) -> FoundLine {
+    FoundLine { line, context: true, places: Vec::new(), text: text.to_owned() }
+}
+
+fn found_line(row: &MatchRow, places: &Places) -> FoundLine {
+    let place = |offset: &u64| {
+        let location = places.get(*offset);
+        let record = location.and_then(|location| location.record);
+        let pointer = location.and_then(|location| location.pointer.as_ref());
+        let pointer = pointer.map(ToString::to_string);
         let pointer =
             pointer.filter(|pointer| !pointer.is_empty() && pointer.len() <= POINTER_BYTES);
-        let record = location.record.map(|record| format!("record {record}"));
-        for part in record.into_iter().chain(pointer) {
-            if !parts.contains(&part) {
-                parts.push(part);
+        let is_told = row.is_long || record.is_some() || pointer.is_some();
+        is_told.then_some(Place { byte: *offset, record, pointer })
+    };
+    FoundLine {
+        line: row.line,
+        context: false,
+        places: row.at.iter().filter_map(place).collect(),
+        text: row.text.clone(),
+    }
+}
+
+/// The places within a line: `byte 17, record 3, /3/level: `.
+fn place_words(row: &MatchRow, places: &[Place]) -> String {
+    let byte = places.first().filter(|_| row.is_long);
+    let mut words: Vec<String> =
+        byte.map(|place| format!("byte {}", place.byte)).into_iter().collect();
+    for Place { record, pointer, .. } in places {
+        let record = record.map(|record| format!("record {record}"));
+        for word in record.into_iter().chain(pointer.clone()) {
+            if !words.contains(&word) {
+                words.push(word);
             }
         }
     }
-    if parts.is_empty() { String::new() } else { parts.join(", ") + ": " }
+    if words.is_empty() { String::new() } else { words.join(", ") + ": " }
 }

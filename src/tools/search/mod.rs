@@ -6,12 +6,13 @@ mod rows;
 
 use std::time::Duration;
 
+use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use self::{
-    answer::result_text,
+    answer::SearchResult,
     places::Places,
     rows::{Rows, Wanted},
 };
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     auth::Owner,
     compute::{self, Compute},
-    handler::{Context, ToolError},
+    handler::{Context, Structured, ToolError},
     quote::shortened,
     registry::Tool,
     store::{Kind, StoreError, StoredResource},
@@ -107,7 +108,7 @@ async fn search<S>(
     ctx: &Context<S>,
     args: SearchResource,
     budget: usize,
-) -> Result<String, ToolError> {
+) -> Result<(Structured<SearchResult>, CallToolResult), ToolError> {
     check_length(&args.query)?;
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
@@ -128,7 +129,7 @@ async fn search<S>(
         let _slot = compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?;
         let rows = find_matches(caller, &found, &args, budget).await?;
         let places = Places::find(caller, &found, rows.offsets()).await?;
-        Ok(result_text(&found, &args, &rows, &places, budget))
+        Ok(answer::result(&found, &args, &rows, &places, budget))
     };
     match tokio::time::timeout(time, searching).await {
         Ok(result) => result,

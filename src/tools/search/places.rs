@@ -7,9 +7,8 @@ use futures_util::StreamExt;
 use crate::{
     auth::Owner,
     compute::Compute,
-    preview::{Format, HEAD_BYTES, Sample},
-    records::{Layout, Location, Locator},
-    store::{StoreError, StoredResource},
+    records::{Layout, Location, Locator, Pointer},
+    store::{BLOCK_BYTES, StoreError, StoredResource},
 };
 
 /// The locations of bytes in structured content, by their offsets.
@@ -27,8 +26,11 @@ impl Places {
         if offsets.is_empty() {
             return Ok(Self::default());
         }
-        let Some(layout) = layout(caller, found).await? else { return Ok(Self::default()) };
+        let Some(layout) = found.layout().await? else { return Ok(Self::default()) };
         let mut locator = Locator::new(layout, offsets.clone());
+        if let Some(at) = records_at(caller, found, layout).await {
+            locator = locator.with_records(at);
+        }
         let mut blocks = std::pin::pin!(found.map_blocks(caller, |block, _| block));
         while !locator.is_done()
             && let Some(block) = blocks.next().await
@@ -52,24 +54,13 @@ impl Places {
     }
 }
 
-async fn layout(caller: &Owner, found: &StoredResource) -> Result<Option<Layout>, StoreError> {
-    let entry = found.entry.clone();
-    let (head, tail) = found.head_and_tail(HEAD_BYTES as u64, 0).await?;
-    let detecting = Compute::run(caller.as_str(), HEAD_BYTES, move || {
-        Format::detect(&Sample {
-            mime_type: Some(&entry.mime_type),
-            is_text: true,
-            size: entry.size,
-            lines: Some(entry.lines),
-            head: &head,
-            tail: &tail,
-            value: None,
-        })
-    });
-    Ok(match detecting.done().await? {
-        Format::Json => Some(Layout::Json),
-        Format::JsonLines => Some(Layout::JsonLines),
-        Format::Csv { delimiter } => Some(Layout::Rows { delimiter }),
-        Format::Text | Format::Image { .. } | Format::Binary => None,
-    })
+/// Where the records of JSON are that `read_resource` gives by default, if that is known
+/// or soon found.
+async fn records_at(caller: &Owner, found: &StoredResource, layout: Layout) -> Option<Pointer> {
+    let is_quick = found.entry.records.is_some() || found.entry.size <= BLOCK_BYTES as u64;
+    if layout != Layout::Json || !is_quick {
+        return None;
+    }
+    let index = found.record_index(caller, None).await.ok()?;
+    index.at().parse().ok()
 }

@@ -14,9 +14,9 @@ const LONG_LINE_BYTES: usize = 2_000;
 const MATCH_BYTES: usize = 2_000;
 /// The bytes shown before and after a match in a long line.
 const AROUND_BYTES: usize = 120;
-/// The most matches of one line whose places are told.
+/// The most matches of one line that are located.
 const MAX_PLACES: usize = 4;
-/// About what a row takes besides its text, in bytes.
+/// About the bytes of a row besides its text.
 const ROW_BYTES: usize = 24;
 
 #[derive(Debug)]

@@ -122,9 +122,12 @@ async fn a_line_of_20_mb_is_searched_and_the_next_call_shows_the_place() {
         arguments = named_call(head, "search_resource");
     }
     assert_eq!(found, places);
-    for (query, total) in [("^w", 1), (" $", 1), ("wörd", 3_399_980)] {
-        let said =
-            search(&client, json!({ "uri": "x:line", "query": query, "count_only": true })).await;
+    // Many matches, in a line that is searched in pieces as well.
+    client.create(json!({ "uri": "x:words", "text": "wörd ".repeat(400_000) })).await;
+    for (uri, query, total) in
+        [("x:line", "^w", 1), ("x:line", " $", 1), ("x:words", "wörd", 400_000)]
+    {
+        let said = search(&client, json!({ "uri": uri, "query": query, "count_only": true })).await;
         let total = larder::preview::words::count(total, "match");
         assert!(said.starts_with(&total) && said.ends_with("Complete."), "{query}: {said}");
     }
@@ -197,4 +200,103 @@ async fn lines_of_ndjson_and_rows_of_csv_have_their_number() {
     client.create(json!({ "uri": "x:rows", "text": csv, "mime_type": "text/csv" })).await;
     let said = search(&client, json!({ "uri": "x:rows", "query": "text|lines|one" })).await;
     assert!(said.ends_with("\n\n1: id,text\n3: record 0: lines\"\n4: record 1: 2,one\n"), "{said}");
+}
+
+/// All matches of a search, as its next calls as data give them: the record, the
+/// pointer and the text of each. Each answer is compared with its text.
+async fn all_matches(client: &Modern, mut arguments: Value) -> Vec<(u64, String, String)> {
+    let mut found = Vec::new();
+    loop {
+        let result = client.call("search_resource", arguments.clone()).await.result();
+        let (text, data) =
+            (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+        let (head, rows) = text.split_once("\n\n").unwrap();
+        let matches = data["rows"].as_array().unwrap();
+        assert_eq!(rows.lines().count(), matches.len(), "{result}");
+        for (row, found_line) in rows.lines().zip(matches) {
+            let (line, shown) = (&found_line["line"], found_line["text"].as_str().unwrap());
+            assert!(row.starts_with(&format!("{line}: ")) && row.ends_with(shown), "{row}");
+            let place = &found_line["places"][0];
+            let pointer = place["pointer"].as_str().unwrap_or_default();
+            found.push((place["record"].as_u64().unwrap(), pointer.to_owned(), shown.to_owned()));
+        }
+        // The call in words is the call as data.
+        assert_eq!(named_call(head, "read_resource"), data["read"]);
+        let read = client.call("read_resource", data["read"].clone()).await.text();
+        assert!(
+            read.contains(&*found[found.len() - matches.len()].2.trim_end_matches(',')),
+            "{read}"
+        );
+        let Some(next) = data.get("next") else {
+            let is_one = arguments["offset"].is_null();
+            assert_eq!(data["complete"], is_one, "{head}");
+            assert!(head.contains(if is_one { "Complete." } else { "This is the end." }), "{head}");
+            assert_eq!(data["total"], found.len(), "{head}");
+            return found;
+        };
+        assert_eq!(data["complete"], false, "{head}");
+        assert_eq!(&named_call(head, "search_resource"), next);
+        arguments = next.clone();
+    }
+}
+
+#[tokio::test]
+async fn the_next_calls_of_a_search_give_each_match_once() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let events = events();
+    client.create(json!({ "uri": "x:list", "json": events })).await;
+    client.create(json!({ "uri": "x:object", "json": { "items": events } })).await;
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    let lines = json!({ "uri": "x:lines", "text": lines, "mime_type": "application/x-ndjson" });
+    client.create(lines).await;
+    for (uri, at) in [("x:list", Some("")), ("x:object", Some("/items")), ("x:lines", None)] {
+        // The last is more than fits into one answer.
+        for limit in [7, 49, 50, 10_000] {
+            let query = if limit == 10_000 { "\"id\":\\d*17," } else { "\"level\":\"ERROR\"" };
+            let arguments = json!({ "uri": uri, "query": query, "limit": limit });
+            let found = all_matches(&client, arguments).await;
+            let records: Vec<u64> = found.iter().map(|(record, ..)| *record).collect();
+            let step = if limit == 10_000 { 100 } else { 1_000 };
+            assert_eq!(records, (0..49_000 / step).map(|n| n * step + 17).collect::<Vec<_>>());
+            for (record, pointer, text) in found {
+                let member = if limit == 10_000 { "id" } else { "level" };
+                let expected = at.map(|at| format!("{at}/{record}/{member}")).unwrap_or_default();
+                assert_eq!(pointer, expected);
+                assert_eq!(text.trim_end_matches(','), events[record as usize].to_string());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_says_as_data_what_it_says_in_words() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:log", "text": "one\ntwo\nthree\ntwo two\nfive\n" })).await;
+    let data = async |options: Value| {
+        let mut arguments = json!({ "uri": "x:log", "query": "two" });
+        arguments.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        let mut result = client.call("search_resource", arguments).await.result();
+        result["structuredContent"].take()
+    };
+    let totals = json!({ "total": 3, "lines": 2, "complete": true, "rows": [] });
+    assert_eq!(data(json!({ "count_only": true })).await, totals);
+    let none = json!({ "total": 0, "lines": 0, "complete": true, "rows": [] });
+    assert_eq!(data(json!({ "query": "nothing" })).await, none);
+    let after = json!({ "total": 3, "lines": 2, "complete": false, "rows": [] });
+    assert_eq!(data(json!({ "offset": 3 })).await, after);
+    let found = data(json!({ "context": 1, "limit": 1, "revision": 1 })).await;
+    let rows = json!([
+        { "line": 1, "context": true, "text": "one" },
+        { "line": 2, "text": "two" },
+        { "line": 3, "context": true, "text": "three" },
+    ]);
+    assert_eq!(found["rows"], rows);
+    let next = json!({
+        "uri": "x:log", "query": "two", "offset": 1, "limit": 1, "context": 1, "revision": 1,
+    });
+    assert_eq!(found["next"], next);
+    let read = json!({ "uri": "x:log", "offset": 0, "limit": 20, "revision": 1 });
+    assert_eq!(found["read"], read);
 }
