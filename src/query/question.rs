@@ -1,4 +1,4 @@
-//! What is asked, and what is answered.
+//! A query as a worker gets it, and its result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,14 +78,14 @@ pub struct Column {
     pub kind: String,
 }
 
-/// How much a query has read.
+/// What a query has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadCounts {
     /// Rows, or inputs of jq.
     pub rows: u64,
     /// Bytes of content.
     pub bytes: u64,
-    /// Lines that are no JSON.
+    /// Lines that are not JSON, or that the pattern of a log does not match.
     pub skipped: u64,
 }
 

@@ -122,6 +122,15 @@ impl Registry {
         Err(fault)
     }
 
+    /// Refuses a caller that lacks the scopes of a tool, for another tool that does the
+    /// same.
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`].
+    pub(crate) fn check_tool_scopes(&self, identity: &Identity, tool: &str) -> Result<(), Fault> {
+        self.check_scopes(identity, || self.tool_scopes(tool))
+    }
+
     /// Whether a caller with that grant may see the item in a list.
     pub(super) fn is_shown<L: Listed, B>(&self, grant: &Grant, item: &Item<L, B>) -> bool {
         match grant {

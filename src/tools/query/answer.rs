@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Format, QueryResource};
 use crate::{
+    handler::Structured,
     preview::words::{count, number},
     query::{Answer, Engine, Question},
     spill::tool_calls::{call, type_and_size},
@@ -15,7 +16,7 @@ use crate::{
 
 /// The structured result.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Result {
+pub(super) struct QueryResult {
     /// The columns of the rows.
     columns: Vec<Column>,
     /// The returned rows. For jq each has one value.
@@ -54,7 +55,7 @@ pub(super) fn result(
     args: &QueryResource,
     question: &Question,
     stored: Option<&Entry>,
-) -> (crate::handler::Structured<Result>, CallToolResult) {
+) -> (Structured<QueryResult>, CallToolResult) {
     let Answer { columns, rows, text, total, cut, read, places } = answer;
     let shown = rows.len() as u64;
     let done = args.offset.saturating_add(shown);
@@ -102,7 +103,7 @@ pub(super) fn result(
     let mut content = vec![ContentBlock::text(text)];
     content.extend(stored.map(Entry::to_link));
     let columns = columns.into_iter().map(|c| Column { name: c.name, r#type: c.kind });
-    let result = Result {
+    let result = QueryResult {
         columns: columns.collect(),
         rows,
         total,
@@ -111,7 +112,7 @@ pub(super) fn result(
         stored: stored.map(|entry| entry.uri.to_string()),
         read: Read { rows: read.rows, bytes: read.bytes, skipped: read.skipped },
     };
-    (crate::handler::Structured(result), CallToolResult::success(content))
+    (Structured(result), CallToolResult::success(content))
 }
 
 /// The arguments of the same query from another row on; or with the result

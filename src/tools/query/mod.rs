@@ -14,10 +14,12 @@ use super::ToolOptions;
 use crate::{
     handler::{Context, Structured, ToolError},
     query::{Engine, Queries, QueryError, QueryLimits, Question},
-    registry::Tool,
+    registry::{Registry, Tool},
 };
 
 const DEFAULT_LIMIT: u64 = 100;
+/// The tool whose scopes `into` needs.
+const CREATING_TOOL: &str = "create_resource";
 /// Reserved for the text before the rows.
 const HEAD_BYTES: usize = 1_000;
 
@@ -108,7 +110,7 @@ async fn query<S>(
     args: QueryResource,
     queries: &Queries,
     may_store: bool,
-) -> Result<(Structured<answer::Result>, CallToolResult), ToolError> {
+) -> Result<(Structured<answer::QueryResult>, CallToolResult), ToolError> {
     let (engine, text) = match (&args.sql, &args.jq) {
         (Some(sql), None) => (Engine::Sql, sql),
         (None, Some(jq)) => (Engine::Jq { slurp: args.slurp }, jq),
@@ -118,6 +120,9 @@ async fn query<S>(
         return Err(ToolError::new(
             "This server stores no results of queries (tools.write): leave out into.",
         ));
+    }
+    if args.into.is_some() {
+        check_may_create(ctx)?;
     }
     let sources = sources::find(ctx, &args).await?;
     let (tables, contents): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
@@ -146,6 +151,16 @@ async fn query<S>(
         }
     };
     Ok(answer::result(answer, &args, &question, stored.as_deref()))
+}
+
+/// `into` writes as `create_resource` does, so it needs the same scopes.
+fn check_may_create<S>(ctx: &Context<S>) -> Result<(), ToolError> {
+    let registry = Registry::from_scope(ctx.scope());
+    registry.check_tool_scopes(ctx.identity(), CREATING_TOOL).map_err(|_| {
+        ToolError::permanent(
+            "into needs the scopes of create_resource (auth.scopes), which your token lacks: leave out into.",
+        )
+    })
 }
 
 fn tool_error(error: &QueryError) -> ToolError {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Format, From, QueryResource};
 use crate::{
     handler::{Context, ToolError},
-    preview::words::cut,
     query::Table,
+    quote::quoted,
     records::{Layout, Pointer},
     store::{Kind, StoredResource},
 };
@@ -57,8 +57,8 @@ fn check_name(name: &str) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::new(format!(
-        "{:?} is no name for a table: use letters, digits and underscores.",
-        cut(name, 100)
+        "{} is no name for a table: use letters, digits and underscores.",
+        quoted(name)
     )))
 }
 

@@ -136,3 +136,29 @@ async fn each_step_of_a_workflow_is_a_decision() {
         assert!(parts.iter().all(|part| audit[line].contains(part)), "{parts:?}: {audit:#?}");
     }
 }
+
+#[tokio::test]
+async fn a_query_is_a_decision_and_so_is_storing_its_result_but_its_text_is_not_logged() {
+    let issuer = Issuer::start().await;
+    let larder = Logging::start(&issuer.url, &[("RUST_LOG", "audit=info".as_ref())]).await;
+    let good = token(&issuer, RESOURCE);
+    let mut query = json!({ "from": "x:a-secret-uri", "sql": "SELECT 'a-secret-text' FROM t" });
+    let call = json!({ "name": "query_resource", "arguments": query });
+    assert_eq!(larder.send(&good, "tools/call", &call).await, 200);
+    // The token lacks the scope of create_resource.
+    query["into"] = json!({ "name": "a-secret-name" });
+    let call = json!({ "name": "query_resource", "arguments": query });
+    assert_eq!(larder.send(&good, "tools/call", &call).await, 200);
+    let (text, audit) = larder.decisions(3).await;
+    for (line, parts) in [
+        ["alice", "tools/call query_resource", "allowed"],
+        ["alice", "tools/call query_resource", "allowed"],
+        ["alice", "something within a call", "write"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(parts.iter().all(|part| audit[line].contains(part)), "{parts:?}: {audit:#?}");
+    }
+    assert!(!text.contains("a-secret"), "{text}");
+}

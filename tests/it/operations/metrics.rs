@@ -133,6 +133,27 @@ async fn calls_writes_sessions_and_streams_are_counted() {
 }
 
 #[tokio::test]
+async fn queries_are_counted_by_their_tool_and_end() {
+    let server = Measured::larder(&[]).await;
+    let rows = "{\"a\":1}\n{\"a\":2}\n".repeat(500);
+    server.call("create_resource", json!({ "uri": "x:1", "text": rows })).await;
+    let query = |sql: &str| json!({ "from": "x:1", "sql": sql });
+    server.call("query_resource", query("SELECT sum(a) FROM t")).await;
+    let mut into = query("SELECT a FROM t");
+    into["into"] = json!({ "uri": "x:2" });
+    server.call("query_resource", into).await;
+    let fails = json!({ "name": "query_resource", "arguments": query("SELECT b FROM t") });
+    server.send("tools/call", fails).await;
+    let metrics = server.metrics.scrape().await;
+    let calls = |error: &str| {
+        let labels = ["gen_ai_tool_name=\"query_resource\"", &format!("error_type=\"{error}\"")];
+        metrics.sum("mcp_server_operation_duration_seconds_count", &labels)
+    };
+    assert_eq!((calls(""), calls("tool_error")), (2, 1), "{}", metrics.0);
+    assert_eq!(metrics.sum("larder_resources_written_total", &[]), 2);
+}
+
+#[tokio::test]
 async fn a_resource_that_a_tool_stores_is_kept_out_of_the_context() {
     let mut command = example("search_logs");
     command.args(["--store", "memory:"]);

@@ -3,6 +3,8 @@
 mod arguments;
 mod header_parameters;
 mod query;
+mod query_callers;
+mod query_docs;
 mod query_limits;
 mod quoting;
 mod results;

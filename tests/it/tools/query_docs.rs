@@ -1,0 +1,42 @@
+//! The session in docs/querying.md, run as it is printed there, on a file of an installed
+//! npm package.
+
+use std::{env, path::Path};
+
+use tokio::process::Command;
+
+use crate::support::{patiently, process::serving};
+
+/// The commands of the page's console blocks, each with its output.
+fn session() -> Vec<(String, String)> {
+    let page = include_str!("../../../docs/querying.md");
+    let blocks = page.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let commands = blocks.flat_map(|block| block.split("$ ").skip(1));
+    let step = |command: &str| {
+        // A command goes on to its closing quote.
+        let ends = command.match_indices('\n').map(|(at, _)| at);
+        let end = ends.into_iter().find(|at| command[..*at].matches('\'').count() % 2 == 0);
+        let (command, output) = command.split_at(end.unwrap() + 1);
+        (command.to_owned(), output.trim_end_matches('\n').to_owned())
+    };
+    commands.map(step).collect()
+}
+
+#[tokio::test]
+async fn the_session_in_the_guide_is_true() {
+    let (_larder, url) = serving(&[]).await;
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams");
+    let programs = Path::new(env!("CARGO_BIN_EXE_larder")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap());
+    let steps = session();
+    assert!(steps.len() >= 8, "the session is found");
+    for (command, expected) in steps {
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &command]).current_dir(&packages);
+        bash.env("PATH", &path).env("LARDER_URL", &url);
+        let output = patiently(&command, bash.output()).await.unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.trim_end_matches('\n'), expected, "{command}{errors}");
+    }
+}
