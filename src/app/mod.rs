@@ -27,7 +27,7 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     random::Random,
     registry::Registry,
-    session::{MemorySessions, SessionLimits, Sessions},
+    session::{Claims, MemorySessions, SessionLimits, Sessions},
     stdio::Stdio,
     store::Store,
     task::{MemoryTasks, TaskLimits, Tasks},
@@ -35,7 +35,7 @@ use crate::{
 #[cfg(feature = "redis")]
 use crate::{
     redis::{Instance, Redis, RedisError, StateKeys},
-    session::RedisSessions,
+    session::{RedisClaims, RedisSessions},
     task::RedisTasks,
 };
 
@@ -215,7 +215,7 @@ impl App {
 
     fn assemble(
         store: Store,
-        CallStores { sessions, tasks }: CallStores,
+        CallStores { sessions, tasks, claims }: CallStores,
         state_key: StateKey,
         registry: Registry,
         config: Config,
@@ -225,6 +225,9 @@ impl App {
         compute::configure(config.compute.limits());
         let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
+        if let Some(claims) = &claims {
+            registry.share_sessions(claims);
+        }
         #[cfg(feature = "http")]
         let http = HttpSetup::new(&config, &authenticator)?;
         let limits = config.limits.per_call();
@@ -386,21 +389,24 @@ impl Drop for App {
 struct CallStores {
     sessions: Arc<dyn Sessions>,
     tasks: Arc<dyn Tasks>,
+    /// How several instances divide what belongs to sessions and cannot move.
+    claims: Option<Arc<dyn Claims>>,
 }
 
 impl CallStores {
     fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
         let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
         let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), claims: None }
     }
 
     #[cfg(feature = "redis")]
     fn in_redis(redis: Redis, config: &Config, random: &Random) -> Self {
         let instance = Instance::join(redis, random);
         let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(config));
+        let claims: Arc<dyn Claims> = Arc::new(RedisClaims::new(instance.clone()));
         let sessions = RedisSessions::new(instance, random.clone(), session_limits(config));
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks) }
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), claims: Some(claims) }
     }
 }
 

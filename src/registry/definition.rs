@@ -14,7 +14,7 @@ use super::{
     provider::{Offer, Provider},
     scope_rules::ScopeRules,
 };
-use crate::protocol::Announcement;
+use crate::{protocol::Announcement, session::Claims};
 
 /// How many announcements a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
@@ -91,6 +91,11 @@ impl Registry {
     pub fn login(&self, name: &str) -> Option<Arc<dyn super::ProviderLogin>> {
         let mut logins = self.definition.providers.iter().filter_map(|provider| provider.login());
         logins.find(|login| login.name() == name)
+    }
+
+    /// Several instances serve the same sessions, and divide by these claims what cannot move.
+    pub fn share_sessions(&self, claims: &Arc<dyn Claims>) {
+        self.definition.providers.iter().for_each(|provider| provider.share_sessions(claims));
     }
 
     /// Ends what the providers have started for a client's session.

@@ -21,6 +21,7 @@ use crate::{
     protocol::{Announcement, Fault},
     quote::shortened,
     schema::Validator,
+    session::Claims,
 };
 
 /// What a provider can offer.
@@ -132,6 +133,10 @@ pub trait Provider: Send + Sync + 'static {
     fn login(&self) -> Option<Arc<dyn super::ProviderLogin>> {
         None
     }
+
+    /// Several instances serve the same sessions: gives the provider the claims by which they
+    /// divide what cannot move. Called at most once, before the first use.
+    fn share_sessions(&self, _claims: &Arc<dyn Claims>) {}
 
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}

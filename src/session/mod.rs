@@ -7,6 +7,7 @@
 //! connection resumes after the last event it received.
 
 mod budget;
+mod claims;
 mod error;
 mod event;
 mod limits;
@@ -22,12 +23,13 @@ use bytes::Bytes;
 use futures_util::Stream;
 use serde_json::json;
 
+pub use claims::Claims;
 pub use error::SessionError;
 pub use event::{Event, EventId};
 pub use limits::SessionLimits;
 pub use memory::MemorySessions;
 #[cfg(feature = "redis")]
-pub use redis::RedisSessions;
+pub use redis::{RedisClaims, RedisSessions};
 pub use signal::{SessionSignal, Signal, Signals};
 
 use crate::{

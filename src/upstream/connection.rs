@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     catalogue::Catalogue,
+    claim::Claim,
     error::{StartError, UpstreamError},
     link::Link,
     shared::Shared,
@@ -38,6 +39,8 @@ pub(super) struct Connection {
     shared: Arc<Shared>,
     /// What the client can be asked for.
     client: Value,
+    /// Keeps other instances from starting a process for the same session.
+    claim: Option<Claim>,
     /// Forgets this connection unless it is in use again; returns whether it did.
     forget: Forget,
     /// Who uses it.
@@ -77,10 +80,16 @@ enum Phase {
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, client: Value, forget: Forget) -> Arc<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        client: Value,
+        claim: Option<Claim>,
+        forget: Forget,
+    ) -> Arc<Self> {
         Arc::new(Self {
             shared,
             client,
+            claim,
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
             state: watch::Sender::new(State { attempt: 0, phase: Phase::Starting }),
@@ -166,9 +175,25 @@ impl Connection {
         if task.is_none() && !self.stop.is_cancelled() {
             let this = Arc::clone(self);
             *task = Some(tokio::spawn(async move {
-                let idle = Arc::clone(&this);
-                tokio::join!(Arc::clone(&this).run(), idle.stop_when_idle());
+                let idle = Arc::clone(&this).stop_when_idle();
+                tokio::join!(Arc::clone(&this).run(), idle, this.keep_claim());
+                if let Some(claim) = &this.claim {
+                    claim.release().await;
+                }
             }));
+        }
+    }
+
+    /// Stops the connection if another instance takes its session's process over.
+    async fn keep_claim(&self) {
+        let Some(claim) = &self.claim else { return };
+        tokio::select! {
+            () = claim.keep() => {
+                let upstream = &self.shared.settings.name;
+                tracing::warn!(upstream, "another instance has taken a session over");
+                self.stop.cancel();
+            }
+            () = self.stop.cancelled() => {}
         }
     }
 

@@ -9,11 +9,12 @@ use tokio::time::Instant;
 
 use super::{
     catalogue::{Catalogue, Tool},
+    claim::Claim,
     connection::Connection,
     error::UpstreamError,
     names::Naming,
     questions::capabilities,
-    settings::{SessionPolicy, Settings},
+    settings::{SessionPolicy, Settings, Target},
     shared::Shared,
 };
 use crate::{auth::Owner, handler::Scope};
@@ -81,12 +82,36 @@ impl Connections {
     }
 
     /// The connection of a call. The process starts when it is needed.
-    pub(super) fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
+    pub(super) async fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
         let key = self.shared.settings.session.key(scope);
+        if let Some(connection) = self.existing(&key) {
+            return Ok(connection);
+        }
+        let settings = &self.shared.settings;
+        let claim = match (&key, self.shared.claims.get(), &settings.target) {
+            (Key::Session(session), Some(claims), Target::Command(_)) => {
+                Some(Claim::take(claims, session, &settings.name).await?)
+            }
+            _ => None,
+        };
+        self.connect(key, scope, claim)
+    }
+
+    fn existing(&self, key: &Key) -> Option<InUse> {
+        self.open.lock().connections.get(key).map(InUse::new)
+    }
+
+    fn connect(
+        &self,
+        key: Key,
+        scope: &Scope,
+        claim: Option<Claim>,
+    ) -> Result<InUse, UpstreamError> {
         let mut open = self.open.lock();
         if open.is_closed {
             return Err(self.invalid("it is being stopped"));
         }
+        // Another request of the same session may have been faster.
         if let Some(opened) = open.connections.get(&key) {
             return Ok(InUse::new(&opened.connection));
         }
@@ -100,7 +125,7 @@ impl Connections {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
-        let connection = Connection::new(Arc::clone(&self.shared), client, forget);
+        let connection = Connection::new(Arc::clone(&self.shared), client, claim, forget);
         let owner = scope.identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))

@@ -44,6 +44,11 @@ pub(super) enum UpstreamError {
         "{name} waits for this answer on another instance of Larder, or on one that has stopped. The load balancer must send a caller's requests to one instance (see \"Several instances\" in docs/gateway.md). To start over, send the request without requestState."
     )]
     Elsewhere { name: Arc<str> },
+    /// The session's process is on another instance.
+    #[error(
+        "{name} runs for this session on another instance of Larder, so nothing was done here. The load balancer must send all requests with the same Mcp-Session-Id to one instance (see \"Several instances\" in docs/gateway.md)."
+    )]
+    OtherInstance { name: Arc<str> },
     /// Too many calls wait for their clients.
     #[error(
         "{name} asks the client, but {max} calls wait for answers already ({setting}), so it was told to stop. Answer one of them first."

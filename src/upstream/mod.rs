@@ -6,6 +6,7 @@
 //! `link` is one running process.
 
 mod catalogue;
+mod claim;
 mod connection;
 mod connections;
 mod content;

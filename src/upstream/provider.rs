@@ -21,6 +21,7 @@ use crate::{
     handler::{IntoToolResult, Scope, StaticContent, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{CompletionInput, Offer, ProvidedTool, Provider},
+    session::Claims,
 };
 
 /// Another MCP server, started when it is first needed.
@@ -55,16 +56,20 @@ impl Upstream {
 
     /// The caller's connection, and what the upstream offers there. Waits for an
     /// upstream that was never listed, but not for long.
-    async fn listed(&self, scope: &Scope) -> Option<(InUse, Arc<Catalogue>)> {
-        let connection = match self.connections.of(scope) {
+    ///
+    /// # Errors
+    /// The session's process is on another instance.
+    async fn listed(&self, scope: &Scope) -> Result<Option<(InUse, Arc<Catalogue>)>, Fault> {
+        let connection = match self.connections.of(scope).await {
             Ok(connection) => connection,
+            Err(error @ UpstreamError::OtherInstance { .. }) => return Err(error.into_fault()),
             Err(error) => {
                 tracing::warn!(%error);
-                return None;
+                return Ok(None);
             }
         };
-        let catalogue = connection.catalogue().await?;
-        Some((connection, catalogue))
+        let catalogue = connection.catalogue().await;
+        Ok(catalogue.map(|catalogue| (connection, catalogue)))
     }
 
     /// Calls a tool, or goes on with the call that an earlier round has begun.
@@ -90,7 +95,7 @@ impl Upstream {
         arguments: JsonObject,
         scope: &Arc<Scope>,
     ) -> Result<Value, UpstreamError> {
-        let connection = self.connections.of(scope)?;
+        let connection = self.connections.of(scope).await?;
         let mut arguments = Some(Value::Object(arguments));
         for is_last in [false, true] {
             let link = connection.link().await?;
@@ -153,7 +158,7 @@ impl Provider for Upstream {
     }
 
     async fn tools(&self, scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
-        let listed = self.listed(scope).await.map(|(_, catalogue)| catalogue);
+        let listed = self.listed(scope).await?.map(|(_, catalogue)| catalogue);
         // One that is down stays listed.
         let listed = listed.or_else(|| self.connections.shared.latest.load_full());
         let tools = listed.iter().flat_map(|catalogue| &catalogue.tools);
@@ -168,7 +173,7 @@ impl Provider for Upstream {
         if !self.naming.may_offer(name) {
             return Ok(None);
         }
-        Ok(match self.listed(scope).await {
+        Ok(match self.listed(scope).await? {
             Some((_, catalogue)) => catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)),
             // The call says why the upstream does not start.
             None => {
@@ -197,7 +202,7 @@ impl Provider for Upstream {
     }
 
     async fn prompts(&self, scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
-        let listed = self.listed(scope).await;
+        let listed = self.listed(scope).await?;
         Ok(listed.map(|(_, catalogue)| catalogue.prompts.clone()).unwrap_or_default())
     }
 
@@ -210,7 +215,10 @@ impl Provider for Upstream {
         if !self.naming.may_offer(name) {
             return None;
         }
-        let (connection, catalogue) = self.listed(scope).await?;
+        let (connection, catalogue) = match self.listed(scope).await {
+            Ok(listed) => listed?,
+            Err(fault) => return Some(Err(fault)),
+        };
         let own_name = catalogue.own_prompt(name)?;
         let params = json!({ "name": own_name, "arguments": arguments });
         let got = async {
@@ -225,12 +233,12 @@ impl Provider for Upstream {
     }
 
     async fn resources(&self, scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
-        let listed = self.listed(scope).await;
+        let listed = self.listed(scope).await?;
         Ok(listed.map(|(_, catalogue)| catalogue.resources.clone()).unwrap_or_default())
     }
 
     async fn templates(&self, scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
-        let listed = self.listed(scope).await;
+        let listed = self.listed(scope).await?;
         Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
     }
 
@@ -240,7 +248,10 @@ impl Provider for Upstream {
             return None;
         }
         let own = self.naming.own_uri(uri)?;
-        let (connection, catalogue) = self.listed(scope).await?;
+        let (connection, catalogue) = match self.listed(scope).await {
+            Ok(listed) => listed?,
+            Err(fault) => return Some(Err(fault)),
+        };
         if catalogue.resources.is_empty() && catalogue.templates.is_empty() {
             return None;
         }
@@ -265,7 +276,10 @@ impl Provider for Upstream {
         input: &CompletionInput,
         scope: &Arc<Scope>,
     ) -> Option<Result<model::CompletionInfo, Fault>> {
-        let (connection, catalogue) = self.listed(scope).await?;
+        let (connection, catalogue) = match self.listed(scope).await {
+            Ok(listed) => listed?,
+            Err(fault) => return Some(Err(fault)),
+        };
         let own = if let Some(name) = reference.as_prompt_name() {
             json!({ "type": "ref/prompt", "name": catalogue.own_prompt(name)? })
         } else {
@@ -289,6 +303,11 @@ impl Provider for Upstream {
     fn announce_to(&self, changes: broadcast::Sender<Announcement>) {
         // Set once, before the first use.
         let _ = self.connections.shared.changes.set(changes);
+    }
+
+    fn share_sessions(&self, claims: &Arc<dyn Claims>) {
+        // Set once, before the first use.
+        let _ = self.connections.shared.claims.set(Arc::clone(claims));
     }
 
     fn end_session(&self, id: &str) {

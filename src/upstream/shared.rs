@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use super::{catalogue::Catalogue, link::Era, names::Naming, settings::Settings};
-use crate::protocol::Announcement;
+use crate::{protocol::Announcement, session::Claims};
 
 /// What the connections of an upstream have in common.
 pub(super) struct Shared {
@@ -19,6 +19,9 @@ pub(super) struct Shared {
     pub(super) latest: ArcSwapOption<Catalogue>,
     /// Where changes of lists are announced. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
+    /// How instances divide the processes of sessions. Set once, before the first use; empty
+    /// if this is the only instance.
+    pub(super) claims: OnceLock<Arc<dyn Claims>>,
 }
 
 impl Shared {
@@ -29,6 +32,7 @@ impl Shared {
             era: Mutex::default(),
             latest: ArcSwapOption::empty(),
             changes: OnceLock::new(),
+            claims: OnceLock::new(),
         }
     }
 

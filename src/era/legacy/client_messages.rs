@@ -59,7 +59,10 @@ impl Legacy {
                 Signal::Answered { question, outcome } => {
                     self.active_calls.answer(&session, &question, outcome);
                 }
-                Signal::Ended => self.active_calls.cancel_all(&session),
+                Signal::Ended => {
+                    self.active_calls.cancel_all(&session);
+                    self.dispatcher.registry().end_session(&session);
+                }
             }
         }
     }

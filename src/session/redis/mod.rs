@@ -28,6 +28,8 @@
 //!                                          link) by expiry
 //! owners                           zset    owners with sessions in this shard, by their last expiry
 //! living                           zset    sessions in this shard by expiry, for counting
+//! claim:<session>:<part>           string  the instance that has a part of the session which cannot
+//!                                          move; in the shard of the session; expires unless renewed
 //! ```
 //!
 //! An open stream is leased by the instance that writes it, which renews the lease.
@@ -35,6 +37,7 @@
 
 mod announcements;
 mod cache;
+mod claims;
 mod follower;
 mod hub;
 mod keys;
@@ -54,6 +57,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use self::claims::RedisClaims;
 use self::{cache::Cache, hub::Hub, keys::SessionKeys, lease_renewal::Leases, scripts::Scripts};
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,

@@ -4,6 +4,7 @@
 mod failures;
 mod filesystem;
 mod http;
+mod instances;
 mod items;
 mod passing_on;
 mod process;
@@ -54,8 +55,13 @@ fn env(settings: &mut Settings) -> &mut BTreeMap<String, String> {
 
 /// A server in front of these, with the tools over the store.
 async fn in_front_of(upstreams: Vec<Settings>) -> Server {
+    Server::of(gateway(upstreams)).await
+}
+
+/// What such a server offers.
+fn gateway(upstreams: Vec<Settings>) -> Registry {
     let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
-    Server::of(with_upstreams(builder, upstreams)).await
+    with_upstreams(builder, upstreams)
 }
 
 /// A server in front of these, with all tools over the store, and with two callers whose tokens are their names.

@@ -1,0 +1,5 @@
+-- Gives up the claim KEYS[1] of the instance ARGV[1].
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0
