@@ -157,7 +157,12 @@ impl App {
 
     fn endpoint(&self) -> Arc<Endpoint> {
         let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
-        let readiness = Readiness::new(store, sessions, Arc::clone(&self.authenticator));
+        let readiness = Readiness::new(
+            store,
+            sessions,
+            Arc::clone(&self.authenticator),
+            Arc::clone(&self.dispatcher),
+        );
         Arc::new(Endpoint {
             options: self.http.live.set(&self.http.options),
             dispatcher: Arc::clone(&self.dispatcher),

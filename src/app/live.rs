@@ -1,5 +1,7 @@
 //! Reloads the settings that can change while the server runs.
 
+#[cfg(feature = "upstream")]
+use std::sync::OnceLock;
 use std::{path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
@@ -11,9 +13,14 @@ use crate::{
     config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
     dispatch::Dispatcher,
 };
+#[cfg(feature = "upstream")]
+use crate::{
+    config::UpstreamConfig,
+    upstream::{Settings, Upstreams},
+};
 
 /// The parts of a running server that accept a new configuration: limits, result sizes,
-/// static tokens, hosts and origins, the log level and the certificate.
+/// static tokens, hosts and origins, the log level, the certificate and the upstreams.
 pub struct Live {
     /// The effective configuration.
     config: Mutex<Config>,
@@ -21,6 +28,8 @@ pub struct Live {
     authenticator: Arc<Authenticator>,
     #[cfg(feature = "http")]
     http: Arc<super::http::LiveHttp>,
+    #[cfg(feature = "upstream")]
+    upstreams: OnceLock<Arc<Upstreams>>,
 }
 
 /// The settings that a reload changed, by name.
@@ -45,7 +54,35 @@ impl Live {
             authenticator,
             #[cfg(feature = "http")]
             http,
+            #[cfg(feature = "upstream")]
+            upstreams: OnceLock::new(),
         }
+    }
+
+    /// Lets `[[upstreams]]` change, too. The registry has their providers as
+    /// [exchangeable](crate::registry::Builder::exchangeable) ones.
+    #[cfg(feature = "upstream")]
+    pub fn manage(&self, upstreams: Arc<Upstreams>) {
+        // Set once, at the start.
+        let _ = self.upstreams.set(upstreams);
+    }
+
+    /// The upstreams of a new configuration, if they differ and can change.
+    #[cfg(feature = "upstream")]
+    fn changed_upstreams(
+        &self,
+        old: &Config,
+        new: &Config,
+    ) -> Result<Option<(&Arc<Upstreams>, Vec<Settings>)>, ConfigError> {
+        let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
+        if old.upstreams == new.upstreams {
+            return Ok(None);
+        }
+        let settings = new.upstreams.iter().map(UpstreamConfig::settings);
+        let settings = settings.collect::<Result<Vec<_>, _>>()?;
+        let problem = |problem| ConfigError::new("upstreams.name", problem);
+        upstreams.check(&settings).map_err(problem)?;
+        Ok(Some((upstreams, settings)))
     }
 
     /// The files whose changes require [`Live::apply`].
@@ -86,8 +123,16 @@ impl Live {
         let auth = (next.auth.mode == AuthMode::Static)
             .then(|| next.auth.options(public_url.as_ref()))
             .transpose()?;
+        #[cfg(feature = "upstream")]
+        let upstreams = self.changed_upstreams(&config, new)?;
         #[cfg(feature = "http")]
         self.http.reload_certificate()?;
+        #[cfg(feature = "upstream")]
+        if let Some((upstreams, settings)) = upstreams {
+            upstreams.replace(settings);
+            registry.exchange_providers(upstreams.providers(), config.grace());
+            next.upstreams.clone_from(&new.upstreams);
+        }
         if let Some(auth) = auth {
             self.authenticator.reload(auth);
         }

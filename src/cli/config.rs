@@ -75,11 +75,11 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
-    let registry =
-        match builtin::registry(&config, &args.workflow_locations(), NamedUpstreams::default()) {
-            Ok(registry) => registry,
-            Err(error) => return fail(USAGE, &error),
-        };
+    let locations = args.workflow_locations();
+    let registry = match builtin::registry(&config, &locations, &NamedUpstreams::default()) {
+        Ok(server) => server.registry,
+        Err(error) => return fail(USAGE, &error),
+    };
     // Without `online`, no other service is contacted.
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))

@@ -100,10 +100,10 @@ impl Server {
         let failed = |error: &dyn std::fmt::Display| ClientError::Failed(error.to_string());
         let config = Config::default();
         let path = config.server.path.clone();
-        let registry =
-            builtin::registry(&config, &WorkflowLocations::default(), NamedUpstreams::default())
-                .map_err(|error| failed(&error))?;
-        let app = App::new(registry, config).map_err(|error| failed(&error))?;
+        let locations = WorkflowLocations::default();
+        let server = builtin::registry(&config, &locations, &NamedUpstreams::default())
+            .map_err(|error| failed(&error))?;
+        let app = App::new(server.registry, config).map_err(|error| failed(&error))?;
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let serving = tokio::spawn(app.serve(listener, pending()));

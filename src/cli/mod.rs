@@ -15,6 +15,7 @@ mod named;
 mod open_files;
 mod reload;
 mod serve;
+mod upstreams;
 mod wrap;
 
 use std::{panic::AssertUnwindSafe, process::ExitCode, sync::Arc};
@@ -24,6 +25,7 @@ use futures_util::FutureExt;
 
 pub use self::args::ServeArgs;
 use self::{
+    builtin::Server,
     client::{ClientCommand, exit_code},
     config::ConfigCommand,
     demo::DemoArgs,
@@ -75,6 +77,9 @@ enum Command {
     Config(ConfigCommand),
     /// Check the health of a server on this machine: exit code 1 if it fails.
     Health(HealthArgs),
+    /// Show the MCP servers behind a running Larder: state, tools, and the bytes that
+    /// were stored instead of sent.
+    Upstreams(upstreams::UpstreamsArgs),
     /// Make the servers of a host's configuration go through Larder: what is too large
     /// for an answer is then stored.
     Wrap(wrap::WrapArgs),
@@ -99,7 +104,7 @@ pub fn main() -> ExitCode {
         Command::Serve { args, migrate, named } => {
             let workflow_locations = args.workflow_locations();
             run_with(args, migrate, move |config| {
-                builtin::registry(config, &workflow_locations, named)
+                builtin::registry(config, &workflow_locations, &named)
             })
         }
         Command::Host(command) => command.run(&["serve"]),
@@ -112,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
+        Command::Upstreams(args) => in_runtime(|| async { exit_code(upstreams::run(args).await) }),
         Command::Wrap(args) => wrap::run(&args).unwrap_or_else(|problem| fail(USAGE, &problem)),
         Command::Client(command) => client::run(command),
     }
@@ -142,7 +148,7 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
     let ServerCli { command, args } = ServerCli::parse();
     match command {
         Some(command) => command.run(&[]),
-        None => run_with(args, true, build),
+        None => run_with(args, true, |config| build(config).map(Server::from)),
     }
 }
 
@@ -192,7 +198,8 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
             Err(error) => return fail(1, &error),
         };
         let shared = Arc::clone(&value);
-        let serving = serve(args, config, true, |config| build(config, shared));
+        let build = |config: &Config| build(config, shared).map(Server::from);
+        let serving = serve(args, config, true, build);
         // A panic must not skip the teardown.
         let code = AssertUnwindSafe(serving).catch_unwind().await;
         teardown(value).await;
@@ -203,7 +210,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
 fn run_with(
     args: ServeArgs,
     migrate: bool,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+    build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     in_runtime(|| async move {
         match args.configure() {

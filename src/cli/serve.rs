@@ -2,28 +2,32 @@
 
 use std::{future::pending, io, net::SocketAddr, process::ExitCode, sync::Arc};
 
+use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ServeArgs, USAGE, fail, fail_to_open, open_files, reload::Reload};
+use super::{
+    ServeArgs, Server, USAGE, fail, fail_to_open, open_files, reload::Reload, upstreams::PATH,
+};
 use crate::{
     app::App,
     config::Config,
     http::{self, ServeLimits},
-    registry::{BuildError, Registry},
+    registry::BuildError,
     shutdown,
     telemetry::{self, Inventory, Metrics},
+    upstream::Upstreams,
 };
 
 pub(super) async fn serve(
     args: ServeArgs,
     mut config: Config,
     migrate: bool,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+    build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
-    let registry = match build(&config) {
-        Ok(registry) => registry,
+    let Server { registry, upstreams } = match build(&config) {
+        Ok(server) => server,
         Err(error) => return fail(USAGE, &error),
     };
     config.redis.migrate |= migrate;
@@ -34,6 +38,9 @@ pub(super) async fn serve(
         Ok(app) => app,
         Err(error) => return fail_to_open(&error),
     };
+    if let Some(upstreams) = &upstreams {
+        app.live().manage(Arc::clone(upstreams));
+    }
     let stop = match shutdown::stop_signal() {
         Ok(stop) => stop,
         Err(error) => return fail(1, &error),
@@ -65,7 +72,8 @@ pub(super) async fn serve(
     open_files::raise_limit(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
     let inventory = app.inventory();
-    let metrics = metrics.map(|(listener, address)| serve_metrics(listener, address, inventory));
+    let metrics =
+        metrics.map(|(listener, address)| serve_metrics(listener, address, inventory, upstreams));
     let _metrics_tasks = match metrics.transpose() {
         Ok(tasks) => tasks,
         Err(problem) => return fail(1, &problem),
@@ -106,17 +114,26 @@ fn serve_metrics(
     listener: TcpListener,
     address: SocketAddr,
     inventory: Inventory,
+    upstreams: Option<Arc<Upstreams>>,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
-    let shared = Arc::new((metrics.clone(), inventory));
+    let shared = Arc::new((metrics.clone(), inventory, upstreams.clone()));
     let router = http::metrics_router(move || {
         let shared = Arc::clone(&shared);
         async move {
-            let (metrics, inventory) = &*shared;
+            let (metrics, inventory, upstreams) = &*shared;
             inventory.measure().await;
+            if let Some(upstreams) = upstreams {
+                upstreams.measure();
+            }
             metrics.render()
         }
     });
+    let statuses = move || {
+        let statuses = upstreams.as_ref().map(|upstreams| upstreams.statuses());
+        json!({ "upstreams": statuses.unwrap_or_default() })
+    };
+    let router = router.merge(http::json_router(PATH, statuses));
     eprintln!("larder metrics on http://{address}/metrics");
     let serving = tokio::spawn(async move {
         let limits = ServeLimits::default();

@@ -41,6 +41,10 @@ pub struct UpstreamConfig {
     /// each caller), `caller` or `all`.
     #[serde(default)]
     pub session: SessionPolicy,
+    /// Whether Larder is not ready (`/readyz`) while this upstream is down. One that nobody has
+    /// used counts as ready, because it starts with its first use.
+    #[serde(default)]
+    pub required: bool,
     /// How long a process stays without a call.
     #[serde(default = "idle")]
     pub idle: Span,
@@ -173,6 +177,7 @@ impl UpstreamConfig {
             target,
             tools: self.tools.clone(),
             session: self.session,
+            required: self.required,
             idle: self.idle.0,
             max_processes: self.max_processes,
             start_timeout: self.start_timeout.0,

@@ -1,6 +1,6 @@
 //! The span and the metrics of a call.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
@@ -9,6 +9,7 @@ use super::{End, Reply};
 use crate::{
     in_flight::InFlight,
     protocol::{Fault, Member, Method, Params, Trace, json_size},
+    registry::Registry,
     store::StoredBytes,
 };
 
@@ -68,6 +69,7 @@ pub(super) struct CallMetrics {
     /// The size of the request's parameters, in bytes.
     request_bytes: u64,
     stored_bytes: StoredBytes,
+    registry: Arc<Registry>,
     started: Instant,
     _in_flight: InFlight,
 }
@@ -78,12 +80,14 @@ impl CallMetrics {
         tool: Option<String>,
         params: &Params,
         stored_bytes: StoredBytes,
+        registry: Arc<Registry>,
     ) -> Self {
         Self {
             method,
             tool,
             request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
+            registry,
             started: Instant::now(),
             _in_flight: InFlight::new("larder_calls"),
         }
@@ -97,6 +101,9 @@ impl CallMetrics {
         {
             let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
             metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
+            if let Some(tool) = &self.tool {
+                self.registry.count_kept_out(tool, kept_out);
+            }
         }
     }
 

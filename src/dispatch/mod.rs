@@ -174,8 +174,13 @@ impl Dispatcher {
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
         let stored_bytes = StoredBytes::default();
-        let metrics =
-            instrument::CallMetrics::new(call.method, tool, &call.params, stored_bytes.clone());
+        let metrics = instrument::CallMetrics::new(
+            call.method,
+            tool,
+            &call.params,
+            stored_bytes.clone(),
+            Arc::clone(&self.registry),
+        );
         let cancellation = CancellationToken::new();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
         let deadline = Deadline::new(call.validity, call_timeout, self.stopping.clone());

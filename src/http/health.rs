@@ -14,6 +14,7 @@ use tokio::{
 use super::{Endpoint, error};
 use crate::{
     auth::{Authenticator, Principal},
+    dispatch::Dispatcher,
     session::{SessionError, Sessions},
     store::Store,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Readiness {
     store: Store,
     sessions: Arc<dyn Sessions>,
     authenticator: Arc<Authenticator>,
+    dispatcher: Arc<Dispatcher>,
     /// Locked during a check, so that concurrent probes share one.
     last: Mutex<Option<(Instant, Report)>>,
 }
@@ -44,11 +46,12 @@ struct Report {
     store: bool,
     sessions: bool,
     keys: bool,
+    upstreams: bool,
 }
 
 impl Report {
     fn ready(self) -> bool {
-        self.store && self.sessions && self.keys
+        self.store && self.sessions && self.keys && self.upstreams
     }
 }
 
@@ -57,8 +60,9 @@ impl Readiness {
         store: Store,
         sessions: Arc<dyn Sessions>,
         authenticator: Arc<Authenticator>,
+        dispatcher: Arc<Dispatcher>,
     ) -> Self {
-        Self { store, sessions, authenticator, last: Mutex::default() }
+        Self { store, sessions, authenticator, dispatcher, last: Mutex::default() }
     }
 
     async fn report(&self) -> Report {
@@ -79,10 +83,11 @@ impl Readiness {
             store: store.unwrap_or(false),
             sessions: sessions.unwrap_or(false),
             keys: keys.unwrap_or(false),
+            upstreams: self.dispatcher.registry().providers_ready(),
         };
         let previous = last.replace((Instant::now(), report)).map(|(_, previous)| previous);
         if previous != Some(report) {
-            let Report { store, sessions, keys } = report;
+            let Report { store, sessions, keys, upstreams } = report;
             if report.ready() {
                 tracing::info!("ready");
             } else {
@@ -90,6 +95,7 @@ impl Readiness {
                     store,
                     sessions,
                     keys,
+                    upstreams,
                     "not ready: parts that are false do not respond"
                 );
             }
@@ -124,10 +130,16 @@ async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
-    let Report { store, sessions, keys } = report;
+    let Report { store, sessions, keys, upstreams } = report;
     json_response(
         status,
-        &json!({ "status": text, "store": store, "sessions": sessions, "keys": keys }),
+        &json!({
+            "status": text,
+            "store": store,
+            "sessions": sessions,
+            "keys": keys,
+            "upstreams": upstreams,
+        }),
     )
 }
 

@@ -1,10 +1,13 @@
-//! The endpoint for Prometheus. It has its own listener, because it needs no
-//! authentication.
+//! The endpoints for operators, such as that for Prometheus. They have their own listener,
+//! because they need no authentication.
 
 use std::sync::Arc;
 
 use axum::{Router, response::IntoResponse, routing};
-use http::header;
+use http::{StatusCode, header};
+use serde_json::Value;
+
+use super::error::json_response;
 
 /// A router with `/metrics`, which responds with the output of `render`.
 pub fn metrics_router<R, F>(render: R) -> Router
@@ -21,4 +24,15 @@ where
         }
     };
     Router::new().route("/metrics", routing::get(metrics))
+}
+
+/// A router with a path that responds with what `value` gives, for operators.
+pub fn json_router(path: &str, value: impl Fn() -> Value + Send + Sync + 'static) -> Router {
+    let value = Arc::new(value);
+    Router::new().route(
+        path,
+        routing::get(
+            move || async move { json_response(StatusCode::OK, value().to_string().into()) },
+        ),
+    )
 }

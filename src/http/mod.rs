@@ -44,7 +44,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use certificate_error::CertificateError;
 pub(crate) use health::{PROBE_PATHS, Readiness};
 pub use host_check::AllowedHosts;
-pub use metrics::metrics_router;
+pub use metrics::{json_router, metrics_router};
 pub use serve::{ServeLimits, serve};
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;

@@ -59,7 +59,7 @@ impl Registry {
         for provider in &self.definition.providers {
             if let Some(tool) = provider.tool(name, &scope).await? {
                 self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
-                return Box::pin(tool.call(&**provider, arguments, scope)).await;
+                return Box::pin(tool.call(&*provider, arguments, scope)).await;
             }
         }
         Err(unknown_tool(name))

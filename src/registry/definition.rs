@@ -1,17 +1,14 @@
 //! [`Registry`]: a server's definition, with the items that it offers now.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use futures_util::future::join_all;
 use parking_lot::RwLock;
 use rmcp::model;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, OutputRules,
-    catalog::Catalog,
-    provider::{Offer, Provider},
+    BuildError, OutputRules, catalog::Catalog, provider::Offer, providers::Providers,
     scope_rules::ScopeRules,
 };
 use crate::{protocol::Announcement, session::Claims};
@@ -27,6 +24,10 @@ pub struct Registry {
     changes: broadcast::Sender<Announcement>,
     pub(super) scope_rules: ScopeRules,
     pub(super) output: ArcSwap<OutputRules>,
+    /// For providers that come later.
+    pub(super) claims: OnceLock<Arc<dyn Claims>>,
+    #[cfg(feature = "upstream")]
+    pub(super) login_site: OnceLock<super::LoginSite>,
 }
 
 /// What does not change while the server runs.
@@ -37,7 +38,7 @@ pub(super) struct Definition {
     pub(super) fixed_lists: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
     /// In their order, after the catalogue.
-    pub(super) providers: Vec<Arc<dyn Provider>>,
+    pub(super) providers: Providers,
 }
 
 impl Registry {
@@ -52,6 +53,9 @@ impl Registry {
             changes,
             scope_rules: ScopeRules::default(),
             output: ArcSwap::default(),
+            claims: OnceLock::new(),
+            #[cfg(feature = "upstream")]
+            login_site: OnceLock::new(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Registry {
     /// Gives the providers what logins need.
     #[cfg(feature = "upstream")]
     pub fn open_logins(&self, site: &super::LoginSite) {
+        let _ = self.login_site.set(site.clone());
         self.definition.providers.iter().for_each(|provider| provider.open_logins(site));
     }
 
@@ -95,6 +100,7 @@ impl Registry {
 
     /// Several instances serve the same sessions, and divide by these claims what cannot move.
     pub fn share_sessions(&self, claims: &Arc<dyn Claims>) {
+        let _ = self.claims.set(Arc::clone(claims));
         self.definition.providers.iter().for_each(|provider| provider.share_sessions(claims));
     }
 
@@ -105,7 +111,7 @@ impl Registry {
 
     /// Ends what the providers have started.
     pub async fn close(&self) {
-        join_all(self.definition.providers.iter().map(|provider| provider.close())).await;
+        self.definition.providers.close().await;
     }
 
     /// The items that the server offers now.
@@ -123,6 +129,11 @@ impl Registry {
             // Any call may store a resource.
             _ => true,
         }
+    }
+
+    /// Where changes of lists are announced.
+    pub(super) fn announcements(&self) -> broadcast::Sender<Announcement> {
+        self.changes.clone()
     }
 
     /// Announcements of list changes from now on.

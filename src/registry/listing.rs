@@ -122,7 +122,8 @@ impl Registry {
         if !self.has_provided_tools() {
             return self.granted_tools(grant, cursor);
         }
-        let lists = self.definition.providers.iter().map(|provider| provider.tools(&scope));
+        let providers = self.definition.providers.load();
+        let lists = providers.iter().map(|provider| provider.tools(&scope));
         let provided = try_join_all(lists).await?;
         let catalog = self.catalog();
         let granted = catalog.tools.iter().filter(|tool| self.is_shown(grant, &***tool));
@@ -168,7 +169,8 @@ impl Registry {
         if !self.has_provided_prompts() {
             return self.granted_prompts(grant, cursor);
         }
-        let lists = self.definition.providers.iter().map(|provider| provider.prompts(&scope));
+        let providers = self.definition.providers.load();
+        let lists = providers.iter().map(|provider| provider.prompts(&scope));
         let provided = try_join_all(lists).await?;
         let catalog = self.catalog();
         let granted = catalog.prompts.iter().filter(|prompt| self.is_shown(grant, &***prompt));
@@ -212,7 +214,8 @@ impl Registry {
         &self,
         scope: &Arc<Scope>,
     ) -> Result<Vec<model::Resource>, Fault> {
-        let lists = self.definition.providers.iter().map(|provider| provider.resources(scope));
+        let providers = self.definition.providers.load();
+        let lists = providers.iter().map(|provider| provider.resources(scope));
         Ok(try_join_all(lists).await?.into_iter().flatten().collect())
     }
 
@@ -224,7 +227,8 @@ impl Registry {
         &self,
         scope: &Arc<Scope>,
     ) -> Result<Vec<model::ResourceTemplate>, Fault> {
-        let lists = self.definition.providers.iter().map(|provider| provider.templates(scope));
+        let providers = self.definition.providers.load();
+        let lists = providers.iter().map(|provider| provider.templates(scope));
         Ok(try_join_all(lists).await?.into_iter().flatten().collect())
     }
 }

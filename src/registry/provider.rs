@@ -2,7 +2,7 @@
 //! its definition. Scopes, limits, spilling, audit and metrics apply in front of
 //! it, so no provider bypasses them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
@@ -120,7 +120,7 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Gives the provider the channel for changes of its lists. Called once.
+    /// Gives the provider the channel for changes of its lists, which is the same each time.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
     /// Gives the provider what logins need. Called once, before the first call.
@@ -140,6 +140,20 @@ pub trait Provider: Send + Sync + 'static {
 
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}
+
+    /// Whether it can be used, if the server must not be without it.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Counts bytes of a call's result that were stored instead of sent.
+    fn count_kept_out(&self, _bytes: u64) {}
+
+    /// Waits until the running calls have ended, at most for `grace`, and ends what the
+    /// provider has started. It gets no new calls.
+    async fn retire(&self, _grace: Duration) {
+        self.close().await;
+    }
 
     /// Ends what the provider has started.
     async fn close(&self) {}

@@ -17,12 +17,16 @@ pub enum Kind {
     Gauge,
     /// A gauge of what instances may share: see [`Inventory`](super::Inventory).
     SharedGauge,
+    /// A counter for each upstream.
+    UpstreamCounter,
+    /// A gauge for each upstream.
+    UpstreamGauge,
     /// A distribution of values.
     Histogram,
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 17] = [
+pub const METRICS: [(Kind, &str, &str); 22] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -72,6 +76,27 @@ pub const METRICS: [(Kind, &str, &str); 17] = [
         "larder_context_kept_out_bytes_total",
         "Bytes that calls stored as resources, less the bytes of their requests and results: content that no model had to read.",
     ),
+    (
+        Kind::UpstreamGauge,
+        "larder_upstream_up",
+        "Whether an upstream can be used: 0 after a failed start, until the next one.",
+    ),
+    (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
+    (
+        Kind::UpstreamCounter,
+        "larder_upstream_failures_total",
+        "Processes of an upstream that did not start or ended by themselves.",
+    ),
+    (
+        Kind::Histogram,
+        "larder_upstream_request_duration_seconds",
+        "Duration of tool calls at an upstream, by outcome.",
+    ),
+    (
+        Kind::UpstreamCounter,
+        "larder_upstream_kept_out_bytes_total",
+        "The share of an upstream in larder_context_kept_out_bytes_total.",
+    ),
 ];
 
 /// Bucket bounds in seconds, from a cache hit to a long job.
@@ -107,8 +132,11 @@ impl Metrics {
                     metrics::describe_gauge!(name, description);
                     metrics::gauge!(name).set(0.0);
                 }
-                // Has a label, so its series appear with the first measurement.
-                Kind::SharedGauge => metrics::describe_gauge!(name, description),
+                // Have a label, so their series appear with the first measurement.
+                Kind::UpstreamCounter => metrics::describe_counter!(name, description),
+                Kind::SharedGauge | Kind::UpstreamGauge => {
+                    metrics::describe_gauge!(name, description)
+                }
                 Kind::Histogram => metrics::describe_histogram!(name, description),
             }
         }

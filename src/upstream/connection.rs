@@ -26,6 +26,7 @@ use super::{
     link::Link,
     shared::Shared,
     start::{self, Started},
+    status::State,
 };
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -45,7 +46,7 @@ pub(super) struct Connection {
     forget: Forget,
     /// Who uses it.
     pub(super) users: watch::Sender<Users>,
-    state: watch::Sender<State>,
+    state: watch::Sender<Progress>,
     /// What the process offers, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
     /// Whether a caller got a list without it.
@@ -64,7 +65,7 @@ pub(super) struct Users {
 }
 
 #[derive(Clone)]
-struct State {
+struct Progress {
     /// The number of the latest attempt.
     attempt: u64,
     phase: Phase,
@@ -92,7 +93,7 @@ impl Connection {
             claim,
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
-            state: watch::Sender::new(State { attempt: 0, phase: Phase::Starting }),
+            state: watch::Sender::new(Progress { attempt: 0, phase: Phase::Starting }),
             catalogue: ArcSwapOption::empty(),
             is_awaited: AtomicBool::new(false),
             wake: Notify::new(),
@@ -114,6 +115,26 @@ impl Connection {
         // Set before the catalogue is looked at, so that none is missed.
         self.is_awaited.store(true, Ordering::SeqCst);
         self.catalogue.load_full()
+    }
+
+    /// Whether the process runs.
+    pub(super) fn status(&self) -> State {
+        if self.task.lock().is_none() {
+            return State::Idle;
+        }
+        match &self.state.borrow().phase {
+            Phase::Starting => State::Starting,
+            Phase::Up(link) if !link.has_ended() => State::Up,
+            Phase::Up(_) | Phase::Down(_) => State::Down,
+            Phase::Stopped => State::Idle,
+        }
+    }
+
+    /// Waits until nobody uses it.
+    pub(super) async fn unused(&self) {
+        // The sender lives as long as this connection.
+        let mut users = self.users.subscribe();
+        let _ = users.wait_for(|users| users.count == 0).await;
     }
 
     /// What the upstream offers, as far as that is known.
@@ -254,6 +275,7 @@ impl Connection {
             let wait = backoff(failures);
             let name = self.name();
             let error = StartError { name, reason, stderr, next_try: Instant::now() + wait };
+            self.shared.statistics.count_failure(error.what());
             let error = UpstreamError::Start(Arc::new(error));
             tracing::warn!(%error);
             if let UpstreamError::Start(error) = error {

@@ -16,6 +16,7 @@ use super::{
     questions::capabilities,
     settings::{SessionPolicy, Settings, Target},
     shared::Shared,
+    status::State,
 };
 use crate::{auth::Owner, handler::Scope};
 
@@ -98,7 +99,7 @@ impl Connections {
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
-        self.open.lock().connections.get(key).map(InUse::new)
+        self.open.lock().connections.get(key).map(|opened| InUse::new(&opened.connection))
     }
 
     fn connect(
@@ -171,13 +172,31 @@ impl Connections {
     /// Looks a tool up in what is known.
     pub(super) fn known<T>(&self, find: impl Fn(&Catalogue) -> Option<T>) -> Option<T> {
         let latest = self.shared.latest.load_full();
-        latest.and_then(|latest| find(&latest)).or_else(|| {
-            let connections: Vec<_> = {
-                let open = self.open.lock();
-                open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()
-            };
-            connections.iter().find_map(|connection| find(&*connection.known()?))
+        latest
+            .and_then(|latest| find(&latest))
+            .or_else(|| self.all().iter().find_map(|connection| find(&*connection.known()?)))
+    }
+
+    /// Those of now.
+    fn all(&self) -> Vec<Arc<Connection>> {
+        let open = self.open.lock();
+        open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()
+    }
+
+    /// The best state among the processes, and how many run.
+    pub(super) fn states(&self) -> (State, usize) {
+        let open = self.open.lock();
+        let states = open.connections.values().map(|opened| opened.connection.status());
+        states.fold((State::Idle, 0), |(best, up), state| {
+            (best.max(state), up + usize::from(state == State::Up))
         })
+    }
+
+    /// Waits until the calls of now have ended.
+    pub(super) async fn unused(&self) {
+        let connections = self.all();
+        futures_util::future::join_all(connections.iter().map(|connection| connection.unused()))
+            .await;
     }
 
     /// Ends the process of a client's session.

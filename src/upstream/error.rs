@@ -74,6 +74,12 @@ pub(super) struct StartError {
 }
 
 impl StartError {
+    /// What happened.
+    pub(super) fn what(&self) -> String {
+        let gap = if self.stderr.is_empty() { "" } else { ": " };
+        format!("{}{gap}{}", self.reason, self.stderr)
+    }
+
     fn show(&self) -> String {
         let Self { name, reason, stderr, next_try } = self;
         let wait = next_try.saturating_duration_since(Instant::now());
@@ -86,6 +92,18 @@ impl StartError {
 }
 
 impl UpstreamError {
+    /// What kind of error it is, for metrics.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "start",
+            Self::Ended { .. } => "ended",
+            Self::TimedOut { .. } => "timeout",
+            Self::TooLong { .. } => "too_long",
+            Self::Refused(_) => "refused",
+            _ => "error",
+        }
+    }
+
     /// The error of a whole request. An upstream's own error keeps its meaning.
     pub(super) fn into_fault(self) -> Fault {
         match self {

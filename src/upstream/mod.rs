@@ -23,12 +23,17 @@ mod provider;
 mod questions;
 mod requests;
 mod rewrite;
+mod set;
 mod settings;
 mod shared;
 mod sse;
 mod start;
+mod statistics;
+mod status;
 mod stderr;
 mod wire;
 
 pub use provider::Upstream;
+pub use set::Upstreams;
 pub use settings::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter};
+pub use status::{LastError, State, Status};

@@ -1,21 +1,23 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, time::Instant};
 
 use super::{
     catalogue::Catalogue,
     connections::{Connections, InUse, repeats},
     content,
     error::UpstreamError,
+    link::Era,
     names::Naming,
     requests::Requests,
     settings::{Settings, Target},
+    status::{LastError, State, Status},
 };
 use crate::{
     handler::{IntoToolResult, Scope, StaticContent, ToolError},
@@ -44,14 +46,47 @@ impl Upstream {
         let reserved: HashSet<String> = reserved.into_iter().map(str::to_owned).collect();
         let is_prefixed = settings.len() > 1;
         let upstreams = settings.into_iter().map(|settings| {
-            let (upstream, reserved) = (settings.name.clone(), reserved.clone());
-            let naming = Naming { upstream, is_prefixed, reserved };
-            let is_remote = matches!(settings.target, Target::Remote(_));
-            let connections = Connections::new(settings, naming.clone());
-            let requests = Requests::new(&connections.shared.settings);
-            Arc::new(Self { naming, connections, requests, is_remote }) as Arc<dyn Provider>
+            Arc::new(Self::new(settings, is_prefixed, reserved.clone())) as Arc<dyn Provider>
         });
         upstreams.collect()
+    }
+
+    /// The provider for one upstream.
+    pub(super) fn new(settings: Settings, is_prefixed: bool, reserved: HashSet<String>) -> Self {
+        let naming = Naming { upstream: settings.name.clone(), is_prefixed, reserved };
+        let is_remote = matches!(settings.target, Target::Remote(_));
+        let connections = Connections::new(settings, naming.clone());
+        let requests = Requests::new(&connections.shared.settings);
+        Self { naming, connections, requests, is_remote }
+    }
+
+    /// Whether it was made from these.
+    pub(super) fn is_of(&self, settings: &Settings, is_prefixed: bool) -> bool {
+        *self.connections.shared.settings == *settings && self.naming.is_prefixed == is_prefixed
+    }
+
+    /// What an operator may know about it.
+    pub(super) fn status(&self) -> Status {
+        let shared = &self.connections.shared;
+        let (state, processes) = self.connections.states();
+        let era = shared.era.lock().map(|era| match era {
+            Era::Legacy => "legacy".to_owned(),
+            Era::Modern => "modern".to_owned(),
+        });
+        let last_error = shared
+            .statistics
+            .last_error()
+            .map(|(at, text)| LastError { text, seconds_ago: at.elapsed().as_secs() });
+        Status {
+            name: self.naming.upstream.clone(),
+            state,
+            processes,
+            era,
+            tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
+            kept_out_bytes: shared.statistics.kept_out(),
+            failures: shared.statistics.failures(),
+            last_error,
+        }
     }
 
     /// The caller's connection, and what the upstream offers there. Waits for an
@@ -194,7 +229,11 @@ impl Provider for Upstream {
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
-        match self.call(&tool.listed.name, arguments, &scope).await {
+        let started = Instant::now();
+        let called = self.call(&tool.listed.name, arguments, &scope).await;
+        let statistics = &self.connections.shared.statistics;
+        statistics.count_call(&self.naming.upstream, started, called.as_ref().err());
+        match called {
             Ok(result) => Ok(result),
             Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
             Err(error) => Ok(ToolError::new(error.to_string()).into_tool_result()),
@@ -301,7 +340,7 @@ impl Provider for Upstream {
     }
 
     fn announce_to(&self, changes: broadcast::Sender<Announcement>) {
-        // Set once, before the first use.
+        // The channel is always the same.
         let _ = self.connections.shared.changes.set(changes);
     }
 
@@ -312,6 +351,20 @@ impl Provider for Upstream {
 
     fn end_session(&self, id: &str) {
         self.connections.end_session(id);
+    }
+
+    fn is_ready(&self) -> bool {
+        let is_required = self.connections.shared.settings.required;
+        !is_required || self.connections.states().0 != State::Down
+    }
+
+    fn count_kept_out(&self, bytes: u64) {
+        self.connections.shared.statistics.count_kept_out(bytes);
+    }
+
+    async fn retire(&self, grace: Duration) {
+        let _ = tokio::time::timeout(grace, self.connections.unused()).await;
+        self.close().await;
     }
 
     async fn close(&self) {

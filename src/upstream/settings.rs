@@ -115,6 +115,8 @@ pub struct Settings {
     pub tools: ToolFilter,
     /// Who shares a process.
     pub session: SessionPolicy,
+    /// Whether the server is not ready while this one is down.
+    pub required: bool,
     /// How long a process stays without a call.
     pub idle: Duration,
     /// The most processes at a time.
@@ -141,6 +143,7 @@ impl Settings {
             target: target.into(),
             tools: ToolFilter::default(),
             session: SessionPolicy::default(),
+            required: false,
             idle: Duration::from_secs(600),
             max_processes: 16,
             start_timeout: Duration::from_secs(30),

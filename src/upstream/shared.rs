@@ -6,7 +6,9 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use super::{catalogue::Catalogue, link::Era, names::Naming, settings::Settings};
+use super::{
+    catalogue::Catalogue, link::Era, names::Naming, settings::Settings, statistics::Statistics,
+};
 use crate::{protocol::Announcement, session::Claims};
 
 /// What the connections of an upstream have in common.
@@ -17,6 +19,7 @@ pub(super) struct Shared {
     pub(super) era: Mutex<Option<Era>>,
     /// What the process that was listed last offers.
     pub(super) latest: ArcSwapOption<Catalogue>,
+    pub(super) statistics: Statistics,
     /// Where changes of lists are announced. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
     /// How instances divide the processes of sessions. Set once, before the first use; empty
@@ -31,6 +34,7 @@ impl Shared {
             naming,
             era: Mutex::default(),
             latest: ArcSwapOption::empty(),
+            statistics: Statistics::default(),
             changes: OnceLock::new(),
             claims: OnceLock::new(),
         }

@@ -338,8 +338,8 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
         .collect();
     for (kind, name, _) in METRICS {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge | Kind::SharedGauge => "gauge",
+            Kind::Counter | Kind::UpstreamCounter => "counter",
+            Kind::Gauge | Kind::SharedGauge | Kind::UpstreamGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         assert_eq!(listed[name][1], kind, "{name}");

@@ -1,6 +1,6 @@
 // An MCP server for tests of what goes wrong, without any library. Its tools and manners are
 // chosen by flags; with --record=FILE it writes what it receives to a file, one message a line.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const flag = (name, otherwise) => {
@@ -28,6 +28,7 @@ const lists = {
   plain: [[tool('echo'), tool('env'), tool('slow'), tool('mute'), tool('huge'), tool('die')],
     [tool('again', { annotations: { idempotentHint: true } }), tool('log'), tool('read_resource'), tool('grow')]],
   asking: [[tool('ask'), tool('ask_often'), tool('ask_and_exit'), tool('ask_too_late')]],
+  waiting: [[tool('echo'), tool('wait')]],
   schemas: [[
     tool('tuple', {
       outputSchema: {
@@ -79,6 +80,11 @@ const run = {
   },
   mute: () => new Promise(() => {}),
   huge: async (_, { bytes }) => text('x'.repeat(bytes)),
+  wait: async (_, { file }) => {
+    appendFileSync(`${file}.called`, 'x');
+    while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20));
+    return text('waited');
+  },
   die: async () => process.kill(process.pid, 'SIGKILL'),
   again: async () => {
     // Its first process does not survive the call.

@@ -60,7 +60,7 @@ impl ClientError {
     }
 
     /// A response that no Larder server sends.
-    fn unexpected_reply() -> Self {
+    pub(super) fn unexpected_reply() -> Self {
         Self::Unreachable("The server answers, but not as a Larder server does.".into())
     }
 }

@@ -16,6 +16,7 @@ use super::{
     definition::{Definition, Registry},
     prompt::Prompt,
     provider::Provider,
+    providers::Providers,
     resource::Resource,
     template::Template,
     tool::Tool,
@@ -37,6 +38,7 @@ pub struct Builder<S = ()> {
     catalog: Catalog,
     custom: CustomHandlers,
     providers: Vec<Arc<dyn Provider>>,
+    exchangeable: Vec<Arc<dyn Provider>>,
     checks: Vec<Check>,
     problems: Vec<String>,
 }
@@ -86,6 +88,7 @@ impl Builder {
             catalog: Catalog::default(),
             custom: CustomHandlers::default(),
             providers: Vec::new(),
+            exchangeable: Vec::new(),
             checks: Vec::new(),
             problems: Vec::new(),
         }
@@ -103,6 +106,7 @@ impl Builder {
             catalog: self.catalog,
             custom: self.custom,
             providers: self.providers,
+            exchangeable: self.exchangeable,
             checks: self.checks,
             problems: self.problems,
         }
@@ -225,6 +229,13 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Adds providers after all others, which [`Registry::exchange_providers`] replaces.
+    #[must_use]
+    pub fn exchangeable(mut self, providers: Vec<Arc<dyn Provider>>) -> Self {
+        self.exchangeable.extend(providers);
+        self
+    }
+
     /// The names of the tools that are registered so far.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.catalog.tools.iter().map(|tool| &*tool.listed.name)
@@ -277,7 +288,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
             experimental: self.experimental,
-            providers,
+            providers: Providers::new(providers, self.exchangeable),
         };
         Ok(Registry::new(definition, self.catalog))
     }

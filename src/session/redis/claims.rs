@@ -30,12 +30,7 @@ impl RedisClaims {
         Self { instance, claim, release }
     }
 
-    async fn run(
-        &self,
-        script: &Script,
-        session: &str,
-        part: &str,
-    ) -> Result<bool, SessionError> {
+    async fn run(&self, script: &Script, session: &str, part: &str) -> Result<bool, SessionError> {
         let redis = self.instance.redis();
         let key = redis.keys().shard_of(session).key_with("claim", session, part);
         let call: Call<'_> = script.on(&[key]).arg(&**self.instance.name()).arg(millis(TTL));

@@ -48,8 +48,9 @@ async fn a_server_without_its_redis_lives_and_is_not_ready() {
     redis.kill();
     eventually("not ready", async || probe(&server, "/readyz").await.status == 503).await;
     let report = probe(&server, "/readyz").await.json();
-    let expected =
-        json!({ "status": "not ready", "store": false, "sessions": false, "keys": true });
+    let expected = json!({
+        "status": "not ready", "store": false, "sessions": false, "keys": true, "upstreams": true,
+    });
     assert_eq!(report, expected);
     assert_eq!(probe(&server, "/healthz").await.status, 200);
     redis.restart().await;

@@ -63,7 +63,7 @@ impl Measured {
 
 /// Where a server exports its metrics.
 pub(super) struct Metrics {
-    url: String,
+    pub(super) url: String,
 }
 
 impl Metrics {
@@ -257,8 +257,12 @@ async fn gauges_are_nan_while_the_store_is_unreachable() {
 
 #[tokio::test]
 async fn names_are_those_of_the_table_and_follow_the_conventions() {
-    let server = Measured::larder(&[]).await;
-    server.send("ping", json!({})).await;
+    // Those of an upstream appear with its first call.
+    let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
+    let upstream = json!(["node", odd]);
+    let file = TextFile::new(&format!("[[upstreams]]\nname = \"odd\"\ncommand = {upstream}"));
+    let server = Measured::larder(&[("LARDER_CONFIG", file.path())]).await;
+    server.call("echo", json!({})).await;
     let metrics = server.metrics.scrape().await.0;
     let shown: BTreeSet<_> = metrics
         .lines()
@@ -267,15 +271,16 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
         .collect();
     let table = METRICS.map(|(kind, name, _)| {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge | Kind::SharedGauge => "gauge",
+            Kind::Counter | Kind::UpstreamCounter => "counter",
+            Kind::Gauge | Kind::SharedGauge | Kind::UpstreamGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         (name.to_owned(), kind.to_owned())
     });
     assert_eq!(shown, BTreeSet::from(table));
     for (kind, name, says) in METRICS {
-        assert_eq!(name.ends_with("_total"), kind == Kind::Counter, "{name}");
+        let is_counter = matches!(kind, Kind::Counter | Kind::UpstreamCounter);
+        assert_eq!(name.ends_with("_total"), is_counter, "{name}");
         assert!(kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
         assert!(says.ends_with('.'), "{name}");
     }

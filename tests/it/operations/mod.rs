@@ -15,6 +15,7 @@ mod metrics;
 mod reload;
 mod shutdown;
 mod traces;
+mod upstreams;
 
 use std::{fs, path::Path};
 

@@ -1,0 +1,149 @@
+//! `larder upstreams`: the MCP servers behind a running Larder.
+
+use std::{fmt::Write, net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    ServeArgs,
+    args::file,
+    client::{ClientError, print},
+    health::reachable,
+};
+use crate::{
+    preview::words::number,
+    quote::{visible, visible_json},
+    upstream::Status,
+};
+
+/// The path at the listener of the metrics.
+pub(super) const PATH: &str = "/upstreams";
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Args)]
+pub(super) struct UpstreamsArgs {
+    /// The address of the server's metrics, if it is not that of the configuration
+    /// (metrics.listen).
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+    /// A configuration file in TOML.
+    #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
+    config: Option<PathBuf>,
+    /// Print each upstream as a line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Statuses {
+    upstreams: Vec<Status>,
+}
+
+pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
+    let address = match args.metrics {
+        Some(address) => address,
+        None => {
+            let serve = ServeArgs { config: args.config, ..ServeArgs::default() };
+            let config =
+                serve.configure().map_err(|error| ClientError::Usage(error.to_string()))?;
+            config.metrics.listen.ok_or_else(|| {
+                ClientError::Usage(
+                    "metrics.listen is not set: the server tells its upstreams there. Set it, or give --metrics ADDR.".into(),
+                )
+            })?
+        }
+    };
+    let url = format!("http://{}{PATH}", reachable(address));
+    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT);
+    let response =
+        async { client.build()?.get(&url).send().await?.error_for_status()?.text().await };
+    let response = response.await.map_err(|error| {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        let cause = cause.unwrap_or_else(|| error.to_string());
+        ClientError::Unreachable(format!("{url}: {cause}"))
+    })?;
+    let Statuses { upstreams } =
+        serde_json::from_str(&response).map_err(|_| ClientError::unexpected_reply())?;
+    let text = if args.json { lines_of_json(&upstreams) } else { table(&upstreams) };
+    print(text.as_bytes())
+}
+
+fn lines_of_json(upstreams: &[Status]) -> String {
+    let lines = upstreams.iter().map(|status| {
+        // A status always serializes.
+        visible_json(&serde_json::to_string(status).unwrap_or_default()) + "\n"
+    });
+    lines.collect()
+}
+
+fn table(upstreams: &[Status]) -> String {
+    let mut rows = vec![
+        ["NAME", "STATE", "PROCESSES", "ERA", "TOOLS", "KEPT OUT", "FAILURES", "LAST ERROR"]
+            .map(str::to_owned),
+    ];
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    rows.extend(upstreams.iter().map(|status| {
+        [
+            status.name.clone(),
+            status.state.as_str().to_owned(),
+            status.processes.to_string(),
+            or_none(status.era.clone()),
+            or_none(status.tools.map(|tools| tools.to_string())),
+            number(status.kept_out_bytes),
+            status.failures.to_string(),
+            // A terminal would obey what the error contains.
+            or_none(status.last_error.as_ref().map(|error| {
+                format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text))
+            })),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; 7] = std::array::from_fn(|column| width(column).unwrap_or_default());
+    let mut text = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(widths) {
+            // Writing to a string succeeds.
+            let _ = write!(text, "{cell:width$}  ");
+        }
+        text += &row[7];
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::{LastError, State};
+
+    #[test]
+    fn a_table_has_a_row_for_each_upstream() {
+        let status = Status {
+            name: "fs".into(),
+            state: State::Up,
+            processes: 2,
+            era: Some("legacy".into()),
+            tools: Some(14),
+            kept_out_bytes: 12_345_678,
+            failures: 1,
+            last_error: Some(LastError { text: "exit 1: \u{1b}[2J".into(), seconds_ago: 61 }),
+        };
+        let new = Status {
+            name: "filesystem".into(),
+            state: State::Idle,
+            processes: 0,
+            era: None,
+            tools: None,
+            kept_out_bytes: 0,
+            failures: 0,
+            last_error: None,
+        };
+        let shown = table(&[status, new]);
+        let lines: Vec<_> = shown.lines().collect();
+        assert!(lines[1].starts_with("fs          up     2"), "{shown}");
+        assert!(lines[1].contains("12,345,678") && lines[1].contains("61 s ago: exit 1: "));
+        assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Exchanging providers while the server runs, and what they count.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{definition::Registry, provider::Provider};
+use crate::protocol::Announcement;
+
+impl Registry {
+    /// Replaces the providers that [`Builder::exchangeable`](super::Builder::exchangeable) has
+    /// added, and announces that the lists have changed. Calls of those that are not among the
+    /// new ones may finish within `grace`. Needs a Tokio runtime.
+    pub fn exchange_providers(&self, new: Vec<Arc<dyn Provider>>, grace: Duration) {
+        let known = self.definition.providers.load();
+        let is_known = |new: &Arc<dyn Provider>| known.iter().any(|known| Arc::ptr_eq(known, new));
+        for provider in new.iter().filter(|provider| !is_known(provider)) {
+            provider.announce_to(self.announcements());
+            if let Some(claims) = self.claims.get() {
+                provider.share_sessions(claims);
+            }
+            #[cfg(feature = "upstream")]
+            if let Some(site) = self.login_site.get() {
+                provider.open_logins(site);
+            }
+        }
+        self.definition.providers.exchange(new, grace);
+        for change in [
+            Announcement::ToolListChanged,
+            Announcement::PromptListChanged,
+            Announcement::ResourceListChanged,
+        ] {
+            self.announce_declared(change);
+        }
+    }
+
+    /// Whether all providers can be used that the server must not be without.
+    pub fn providers_ready(&self) -> bool {
+        self.definition.providers.load().iter().all(|provider| provider.is_ready())
+    }
+
+    /// Tells the provider of a tool how many bytes of a call's result were stored instead of
+    /// sent.
+    pub fn count_kept_out(&self, tool: &str, bytes: u64) {
+        if self.catalog().tools.get(tool).is_some() {
+            return;
+        }
+        let providers = self.definition.providers.load();
+        if let Some(provider) =
+            providers.iter().find(|provider| provider.known_tool(tool).is_some())
+        {
+            provider.count_kept_out(bytes);
+        }
+    }
+}

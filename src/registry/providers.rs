@@ -1,0 +1,93 @@
+//! [`Providers`]: where items come from besides the catalogue. Some of them can be
+//! exchanged while the server runs.
+
+use std::{sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+
+use super::provider::Provider;
+
+type Shared = Arc<dyn Provider>;
+
+/// The providers, in their order.
+pub(super) struct Providers {
+    all: ArcSwap<Vec<Shared>>,
+    /// How many of the first ones stay.
+    fixed: usize,
+    /// Those that were removed and finish their calls.
+    retiring: Arc<Mutex<Vec<Shared>>>,
+}
+
+impl Providers {
+    pub(super) fn new(fixed: Vec<Shared>, exchangeable: Vec<Shared>) -> Self {
+        let (count, mut all) = (fixed.len(), fixed);
+        all.extend(exchangeable);
+        Self { all: ArcSwap::from_pointee(all), fixed: count, retiring: Arc::default() }
+    }
+
+    /// Those of now.
+    pub(super) fn load(&self) -> Arc<Vec<Shared>> {
+        self.all.load_full()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.load().is_empty()
+    }
+
+    pub(super) fn iter(&self) -> Iter {
+        Iter { all: self.load(), next: 0 }
+    }
+
+    /// Ends what they have started, those that were removed included.
+    pub(super) async fn close(&self) {
+        let retiring = self.retiring.lock().clone();
+        join_all(self.load().iter().chain(&retiring).map(|provider| provider.close())).await;
+    }
+
+    /// Replaces those that can be exchanged. Calls of the removed ones may finish.
+    pub(super) fn exchange(&self, new: Vec<Shared>, grace: Duration) {
+        let before = self.load();
+        let (fixed, exchangeable) = before.split_at(self.fixed);
+        let removed: Vec<_> = exchangeable
+            .iter()
+            .filter(|old| !new.iter().any(|kept| Arc::ptr_eq(kept, old)))
+            .cloned()
+            .collect();
+        self.all.store(Arc::new(fixed.iter().cloned().chain(new).collect()));
+        for provider in removed {
+            self.retiring.lock().push(Arc::clone(&provider));
+            let retiring = Arc::clone(&self.retiring);
+            tokio::spawn(async move {
+                provider.retire(grace).await;
+                retiring.lock().retain(|other| !Arc::ptr_eq(other, &provider));
+            });
+        }
+    }
+}
+
+/// The providers of one moment.
+pub(super) struct Iter {
+    all: Arc<Vec<Shared>>,
+    next: usize,
+}
+
+impl Iterator for Iter {
+    type Item = Shared;
+
+    fn next(&mut self) -> Option<Shared> {
+        let provider = self.all.get(self.next).cloned();
+        self.next += 1;
+        provider
+    }
+}
+
+impl IntoIterator for &Providers {
+    type Item = Shared;
+    type IntoIter = Iter;
+
+    fn into_iter(self) -> Iter {
+        self.iter()
+    }
+}

@@ -1,0 +1,62 @@
+//! [`Statistics`] of an upstream since it was configured.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::error::UpstreamError;
+
+/// What has happened with an upstream so far.
+#[derive(Default)]
+pub(super) struct Statistics {
+    failures: AtomicU64,
+    kept_out: AtomicU64,
+    last_error: Mutex<Option<(Instant, String)>>,
+}
+
+impl Statistics {
+    /// A process could not be started, or has ended by itself.
+    pub(super) fn count_failure(&self, error: String) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.set_error(error);
+    }
+
+    /// A call has ended, after it began at `started`.
+    pub(super) fn count_call(&self, name: &str, started: Instant, error: Option<&UpstreamError>) {
+        metrics::histogram!(
+            "larder_upstream_request_duration_seconds",
+            "upstream" => name.to_owned(),
+            "error_type" => error.map_or("", UpstreamError::kind),
+        )
+        .record(started.elapsed());
+        match error {
+            // Its own answer, and what a failed start has counted.
+            None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}
+            Some(error) => self.set_error(error.to_string()),
+        }
+    }
+
+    pub(super) fn count_kept_out(&self, bytes: u64) {
+        self.kept_out.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn set_error(&self, error: String) {
+        *self.last_error.lock() = Some((Instant::now(), error));
+    }
+
+    /// How often a process could not be started or has ended by itself.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of results that were stored instead of sent.
+    pub(super) fn kept_out(&self) -> u64 {
+        self.kept_out.load(Ordering::Relaxed)
+    }
+
+    /// The last error, and when it was.
+    pub(super) fn last_error(&self) -> Option<(Instant, String)> {
+        self.last_error.lock().clone()
+    }
+}

@@ -1,0 +1,59 @@
+//! [`Status`] of an upstream, for operators.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether an upstream can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nobody uses it: it starts with the next list or call.
+    Idle,
+    /// It is being started.
+    Starting,
+    /// It could not be started, or has ended.
+    Down,
+    /// It runs.
+    Up,
+}
+
+impl State {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+}
+
+/// What an operator may know about an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// The best state among its processes.
+    pub state: State,
+    /// How many of its processes, or sessions with a server over HTTP, run.
+    pub processes: usize,
+    /// The protocol era that the last start has found: `legacy` or `modern`.
+    pub era: Option<String>,
+    /// How many tools it offers.
+    pub tools: Option<usize>,
+    /// The bytes of its results that were stored instead of sent.
+    pub kept_out_bytes: u64,
+    /// How often a process could not be started or has ended by itself.
+    pub failures: u64,
+    /// The last error.
+    pub last_error: Option<LastError>,
+}
+
+/// The last error of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// What happened, with the last lines of its standard error.
+    pub text: String,
+    /// How long ago, in seconds.
+    pub seconds_ago: u64,
+}

@@ -1,0 +1,166 @@
+//! What operators see of the servers behind Larder, and changes of them while it runs.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::metrics::Measured;
+use crate::support::{
+    Answer, Modern, TextFile, eventually, http, patiently,
+    process::{Process, larder, run},
+};
+
+const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
+
+/// The configuration of a server of tests/upstreams, with further settings.
+fn odd(name: &str, flags: &[&str], more: &str) -> String {
+    let command = json!([&["node", ODD], flags].concat());
+    format!("[[upstreams]]\nname = \"{name}\"\ncommand = {command}\n{more}\n")
+}
+
+async fn names(client: &Modern) -> Vec<String> {
+    let tools = client.list("tools/list", "tools").await;
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn readiness(server: &Process) -> (u16, Value) {
+    let url = server.url.replace("/mcp", "/readyz");
+    let answer = Answer::of(http().get(url)).await;
+    (answer.status, answer.json()["upstreams"].clone())
+}
+
+#[tokio::test]
+async fn state_tools_and_kept_bytes_are_told_in_the_terminal_and_as_metrics() {
+    let config = odd("good", &[], "") + &odd("bad", &["--fail=1"], "") + &odd("new", &[], "");
+    let file = TextFile::new(&config);
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_CONFIG", file.path());
+    let server = Measured::start(command).await;
+    let client = Modern::at(&server.process.url);
+    client.call("good__huge", json!({ "bytes": 100_000 })).await.result();
+    client.call("bad__echo", json!({})).await;
+
+    let address = server.metrics.url.trim_start_matches("http://").trim_end_matches("/metrics");
+    let shown = run(larder(&["upstreams", "--metrics", address])).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let row = |name: &str| -> Vec<String> {
+        let row = shown.stdout.lines().find(|line| line.starts_with(name));
+        row.unwrap_or_else(|| panic!("{shown:?}")).split_whitespace().map(str::to_owned).collect()
+    };
+    let good = row("good");
+    assert_eq!(good[1..5], ["up", "1", "legacy", "10"], "{good:?}");
+    let kept_out: u64 = good[5].replace(',', "").parse().unwrap();
+    assert!(kept_out > 90_000, "{good:?}");
+    assert_eq!(row("new")[1..], ["idle", "0", "-", "-", "0", "0", "-"]);
+    let bad = row("bad").join(" ");
+    assert!(bad.starts_with("bad down 0") && bad.contains("cannot open its data"), "{bad}");
+    let json = run(larder(&["upstreams", "--metrics", address, "--json"])).await.stdout;
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["name"], &first["state"]), (&json!("good"), &json!("up")));
+
+    let metrics = server.metrics.scrape().await;
+    let of = |name: &str, upstream: &str| metrics.sum(name, &[&format!("upstream=\"{upstream}\"")]);
+    let up = ["good", "bad", "new"].map(|name| of("larder_upstream_up", name));
+    assert_eq!((up, of("larder_upstream_processes", "good")), ([1, 0, 1], 1));
+    assert!(of("larder_upstream_failures_total", "bad") >= 1);
+    assert!(of("larder_upstream_kept_out_bytes_total", "good") > 90_000);
+    let calls = "larder_upstream_request_duration_seconds_count";
+    assert_eq!(metrics.sum(calls, &["upstream=\"good\"", "error_type=\"\""]), 1);
+    assert_eq!(metrics.sum(calls, &["upstream=\"bad\"", "error_type=\"start\""]), 1);
+
+    // An upstream that is gone is no alert.
+    file.write(&odd("good", &[], ""));
+    server.process.signal("-HUP").await;
+    eventually("the gauge of one that was removed", async || {
+        let answer = Answer::of(http().get(&server.metrics.url)).await;
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        text.contains("larder_upstream_up{upstream=\"bad\"} NaN")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_terminal_says_what_it_needs() {
+    let shown = run(larder(&["upstreams"])).await;
+    assert_eq!(shown.code, Some(2));
+    assert!(shown.stderr.contains("metrics.listen"), "{shown:?}");
+    let shown = run(larder(&["upstreams", "--metrics", "127.0.0.1:1"])).await;
+    assert_eq!(shown.code, Some(3), "{shown:?}");
+}
+
+#[tokio::test]
+async fn only_a_required_upstream_makes_the_server_unready() {
+    for (more, ready) in [("", (200, json!(true))), ("required = true", (503, json!(false)))] {
+        let file = TextFile::new(&odd("bad", &["--fail=1"], more));
+        let server = Process::start(larder(&["serve", "--config", file.path()])).await;
+        // Nobody has used it.
+        assert_eq!(readiness(&server).await, (200, json!(true)));
+        Modern::at(&server.url).call("echo", json!({})).await;
+        eventually("readiness", async || readiness(&server).await == ready).await;
+    }
+}
+
+#[tokio::test]
+async fn upstreams_are_added_changed_and_removed_while_the_server_runs() {
+    let folder = TempDir::new().unwrap();
+    let go = folder.path().join("go");
+    let (go, called) = (go.to_str().unwrap(), format!("{}.called", go.display()));
+    let waiting = odd("one", &["--tools=waiting"], "");
+    let grace = "[server]\ngrace = 600\n";
+    let file = TextFile::new(&format!("{grace}{waiting}{}", odd("two", &[], "")));
+    let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let client = Modern::at(&server.url);
+    let mut listening = client.listen(1, json!({ "toolsListChanged": true })).await;
+    let before = names(&client).await;
+    assert!(before.contains(&"one__wait".into()) && before.contains(&"two__echo".into()));
+
+    // A call runs on while its upstream is removed.
+    let running = client.call("one__wait", json!({ "file": go }));
+    let change = async {
+        eventually("the call", async || Path::new(&called).exists()).await;
+        let changed = odd("two", &[], "tools = { deny = [\"die\"] }");
+        file.write(&format!("{grace}{changed}{}", odd("three", &["--tools=waiting"], "")));
+        server.signal("-HUP").await;
+        let line = server.logs("read again").await;
+        assert!(line.contains("upstreams"), "{line}");
+        let changed = patiently("the change", listening.message()).await;
+        assert_eq!(changed["method"], "notifications/tools/list_changed");
+        let after = names(&client).await;
+        assert!(!after.iter().any(|name| name.starts_with("one__")), "{after:?}");
+        assert!(after.contains(&"three__wait".into()) && after.contains(&"two__echo".into()));
+        assert!(!after.contains(&"two__die".into()), "{after:?}");
+        let unknown = client.call("one__echo", json!({})).await;
+        assert_eq!(unknown.error()["code"], -32602);
+        std::fs::write(go, "").unwrap();
+    };
+    let (answer, ()) = tokio::join!(running, change);
+    assert_eq!(answer.text(), "waited");
+
+    // What cannot be used changes nothing.
+    file.write(&format!("{grace}{waiting}{waiting}"));
+    server.signal("-HUP").await;
+    server.logs("stays as it was").await;
+    assert!(names(&client).await.contains(&"three__wait".into()));
+}
+
+#[tokio::test]
+async fn a_call_of_a_removed_upstream_ends_with_the_grace_period() {
+    let folder = TempDir::new().unwrap();
+    let never = folder.path().join("never").to_str().unwrap().to_owned();
+    let called = format!("{never}.called");
+    let grace = "[server]\ngrace = 0\n";
+    let waiting = odd("one", &["--tools=waiting"], "");
+    let file = TextFile::new(&format!("{grace}{waiting}{}", odd("two", &[], "")));
+    let server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let client = Modern::at(&server.url);
+    let hanging = client.call("one__wait", json!({ "file": never }));
+    let change = async {
+        eventually("the call", async || Path::new(&called).exists()).await;
+        file.write(&format!("{grace}{}", odd("two", &[], "")));
+        server.signal("-HUP").await;
+    };
+    let (answer, ()) = patiently("the end", async { tokio::join!(hanging, change) }).await;
+    let text = answer.failure();
+    assert!(text.contains("one ended") && text.contains("wait"), "{text}");
+}
