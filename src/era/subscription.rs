@@ -5,7 +5,10 @@ use futures_util::{Stream, StreamExt, future::BoxFuture, stream};
 use rmcp::model::SubscriptionFilter;
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +21,8 @@ use super::{
 use crate::{
     auth::Identity,
     dispatch::Dispatcher,
-    protocol::{Announcement, Fault, Method, Params, RequestId, SUBSCRIPTION_ID},
+    protocol::{Announcement, ClientFacts, Fault, Method, Params, RequestId, SUBSCRIPTION_ID},
+    registry::{Followed, Subscriber},
     store::Changes,
 };
 
@@ -33,6 +37,8 @@ pub struct Subscription {
     changes: Changes,
     links: Links,
     edits: broadcast::Receiver<Announcement>,
+    /// The resources of the registry's providers.
+    _followed: Vec<Followed>,
     pending: VecDeque<Bytes>,
     closing: CancellationToken,
     /// Resolves when the caller's token expires.
@@ -51,6 +57,7 @@ impl Subscription {
         id: RequestId,
         params: &Params,
         identity: &Identity,
+        client: &Arc<ClientFacts>,
         dispatcher: &Dispatcher,
         closing: CancellationToken,
     ) -> Result<Self, Fault> {
@@ -75,6 +82,14 @@ impl Subscription {
         // Subscribes before the acknowledgement, so that no change is missed.
         let changes = dispatcher.store().feed().subscribe(identity.owner());
         let edits = dispatcher.registry().listen();
+        let subscriber = Subscriber {
+            identity: identity.clone(),
+            client: Arc::clone(client),
+            session: None,
+            feed: dispatcher.store().feed().clone(),
+        };
+        let uris: Vec<_> = watched.iter().map(String::as_str).collect();
+        let _followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
         // The server does not announce changes of what it does not have.
         let announces = |list| dispatcher.registry().announces(&list);
         let mut accepted = requested;
@@ -100,7 +115,19 @@ impl Subscription {
         let pending = VecDeque::from([acknowledged.to_string().into()]);
         let expired = identity.invalidated();
         let ended = false;
-        Ok(Self { id, lists, watched, changes, links, edits, pending, closing, expired, ended })
+        Ok(Self {
+            id,
+            lists,
+            watched,
+            changes,
+            links,
+            edits,
+            _followed,
+            pending,
+            closing,
+            expired,
+            ended,
+        })
     }
 
     /// The messages: the acknowledgement, then notifications of changes.

@@ -46,8 +46,9 @@ pub(super) async fn answer(
         }
         let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
+        let (params, client) = (&call.params, &call.client);
         let subscription =
-            Subscription::new(request.id, &call.params, &call.identity, dispatcher, closing);
+            Subscription::new(request.id, params, &call.identity, client, dispatcher, closing);
         let subscription = Box::pin(subscription).await?;
         let permit = dispatcher.caller_limits().stream(&identity)?;
         let frames =

@@ -3,18 +3,25 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use futures_util::{StreamExt, future::join_all, stream};
 use parking_lot::RwLock;
 use rmcp::model;
 use tokio::sync::broadcast;
 
 use super::{
-    BuildError, OutputRules, catalog::Catalog, provider::Offer, providers::Providers,
+    BuildError, OutputRules,
+    catalog::Catalog,
+    provider::{Followed, Offer, Subscriber},
+    providers::Providers,
     scope_rules::ScopeRules,
 };
 use crate::{protocol::Announcement, session::Claims};
 
 /// How many announcements a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
+
+/// How many resources a subscriber begins to follow at a time.
+const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 16;
 
 /// What a server offers. Built by [`Builder`](super::Builder), shared by all calls.
 pub struct Registry {
@@ -102,6 +109,22 @@ impl Registry {
     pub fn share_sessions(&self, claims: &Arc<dyn Claims>) {
         let _ = self.claims.set(Arc::clone(claims));
         self.definition.providers.iter().for_each(|provider| provider.share_sessions(claims));
+    }
+
+    /// Follows resources of the providers for a subscriber.
+    pub async fn subscribe(&self, uris: &[&str], subscriber: &Subscriber) -> Vec<Followed> {
+        let providers = self.definition.providers.load();
+        let mut asked = Vec::new();
+        for uri in uris {
+            asked.extend(providers.iter().map(|provider| provider.subscribe(uri, subscriber)));
+        }
+        let followed = stream::iter(asked).buffer_unordered(MAX_CONCURRENT_SUBSCRIPTIONS);
+        followed.filter_map(std::future::ready).collect().await
+    }
+
+    /// Ends what a session follows.
+    pub fn unsubscribe(&self, uri: &str, subscriber: &Subscriber) {
+        self.definition.providers.iter().for_each(|each| each.unsubscribe(uri, subscriber));
     }
 
     /// Ends what the providers have started for a client's session.

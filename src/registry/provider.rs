@@ -2,7 +2,7 @@
 //! its definition. Scopes, limits, spilling, audit and metrics apply in front of
 //! it, so no provider bypasses them.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
@@ -17,11 +17,13 @@ use super::{
     structured_output,
 };
 use crate::{
+    auth::Identity,
     handler::{IntoToolResult, Scope, StaticContent, ToolError},
-    protocol::{Announcement, Fault},
+    protocol::{Announcement, ClientFacts, Fault},
     quote::shortened,
     schema::Validator,
     session::Claims,
+    store::ChangeFeed,
 };
 
 /// What a provider can offer.
@@ -36,6 +38,23 @@ pub enum Offer {
     /// Completion of arguments.
     Completions,
 }
+
+/// Who follows a resource.
+#[derive(Debug, Clone)]
+pub struct Subscriber {
+    /// The caller.
+    pub identity: Identity,
+    /// What the client declares about itself.
+    pub client: Arc<ClientFacts>,
+    /// The client's session, if it has one.
+    pub session: Option<Arc<str>>,
+    /// Where updates are announced, as the caller's.
+    pub feed: ChangeFeed,
+}
+
+/// A resource is followed until this is dropped. In a session, until that ends or
+/// unsubscribes.
+pub type Followed = Box<dyn Any + Send + Sync>;
 
 /// Lists and runs items, possibly different ones for each caller. Methods for
 /// what it does not offer keep their defaults.
@@ -120,6 +139,15 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
+    /// Follows a resource: announces its updates to the subscriber. `None` if the
+    /// resource cannot be the provider's.
+    async fn subscribe(&self, _uri: &str, _subscriber: &Subscriber) -> Option<Followed> {
+        None
+    }
+
+    /// Ends what a session follows.
+    fn unsubscribe(&self, _uri: &str, _subscriber: &Subscriber) {}
+
     /// Gives the provider the channel for changes of its lists, which is the same each time.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
@@ -195,6 +223,11 @@ impl ProvidedTool {
     pub(super) fn custom(listed: model::Tool) -> Self {
         let (headers, input) = (Vec::new(), None);
         Self { listed, headers, spillable_schema: None, spill: None, validates: true, input }
+    }
+
+    /// The arguments that clients mirror into headers.
+    pub fn headers(&self) -> &[HeaderParameter] {
+        &self.headers
     }
 
     /// Validates arguments that were resolved from references. A schema that

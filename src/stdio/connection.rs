@@ -117,9 +117,11 @@ impl Connection {
         let (id, output) = (request.id.clone(), self.output.clone());
         if call.method == Method::Listen {
             let closing = stdio.closing.clone();
-            let (params, dispatcher) = (&call.params, &stdio.dispatcher);
+            let (params, identity, client) = (&call.params, &call.identity, &call.client);
+            let dispatcher = &stdio.dispatcher;
             let subscription =
-                Subscription::new(id.clone(), params, &call.identity, dispatcher, closing).await?;
+                Subscription::new(id.clone(), params, identity, client, dispatcher, closing);
+            let subscription = Box::pin(subscription).await?;
             self.spawn(&self.streams, id, |cancelled| async move {
                 let mut messages = std::pin::pin!(subscription.messages());
                 while let Some(Some(message)) = cancelled.run_until_cancelled(messages.next()).await

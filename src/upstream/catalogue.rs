@@ -33,6 +33,8 @@ pub(super) struct Catalogue {
 pub(super) struct Tool {
     /// Its name there.
     pub(super) own_name: String,
+    /// Whether a legacy upstream runs it only as a task.
+    pub(super) is_task: bool,
     pub(super) provided: Arc<ProvidedTool>,
 }
 
@@ -49,6 +51,8 @@ impl Catalogue {
             for tool in list(link, "tools/list", "tools").await? {
                 catalogue.add_tool(tool, filter, naming);
             }
+            let tools = catalogue.tools.iter();
+            link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
         }
         if link.declares("prompts") {
             for prompt in list(link, "prompts/list", "prompts").await? {
@@ -70,6 +74,7 @@ impl Catalogue {
         let own_name = tool["name"].as_str().unwrap_or_default().to_owned();
         let Some(name) = filter.name(&own_name) else { return };
         naming.offer_ui(&mut tool);
+        let is_task = tool["execution"]["taskSupport"] == "required";
         let Some(mut tool) = parse_tool(tool, &naming.upstream) else { return };
         let taken = &mut self.tools_by_name;
         let name = naming.offered(name, |name| taken.contains_key(name));
@@ -79,7 +84,8 @@ impl Catalogue {
             Value::Object(input) => Some(input),
             _ => None,
         };
-        self.tools.push(Tool { own_name, provided: Arc::new(ProvidedTool::new(tool, input)) });
+        let provided = Arc::new(ProvidedTool::new(tool, input));
+        self.tools.push(Tool { own_name, is_task, provided });
     }
 
     fn add_prompt(&mut self, prompt: Value, upstream: &str, naming: &Naming) {

@@ -23,15 +23,20 @@ use super::{
     catalogue::Catalogue,
     claim::Claim,
     error::{StartError, UpstreamError},
-    link::Link,
+    following::follow,
+    link::{Era, Link},
     shared::Shared,
     start::{self, Started},
     status::State,
+    subscriptions::Subscriptions,
 };
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// How long a list waits for an upstream that was never listed.
 const FIRST_LIST: Duration = Duration::from_secs(5);
+
+/// How long the lists wait for the subscription to their changes.
+const SUBSCRIBED: Duration = Duration::from_secs(3);
 
 type Forget = Box<dyn Fn() -> bool + Send + Sync>;
 
@@ -46,6 +51,8 @@ pub(super) struct Connection {
     forget: Forget,
     /// Who uses it.
     pub(super) users: watch::Sender<Users>,
+    /// The resources that clients follow.
+    pub(super) subscriptions: Arc<Subscriptions>,
     state: watch::Sender<Progress>,
     /// What the process offers, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
@@ -93,6 +100,7 @@ impl Connection {
             claim,
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
+            subscriptions: Arc::new(Subscriptions::new()),
             state: watch::Sender::new(Progress { attempt: 0, phase: Phase::Starting }),
             catalogue: ArcSwapOption::empty(),
             is_awaited: AtomicBool::new(false),
@@ -191,7 +199,8 @@ impl Connection {
         }
     }
 
-    fn ensure_task(self: &Arc<Self>) {
+    /// Starts the process if nothing has used it yet.
+    pub(super) fn ensure_task(self: &Arc<Self>) {
         let mut task = self.task.lock();
         if task.is_none() && !self.stop.is_cancelled() {
             let this = Arc::clone(self);
@@ -257,6 +266,7 @@ impl Connection {
                     let up_since = Instant::now();
                     tokio::select! {
                         () = self.serve(&link) => {}
+                        () = follow(&link, &self.subscriptions) => {}
                         () = self.stop.cancelled() => {
                             child.end().await;
                             break;
@@ -294,6 +304,13 @@ impl Connection {
     /// process ends.
     async fn serve(&self, link: &Arc<Link>) {
         let mut changed = link.lists_changed();
+        let announces = |list| link.declares_flag(list, "listChanged");
+        if link.era() == Some(Era::Modern)
+            && ["tools", "prompts", "resources"].into_iter().any(announces)
+        {
+            // Listed after the subscription, so that no change is missed.
+            let _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)).await;
+        }
         loop {
             changed.borrow_and_update();
             tokio::select! {

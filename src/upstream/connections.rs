@@ -18,7 +18,7 @@ use super::{
     shared::Shared,
     status::State,
 };
-use crate::{auth::Owner, handler::Scope};
+use crate::{auth::Owner, handler::Scope, protocol::ClientFacts};
 
 /// Who shares a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,7 +84,18 @@ impl Connections {
 
     /// The connection of a call. The process starts when it is needed.
     pub(super) async fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
-        let key = self.shared.settings.session.key(scope);
+        let (owner, session) = (scope.identity.owner(), scope.client_session.as_ref());
+        self.of_caller(owner, &scope.client, session).await
+    }
+
+    /// The connection of a caller.
+    pub(super) async fn of_caller(
+        &self,
+        owner: &Owner,
+        client: &ClientFacts,
+        session: Option<&Arc<str>>,
+    ) -> Result<InUse, UpstreamError> {
+        let key = self.shared.settings.session.key(owner, client, session);
         if let Some(connection) = self.existing(&key) {
             return Ok(connection);
         }
@@ -95,7 +106,7 @@ impl Connections {
             }
             _ => None,
         };
-        self.connect(key, scope, claim)
+        self.connect(key, owner, client, claim)
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
@@ -105,7 +116,8 @@ impl Connections {
     fn connect(
         &self,
         key: Key,
-        scope: &Scope,
+        owner: &Owner,
+        client: &ClientFacts,
         claim: Option<Claim>,
     ) -> Result<InUse, UpstreamError> {
         let mut open = self.open.lock();
@@ -116,10 +128,10 @@ impl Connections {
         if let Some(opened) = open.connections.get(&key) {
             return Ok(InUse::new(&opened.connection));
         }
-        self.make_room(&mut open, scope.identity.owner())?;
+        self.make_room(&mut open, owner)?;
         // Others could be asked what concerns one of those who share a process.
         let client = match key {
-            Key::Session(_) | Key::Caller { .. } => capabilities(scope),
+            Key::Session(_) | Key::Caller { .. } => capabilities(client),
             Key::All => json!({}),
         };
         let forget = {
@@ -127,9 +139,21 @@ impl Connections {
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
         let connection = Connection::new(Arc::clone(&self.shared), client, claim, forget);
-        let owner = scope.identity.owner().clone();
+        let owner = owner.clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
+    }
+
+    /// The connection of a session, if there is one.
+    pub(super) fn find(
+        &self,
+        owner: &Owner,
+        client: &ClientFacts,
+        session: &Arc<str>,
+    ) -> Option<Arc<Connection>> {
+        let key = self.shared.settings.session.key(owner, client, Some(session));
+        let open = self.open.lock();
+        open.connections.get(&key).map(|opened| Arc::clone(&opened.connection))
     }
 
     /// If there is no room for another connection of this caller, ends the one that has
@@ -199,12 +223,16 @@ impl Connections {
             .await;
     }
 
-    /// Ends the process of a client's session.
+    /// Ends the process of a client's session, and what the session follows in others.
     pub(super) fn end_session(&self, id: &str) {
-        let key = Key::Session(id.into());
-        if let Some(opened) = self.open.lock().connections.remove(&key) {
+        let session: Arc<str> = id.into();
+        let mut open = self.open.lock();
+        if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
             opened.connection.stop();
         }
+        open.connections
+            .values()
+            .for_each(|other| other.connection.subscriptions.end_session(&session));
     }
 
     /// Ends all processes, and waits until nothing is left of them.
@@ -243,13 +271,13 @@ impl InUse {
 
 impl SessionPolicy {
     /// Who shares the process of a call.
-    fn key(self, scope: &Scope) -> Key {
-        match (self, &scope.client_session) {
+    fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> Key {
+        match (self, session) {
             (Self::All, _) => Key::All,
             (Self::Auto, Some(session)) => Key::Session(Arc::clone(session)),
             (Self::Auto | Self::Caller, _) => Key::Caller {
-                owner: scope.identity.owner().clone(),
-                capabilities: serde_json::to_string(&scope.client.capabilities).unwrap_or_default(),
+                owner: owner.clone(),
+                capabilities: serde_json::to_string(&client.capabilities).unwrap_or_default(),
             },
         }
     }

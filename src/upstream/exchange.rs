@@ -92,7 +92,7 @@ impl Exchange {
         if era == Some(Era::Modern) {
             let client = match scope {
                 Some(scope) if matches!(scope.asking, AskMode::Unavailable(_)) => json!({}),
-                Some(scope) => capabilities(scope),
+                Some(scope) => capabilities(&scope.client),
                 None => exchange.link.client_capabilities().clone(),
             };
             wire::declare_modern(&mut params, &client);
@@ -102,6 +102,28 @@ impl Exchange {
         }
         exchange.message = Some(wire::request(id, method, &params));
         Ok(exchange)
+    }
+
+    /// Opens a request that may stay without a response, and that nothing times out.
+    pub(super) async fn open(
+        link: &Arc<Link>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Self, UpstreamError> {
+        let mut exchange = Self::begin(link, method, params, method, None)?;
+        exchange.send().await;
+        Ok(exchange)
+    }
+
+    /// Waits for the response, or for the end of the upstream.
+    pub(super) async fn ended(&mut self) -> Result<Value, UpstreamError> {
+        let answer = (&mut self.answer).await;
+        answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)))
+    }
+
+    /// The request's id.
+    pub(super) fn id(&self) -> i64 {
+        self.id
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {

@@ -3,7 +3,6 @@
 
 use std::{collections::HashMap, error::Error, sync::Arc, time::Duration};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -19,6 +18,7 @@ use tokio_util::{io::StreamReader, sync::CancellationToken};
 use super::{
     error::UpstreamError,
     link::Link,
+    mirrored::header_text,
     settings::Remote,
     sse::{Event, read_event},
 };
@@ -60,6 +60,8 @@ struct Outline {
     /// The tool, prompt or resource.
     name: Option<String>,
     is_modern: bool,
+    /// Arguments that are mirrored: names of headers and values.
+    mirrored: Vec<(String, String)>,
     /// The request that a notification cancels.
     cancels: Option<i64>,
 }
@@ -111,7 +113,7 @@ async fn serve(
             () = link.ended() => break,
         };
         let Some(message) = message else { break };
-        let outline = Outline::of(&message);
+        let outline = Outline::of(&message, &link);
         let (http, link) = (Arc::clone(&http), Arc::clone(&link));
         match outline.id {
             Some(id) => {
@@ -165,6 +167,9 @@ impl Http {
             request = request.header("mcp-method", &outline.method);
             if let Some(name) = &outline.name {
                 request = request.header("mcp-name", header_text(name));
+            }
+            for (header, value) in &outline.mirrored {
+                request = request.header(header, value);
             }
         }
         let response = match request.send().await {
@@ -299,7 +304,7 @@ struct Envelope {
 }
 
 impl Outline {
-    fn of(message: &Bytes) -> Self {
+    fn of(message: &Bytes, link: &Link) -> Self {
         match protocol::parse(message) {
             Ok(Message::Request(request)) => {
                 let RequestId::Number(id) = request.id else { return Self::default() };
@@ -307,10 +312,18 @@ impl Outline {
                     "resources/read" => Member::Uri,
                     _ => Member::Name,
                 };
-                let name = request.params.text(member).ok().flatten().map(Into::into);
+                let name: Option<String> =
+                    request.params.text(member).ok().flatten().map(Into::into);
                 let meta = Meta::read(&request.params).unwrap_or_default();
                 let is_modern = meta.protocol_version.is_some();
-                Self { id: Some(id), method: request.method, name, is_modern, cancels: None }
+                let mirrored = match &name {
+                    Some(tool) if is_modern && request.method == "tools/call" => {
+                        link.mirrored.headers(tool, &request.params)
+                    }
+                    _ => Vec::new(),
+                };
+                let (method, cancels) = (request.method, None);
+                Self { id: Some(id), method, name, is_modern, mirrored, cancels }
             }
             Ok(Message::Notification { method, params }) => {
                 let cancels = match Message::cancelled(&method, &params) {
@@ -353,13 +366,4 @@ fn describe(error: &reqwest::Error) -> String {
         cause = inner.source();
     }
     described
-}
-
-/// A name as a header's value (2026-07-28, transports: Value Encoding).
-fn header_text(name: &str) -> String {
-    let is_plain = name.bytes().all(|b| (b' '..=b'~').contains(&b)) && name.trim() == name;
-    if is_plain && !name.starts_with("=?") {
-        return name.to_owned();
-    }
-    format!("=?base64?{}?=", BASE64_STANDARD.encode(name))
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -20,11 +20,14 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{error::UpstreamError, questions::Question, settings::Settings, wire};
+use super::{
+    error::UpstreamError, mirrored::Mirrored, questions::Question, settings::Settings,
+    subscriptions::Subscriptions, wire,
+};
 use crate::{
     auth::Owner,
     compute::Compute,
-    protocol::{self, LogLevel, Message, Params, RequestId},
+    protocol::{self, LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
 };
 
 /// The messages that may wait for an upstream that reads slowly.
@@ -56,6 +59,12 @@ pub(super) struct Link {
     ended: CancellationToken,
     /// Counts the changes of lists that the upstream announces.
     lists_changed: watch::Sender<u64>,
+    /// The latest subscription that a modern upstream has acknowledged.
+    acknowledged: watch::Sender<i64>,
+    /// Where updates of resources are announced.
+    updates: OnceLock<Arc<Subscriptions>>,
+    /// The arguments that are mirrored into headers.
+    pub(super) mirrored: Mirrored,
 }
 
 #[derive(Default)]
@@ -125,6 +134,9 @@ impl Link {
             next_id: AtomicI64::new(1),
             ended: CancellationToken::new(),
             lists_changed: watch::Sender::new(0),
+            acknowledged: watch::Sender::new(0),
+            updates: OnceLock::new(),
+            mirrored: Mirrored::default(),
         };
         (Arc::new(link), messages)
     }
@@ -214,6 +226,39 @@ impl Link {
     /// Whether the upstream declares the capability.
     pub(super) fn declares(&self, capability: &str) -> bool {
         self.state.lock().capabilities.get(capability).is_some_and(Value::is_object)
+    }
+
+    /// Whether the upstream declares a feature of the capability.
+    pub(super) fn declares_flag(&self, capability: &str, flag: &str) -> bool {
+        self.state.lock().capabilities[capability][flag] == true
+    }
+
+    /// The protocol era, once the start has found it out.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.state.lock().era
+    }
+
+    /// Where updates of resources are announced from now on.
+    pub(super) fn announce_updates_to(&self, subscriptions: Arc<Subscriptions>) {
+        // Set once: a link belongs to one connection.
+        let _ = self.updates.set(subscriptions);
+    }
+
+    /// Waits until a modern upstream has acknowledged that subscription or a later one.
+    pub(super) async fn acknowledged(&self, subscription: i64) {
+        // The sender lives as long as this.
+        let _ = self.acknowledged.subscribe().wait_for(|id| *id >= subscription).await;
+    }
+
+    /// Changes of lists may have been missed.
+    pub(super) fn announce_lists(&self) {
+        self.lists_changed.send_modify(|n| *n += 1);
+    }
+
+    /// Sends a request whose response does not matter, unless too many messages wait.
+    pub(super) fn send_unanswered(&self, method: &str, params: &Value) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        self.try_send(wire::request(id, method, params));
     }
 
     /// Waits until the process has ended.
@@ -396,7 +441,24 @@ impl Link {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => {
-                self.lists_changed.send_modify(|n| *n += 1);
+                self.announce_lists();
+            }
+            "notifications/resources/updated" => {
+                if let (Ok(Some(uri)), Some(updates)) =
+                    (params.text(Member::Uri), self.updates.get())
+                {
+                    updates.updated(&uri);
+                }
+            }
+            "notifications/subscriptions/acknowledged" => {
+                let Ok(Some(meta)) = params.read::<Value>(Member::Meta) else { return };
+                if let Some(id) = meta[SUBSCRIPTION_ID].as_i64() {
+                    self.acknowledged.send_if_modified(|latest| {
+                        let is_later = id > *latest;
+                        *latest = id.max(*latest);
+                        is_later
+                    });
+                }
             }
             _ => {}
         }

@@ -18,12 +18,15 @@ use super::{
     requests::Requests,
     settings::{Settings, Target},
     status::{LastError, State, Status},
+    subscriptions::Follower,
+    tasks,
 };
 use crate::{
     handler::{IntoToolResult, Scope, StaticContent, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
-    registry::{CompletionInput, Offer, ProvidedTool, Provider},
+    registry::{CompletionInput, Followed, Offer, ProvidedTool, Provider, Subscriber},
     session::Claims,
+    store::ResourceUri,
 };
 
 /// Another MCP server, started when it is first needed.
@@ -118,6 +121,12 @@ impl Upstream {
             Some(resumed) => resumed?,
             None => self.begin_call(name, arguments, scope).await?,
         };
+        if let Some(task) = tasks::created(&mut result) {
+            let connection = self.connections.of(scope).await?;
+            let link = connection.link().await?;
+            let requests = &self.requests;
+            result = tasks::finish(task, requests, &connection, &link, name, scope).await?;
+        }
         self.naming.offer_blocks(&mut result["content"]);
         self.parse(result)
     }
@@ -139,6 +148,9 @@ impl Upstream {
             let Some(tool) = tool else { return Err(unknown_tool(name)) };
             let mut params = json!({ "name": tool.own_name });
             let may_repeat = !is_last && (repeats(tool) || self.is_remote);
+            if tool.is_task {
+                params["task"] = tasks::request();
+            }
             params["arguments"] =
                 if may_repeat { arguments.clone() } else { arguments.take() }.unwrap_or_default();
             let own_name = &tool.own_name;
@@ -337,6 +349,27 @@ impl Provider for Upstream {
             self.parse(result["completion"].take())
         };
         Some(completed.await.map_err(UpstreamError::into_fault))
+    }
+
+    async fn subscribe(&self, uri: &str, subscriber: &Subscriber) -> Option<Followed> {
+        // Those that Larder names itself are in the store.
+        if uri.starts_with("larder:") {
+            return None;
+        }
+        let own = self.naming.own_uri(uri)?;
+        let offered = ResourceUri::parse(uri).ok()?;
+        let Subscriber { identity, client, session, .. } = subscriber;
+        let connection = self.connections.of_caller(identity.owner(), client, session.as_ref());
+        let connection = connection.await.inspect_err(|error| tracing::warn!(%error)).ok()?;
+        Some(connection.follow(own, offered, subscriber).await)
+    }
+
+    fn unsubscribe(&self, uri: &str, subscriber: &Subscriber) {
+        let Subscriber { identity, client, session, .. } = subscriber;
+        let (Some(own), Some(session)) = (self.naming.own_uri(uri), session) else { return };
+        if let Some(connection) = self.connections.find(identity.owner(), client, session) {
+            connection.subscriptions.remove(&own, &Follower::Session(Arc::clone(session)));
+        }
     }
 
     fn announce_to(&self, changes: broadcast::Sender<Announcement>) {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::wire;
 use crate::{
     handler::{AskError, Context, Scope, can_be_asked},
-    protocol::{self, RequestId},
+    protocol::{self, ClientFacts, RequestId},
 };
 
 /// The requests that are passed on.
@@ -61,8 +61,8 @@ impl Question {
 
 /// What of a client's capabilities is declared to an upstream whose questions reach
 /// only that client.
-pub(super) fn capabilities(scope: &Scope) -> Value {
-    let declared = serde_json::to_value(&scope.client.capabilities).unwrap_or_default();
+pub(super) fn capabilities(client: &ClientFacts) -> Value {
+    let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
     let mut passed_on = json!({});
     for name in ["elicitation", "sampling"] {
         if let Some(capability) = declared.get(name) {

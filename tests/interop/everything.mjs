@@ -1,6 +1,8 @@
 // The same requests to server-everything directly and through Larder, with an official TypeScript client.
 //
-//     node everything.mjs sdk|client legacy|modern LARDER_URL SERVER_COMMAND…
+//     node everything.mjs sdk|client legacy|modern LARDER_URL SCHEMAS_URL SERVER_COMMAND…
+//
+// SCHEMAS_URL is Larder in front of a server whose schemas clients refuse.
 //
 // By design these differ: Larder adds tools and templates of its own; an output schema also allows a
 // preview; a tool that must run as a task is called like any other; what the process inherits of
@@ -10,7 +12,7 @@
 import assert from 'node:assert/strict';
 import { eventually, load, take } from './clients.mjs';
 
-const [pkg, era, larderUrl, ...command] = process.argv.slice(2);
+const [pkg, era, larderUrl, schemasUrl, ...command] = process.argv.slice(2);
 const PATIENCE = 20_000;
 const { make, Transport, method, callTool } = await load(pkg, era === 'modern');
 const direct = await load(pkg, false);
@@ -73,8 +75,8 @@ async function same(request) {
 const call = (name, args = {}, options = {}) => ({ client }) =>
     callTool(client, { name, arguments: args }, { timeout: PATIENCE, ...options });
 const read = uri => ({ client }) => client.readResource({ uri });
-// The URIs, or names, of Larder's own items.
-const own = /larder/;
+// Larder's own template, for parts of any resource.
+const own = '{+uri}{?lines,bytes,revision}';
 
 const steps = {
     async tools() {
@@ -97,7 +99,7 @@ const steps = {
         for (const { uri } of resources) await same(read(uri));
         await same(async ({ client }) => {
             const { resourceTemplates } = await client.listResourceTemplates();
-            return resourceTemplates.filter(template => !own.test(template.uriTemplate));
+            return resourceTemplates.filter(template => template.uriTemplate !== own);
         });
         await same(read('demo://resource/dynamic/text/7'));
         await same(read('demo://resource/dynamic/blob/7'));
@@ -212,6 +214,20 @@ const steps = {
         const params = { name: 'simulate-research-query', arguments: { topic: 'tests' } };
         const { content } = await callTool(larder.client, params, { timeout: PATIENCE });
         assert.match(content[0].text, /^# Research Report: tests/);
+    },
+    async 'schemas that clients refuse'() {
+        const schemas = await connected(make(info, { capabilities }), new Transport(new URL(schemasUrl)));
+        const { tools } = await schemas.client.listTools();
+        for (const name of ['tuple', 'broken', 'fine']) {
+            assert.ok(tools.some(tool => tool.name === name), name);
+        }
+        const small = await call('tuple')(schemas);
+        assert.deepEqual(small.structuredContent, { pair: ['a', 1] });
+        const stored = await call('tuple', { fill: 100_000 })(schemas);
+        assert.equal(stored.structuredContent.spilled.complete, false);
+        const broken = await call('broken')(schemas);
+        assert.equal(broken.content[0].text, 'no structure');
+        await schemas.client.close();
     },
     async close() {
         for (const { client, transport } of [server, larder]) {

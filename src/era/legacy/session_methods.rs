@@ -1,5 +1,7 @@
 //! The methods that the session answers itself.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::Legacy;
@@ -7,6 +9,7 @@ use crate::{
     auth::Identity,
     dispatch::Reply,
     protocol::{Fault, LogLevel, Method, Params},
+    registry::Subscriber,
     session::{Session, Watch},
     store::{LinkTarget, ResourceUri},
 };
@@ -38,6 +41,8 @@ impl Legacy {
                 // Fails for a link that does not exist; it will never exist.
                 let shared = self.dispatcher.store().link_target(identity, &name).await?;
                 self.sessions.subscribe(session, &uri).await?;
+                let subscriber = self.subscriber(session, identity);
+                self.dispatcher.registry().subscribe(&[uri.as_str()], &subscriber).await;
                 if let Some(LinkTarget { owner, uri: resource, until }) = shared {
                     let watch = Watch { reader: identity.owner().clone(), link: uri };
                     let ttl = until.since(self.dispatcher.store().now());
@@ -47,6 +52,7 @@ impl Legacy {
             Method::Unsubscribe => {
                 let SubscribeParams { uri } = params.parse()?;
                 self.sessions.unsubscribe(session, &uri).await?;
+                self.dispatcher.registry().unsubscribe(&uri, &self.subscriber(session, identity));
             }
             Method::SetLevel => {
                 #[derive(Deserialize)]
@@ -64,5 +70,14 @@ impl Legacy {
             _ => return Ok(None),
         }
         Ok(Some(Reply::Empty))
+    }
+
+    fn subscriber(&self, session: &Session, identity: &Identity) -> Subscriber {
+        Subscriber {
+            identity: identity.clone(),
+            client: Arc::clone(&session.client),
+            session: Some(Arc::clone(&session.id)),
+            feed: self.dispatcher.store().feed().clone(),
+        }
     }
 }

@@ -14,12 +14,12 @@ use tokio::process::Command;
 use super::{command_line, in_front_of, listed, odd, package, text};
 use crate::support::{Legacy, Modern, Server, eventually, free_port, sha256};
 
-fn remote(name: &str, url: &str) -> Settings {
+pub(super) fn remote(name: &str, url: &str) -> Settings {
     Settings::new(name, Remote { url: url.into(), ..Remote::default() })
 }
 
 /// The server of the other tests, up to this version.
-async fn upstream(version: &'static str) -> Server {
+pub(super) async fn upstream(version: &'static str) -> Server {
     Server::configured(|setup| setup.config.server.max_version = version.into()).await
 }
 

@@ -10,6 +10,8 @@ mod passing_on;
 mod process;
 mod questions;
 mod references;
+mod subscriptions;
+mod tasks;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 

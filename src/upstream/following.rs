@@ -1,0 +1,128 @@
+//! Keeps what an upstream announces like what the clients follow: lists, and the resources
+//! in [`Subscriptions`].
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    exchange::Exchange,
+    link::{Era, Link},
+    subscriptions::Subscriptions,
+};
+
+/// The longest wait before a subscription that has ended is opened again.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
+/// Follows until the upstream ends; then it waits to be dropped.
+pub(super) async fn follow(link: &Arc<Link>, subscriptions: &Arc<Subscriptions>) {
+    // What was announced between two processes is unknown.
+    if subscriptions.was_applied() {
+        subscriptions.missed();
+    }
+    link.announce_updates_to(Arc::clone(subscriptions));
+    match link.era() {
+        Some(Era::Modern) => listen(link, subscriptions).await,
+        _ => subscribe(link, subscriptions).await,
+    }
+    std::future::pending().await
+}
+
+/// Subscribes to each resource at a legacy upstream.
+async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
+    let mut changes = subscriptions.changes();
+    let mut active = HashSet::new();
+    loop {
+        let change = *changes.borrow_and_update();
+        let wanted = subscriptions.wanted();
+        if link.declares_flag("resources", "subscribe") {
+            let ended = active.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
+            let begun = wanted.difference(&active).map(|uri| ("resources/subscribe", uri));
+            for (method, uri) in ended.chain(begun) {
+                if let Err(error) = link.request(method, json!({ "uri": uri })).await {
+                    tracing::warn!(method, %error, "an upstream refuses a subscription");
+                }
+            }
+        }
+        active = wanted;
+        subscriptions.set_applied(change);
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Keeps one subscription open at a modern upstream. A change of it opens another one.
+async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
+    let mut changes = subscriptions.changes();
+    let mut wait = Duration::from_secs(1);
+    let mut has_missed = false;
+    let mut earlier = None;
+    loop {
+        let change = *changes.borrow_and_update();
+        let Some(filter) = filter(link, &subscriptions.wanted()) else {
+            earlier = None;
+            subscriptions.set_applied(change);
+            if changes.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let params = json!({ "notifications": filter });
+        let Ok(mut exchange) = Exchange::open(link, "subscriptions/listen", params).await else {
+            return;
+        };
+        let is_open = tokio::select! {
+            () = link.acknowledged(exchange.id()) => true,
+            _ = exchange.ended() => false,
+        };
+        // Only now, so that no change is missed.
+        drop(earlier.take());
+        if is_open && std::mem::take(&mut has_missed) {
+            link.announce_lists();
+            subscriptions.missed();
+        }
+        subscriptions.set_applied(change);
+        if is_open {
+            wait = Duration::from_secs(1);
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    earlier = Some(exchange);
+                    continue;
+                }
+                _ = exchange.ended() => {}
+            }
+        }
+        has_missed = true;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            _ = changes.changed() => {}
+        }
+        wait = (wait * 2).min(MAX_BACKOFF);
+    }
+}
+
+/// What the upstream is asked to announce. `None` for nothing.
+fn filter(link: &Link, wanted: &HashSet<String>) -> Option<Value> {
+    let mut filter = json!({});
+    for (capability, list) in [
+        ("tools", "toolsListChanged"),
+        ("prompts", "promptsListChanged"),
+        ("resources", "resourcesListChanged"),
+    ] {
+        if link.declares_flag(capability, "listChanged") {
+            filter[list] = json!(true);
+        }
+    }
+    if link.declares_flag("resources", "subscribe") && !wanted.is_empty() {
+        filter["resourceSubscriptions"] = json!(wanted.iter().collect::<BTreeSet<_>>());
+    }
+    (filter != json!({})).then_some(filter)
+}

@@ -1,0 +1,52 @@
+//! Arguments that are mirrored into headers of requests to a modern server
+//! (2026-07-28, tools: x-mcp-header).
+
+use std::{collections::HashMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::Value;
+
+use crate::{
+    protocol::{Member, Params},
+    registry::ProvidedTool,
+};
+
+/// The tools with arguments that are mirrored, by the upstream's own names.
+#[derive(Default)]
+pub(super) struct Mirrored(ArcSwap<HashMap<String, Arc<ProvidedTool>>>);
+
+impl Mirrored {
+    /// Sets the tools that the upstream offers.
+    pub(super) fn set<'a>(&self, tools: impl Iterator<Item = (&'a String, &'a Arc<ProvidedTool>)>) {
+        let tools = tools.filter(|(_, tool)| !tool.headers().is_empty());
+        let tools = tools.map(|(name, tool)| (name.clone(), Arc::clone(tool)));
+        self.0.store(Arc::new(tools.collect()));
+    }
+
+    /// The headers of a call: names and values.
+    pub(super) fn headers(&self, tool: &str, params: &Params) -> Vec<(String, String)> {
+        let tools = self.0.load();
+        let Some(tool) = tools.get(tool) else { return Vec::new() };
+        let Ok(Some(arguments)) = params.read::<Value>(Member::Arguments) else {
+            return Vec::new();
+        };
+        let mirrored = tool.headers().iter().filter_map(|parameter| {
+            let value = match parameter.value(&arguments)? {
+                Value::String(text) => header_text(text),
+                other => other.to_string(),
+            };
+            Some((parameter.header.clone(), value))
+        });
+        mirrored.collect()
+    }
+}
+
+/// Text as a header's value (2026-07-28, transports: Value Encoding).
+pub(super) fn header_text(text: &str) -> String {
+    let is_plain = text.bytes().all(|b| (b' '..=b'~').contains(&b)) && text.trim() == text;
+    if is_plain && !text.starts_with("=?") {
+        return text.to_owned();
+    }
+    format!("=?base64?{}?=", BASE64_STANDARD.encode(text))
+}
