@@ -5,6 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
+use serde_json::Value;
 
 use crate::{handler::InputRequired, registry::CacheRule, store::Kind, task::TaskView};
 
@@ -40,7 +41,7 @@ pub enum Reply {
 
 /// The content of a resource, as a stream.
 pub struct ReadReply {
-    /// The URI as the client sent it.
+    /// The URI as the client sent it, or of a part of the resource.
     pub uri: String,
     /// The media type.
     pub mime_type: String,
@@ -48,6 +49,8 @@ pub struct ReadReply {
     pub kind: Kind,
     /// The content. Chunks of text may end within a character.
     pub chunks: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+    /// The other contents of the resource.
+    pub further: Vec<Value>,
 }
 
 /// How long and by whom a reply may be cached (2026-07-28, utilities: Caching).

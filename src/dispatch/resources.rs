@@ -11,7 +11,7 @@ use crate::{
     auth::Owner,
     handler::Scope,
     protocol::{Fault, Member, Params},
-    registry::Cursor,
+    registry::{Contents, Cursor},
     spill::tool_calls::{call, read_arguments},
     store::{Entry, Kind, ResourceUri, StoreError, StoredResource},
 };
@@ -89,11 +89,12 @@ impl Dispatcher {
         };
         // A static resource is served even if the store is unavailable.
         let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
-        if let Some(read) = self.registry.read(&text, scope).await {
-            let (content, mime_type) = read?;
+        if let Some(read) = self.registry.read_all(&text, scope).await {
+            let Contents { first: (content, mime_type), uri, further } = read?;
+            let uri = uri.unwrap_or_else(|| text.into_owned());
             let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
             let (kind, chunks) = content.into_parts();
-            let reply = ReadReply { uri: text.into_owned(), mime_type, kind, chunks };
+            let reply = ReadReply { uri, mime_type, kind, chunks, further };
             return Ok(Reply::Read(reply, hint));
         }
         Err(missing.into())
@@ -110,6 +111,7 @@ impl Dispatcher {
             mime_type: entry.mime_type.clone(),
             kind: entry.kind,
             chunks: found.stream().map_err(std::io::Error::other).boxed(),
+            further: Vec::new(),
         };
         Ok(Reply::Read(reply, CacheHint::NO_CACHE))
     }

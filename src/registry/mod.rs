@@ -48,7 +48,7 @@ pub(crate) use output_rules::READING_TOOL;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub use provider::{Followed, Offer, ProvidedTool, Provider, Subscriber};
+pub use provider::{Contents, Followed, Offer, ProvidedTool, Provider, Subscriber};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

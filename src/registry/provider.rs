@@ -39,6 +39,16 @@ pub enum Offer {
     Completions,
 }
 
+/// The contents of a resource.
+pub struct Contents {
+    /// The first one.
+    pub first: StaticContent,
+    /// Its URI, if it is not that of the resource.
+    pub uri: Option<String>,
+    /// The others, as `resources/read` has them.
+    pub further: Vec<Value>,
+}
+
 /// Who follows a resource.
 #[derive(Debug, Clone)]
 pub struct Subscriber {
@@ -125,6 +135,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Reads a static resource. `None` if this caller has none of that URI.
     async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
         None
+    }
+
+    /// Reads a static resource that may have several contents.
+    async fn read_all(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
+        let read = self.read(uri, scope).await?;
+        Some(read.map(|first| Contents { first, uri: None, further: Vec::new() }))
     }
 
     /// Suggests values for an argument. `None` if the prompt or template is not

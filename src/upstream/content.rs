@@ -1,30 +1,45 @@
-//! The content of a resource that an upstream has read.
+//! The contents of a resource that an upstream has read.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::error::UpstreamError;
-use crate::{handler::StaticContent, store::Content};
+use super::{error::UpstreamError, names::Naming};
+use crate::{handler::StaticContent, registry::Contents, store::Content};
 
-/// The content in a result of `resources/read`.
-pub(super) fn of_result(mut result: Value, upstream: &str) -> Result<StaticContent, UpstreamError> {
-    let invalid = |problem: &str| UpstreamError::Invalid {
-        name: upstream.into(),
-        problem: problem.to_owned(),
-    };
+/// The contents in a result of `resources/read`.
+pub(super) fn of_result(mut result: Value, naming: &Naming) -> Result<Contents, UpstreamError> {
     let contents = result["contents"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let Ok([mut content]) = <[Value; 1]>::try_from(contents) else {
-        return Err(invalid("a resource must have one content"));
+    let mut contents = contents.into_iter().map(|mut content| {
+        naming.offer_member(&mut content, "uri");
+        content
+    });
+    let Some(mut first) = contents.next() else {
+        return Err(invalid(naming, "a resource must have a content"));
     };
+    let further: Vec<_> = contents.collect();
+    if further.iter().any(|content| !content["text"].is_string() && !content["blob"].is_string()) {
+        return Err(invalid(naming, "a content must have text or a blob"));
+    }
+    let uri = first["uri"].as_str().map(str::to_owned);
+    Ok(Contents { first: parse(&mut first, naming)?, uri, further })
+}
+
+fn parse(content: &mut Value, naming: &Naming) -> Result<StaticContent, UpstreamError> {
     let mime_type = content["mimeType"].as_str().map(str::to_owned);
-    let content = match (content["text"].take(), content["blob"].take()) {
+    let parsed = match (content["text"].take(), content["blob"].take()) {
         (Value::String(text), _) => Content::from(text),
         (_, Value::String(blob)) => {
             let bytes = BASE64_STANDARD.decode(blob.trim_ascii());
-            Content::from(Bytes::from(bytes.map_err(|_| invalid("its blob is not base64"))?))
+            let bytes = bytes.map_err(|_| invalid(naming, "its blob is not base64"))?;
+            Content::from(Bytes::from(bytes))
         }
-        _ => return Err(invalid("a content must have text or a blob")),
+        _ => return Err(invalid(naming, "a content must have text or a blob")),
     };
-    Ok((content, mime_type))
+    Ok((parsed, mime_type))
+}
+
+fn invalid(naming: &Naming, problem: &str) -> UpstreamError {
+    let (name, problem) = (naming.upstream.as_str().into(), problem.to_owned());
+    UpstreamError::Invalid { name, problem }
 }

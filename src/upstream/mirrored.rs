@@ -50,3 +50,53 @@ pub(super) fn header_text(text: &str) -> String {
     }
     format!("=?base64?{}?=", BASE64_STANDARD.encode(text))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use rmcp::model;
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::{self, Message};
+
+    #[test]
+    fn declared_arguments_become_headers() {
+        let schema = json!({ "type": "object", "properties": {
+            "region": { "type": "string", "x-mcp-header": "Region" },
+            "deep": { "type": "object", "properties": {
+                "n": { "type": "integer", "x-mcp-header": "N" },
+            } },
+            "other": { "type": "string" },
+        } });
+        let Value::Object(schema) = schema else { panic!("an object") };
+        let tool = ProvidedTool::new(model::Tool::new("query", "", schema), None);
+        let mirrored = Mirrored::default();
+        mirrored.set([(&"query".to_owned(), &Arc::new(tool))].into_iter());
+        let headers = |arguments: Value| {
+            let params = json!({ "name": "query", "arguments": arguments });
+            let request =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+            let Ok(Message::Request(request)) = protocol::parse(&request.to_string().into()) else {
+                panic!("a request")
+            };
+            mirrored.headers("query", &request.params)
+        };
+        let found = headers(json!({ "region": "Zürich", "deep": { "n": 3 }, "other": "x" }));
+        let expected = [("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-n", "3")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert!(headers(json!({ "region": null })).is_empty());
+    }
+
+    #[test]
+    fn text_that_headers_cannot_hold_is_encoded() {
+        for (text, value) in [
+            ("plain", "plain"),
+            (" padded", "=?base64?IHBhZGRlZA==?="),
+            ("=?base64?", "=?base64?PT9iYXNlNjQ/?="),
+        ] {
+            assert_eq!(header_text(text), value);
+        }
+    }
+}

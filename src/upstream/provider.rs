@@ -22,9 +22,9 @@ use super::{
     tasks,
 };
 use crate::{
-    handler::{IntoToolResult, Scope, StaticContent, ToolError},
+    handler::{IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
-    registry::{CompletionInput, Followed, Offer, ProvidedTool, Provider, Subscriber},
+    registry::{CompletionInput, Contents, Followed, Offer, ProvidedTool, Provider, Subscriber},
     session::Claims,
     store::ResourceUri,
 };
@@ -127,6 +127,7 @@ impl Upstream {
             let requests = &self.requests;
             result = tasks::finish(task, requests, &connection, &link, name, scope).await?;
         }
+        tasks::remove_from(&mut result);
         self.naming.offer_blocks(&mut result["content"]);
         self.parse(result)
     }
@@ -293,7 +294,7 @@ impl Provider for Upstream {
         Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
     }
 
-    async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
+    async fn read_all(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
         // Those that Larder names itself have been looked for in the store.
         if uri.starts_with("larder:") {
             return None;
@@ -315,7 +316,7 @@ impl Provider for Upstream {
             }
             Err(error) => Err(error.into_fault()),
             Ok(result) => {
-                content::of_result(result, &self.naming.upstream).map_err(UpstreamError::into_fault)
+                content::of_result(result, &self.naming).map_err(UpstreamError::into_fault)
             }
         })
     }

@@ -52,11 +52,14 @@ pub(super) async fn finish(
     // While it needs input, the result brings the questions. A round may end this call, but
     // not the task.
     running.id = None;
-    let mut result = requests.send(in_use, link, "tasks/result", id, what, scope).await?;
+    requests.send(in_use, link, "tasks/result", id, what, scope).await
+}
+
+/// Removes the task from a result: the client does not know it.
+pub(super) fn remove_from(result: &mut Value) {
     if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.remove("io.modelcontextprotocol/related-task");
     }
-    Ok(result)
 }
 
 /// A task that is cancelled when nobody waits for it any more.

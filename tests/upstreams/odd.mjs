@@ -124,7 +124,14 @@ const handle = {
     send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } });
   },
   initialize: ({ id, params }) =>
-    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'odd', version: '1' } } }),
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {}, resources: {} }, serverInfo: { name: 'odd', version: '1' } } }),
+  'resources/list': ({ id }) => send({ id, result: { resources: [{ uri: 'odd://several', name: 'several' }] } }),
+  'resources/templates/list': ({ id }) => send({ id, result: { resourceTemplates: [] } }),
+  'resources/read': ({ id, params: { uri } }) => {
+    if (uri !== 'odd://several') return send({ id, error: { code: -32002, message: 'Resource not found' } });
+    const contents = [{ uri: 'odd://several/a', mimeType: 'text/plain', text: 'a' }, { uri: 'odd://several/b', blob: 'Yg==' }];
+    send({ id, result: { contents } });
+  },
   'logging/setLevel': ({ id }) => send({ id, result: {} }),
   'tools/list': ({ id, params }) => {
     const pages = lists[tools];

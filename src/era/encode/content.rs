@@ -41,7 +41,7 @@ pub(super) async fn read(
     hint: CacheHint,
     encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
-    let ReadReply { uri, mime_type, kind, chunks } = read;
+    let ReadReply { uri, mime_type, kind, chunks, further } = read;
     let member = match kind {
         Kind::Text => "text",
         Kind::Binary => "blob",
@@ -54,7 +54,12 @@ pub(super) async fn read(
         json!(mime_type)
     )
     .into_bytes();
-    let tail = br#""}]}}"#;
+    let mut tail = br#""}"#.to_vec();
+    for content in further {
+        tail.push(b',');
+        tail.extend_from_slice(content.to_string().as_bytes());
+    }
+    tail.extend_from_slice(b"]}}");
     let unreadable = |error: io::Error| {
         tracing::error!(%error, uri, "a resource cannot be read");
         Fault::Unavailable(format!("Reading {uri} failed. Try again shortly."))
@@ -64,11 +69,11 @@ pub(super) async fn read(
     let mut second = Vec::new();
     if !content.encode_next(&mut second).await.map_err(unreadable)? {
         head.extend_from_slice(&second);
-        head.extend_from_slice(tail);
+        head.extend_from_slice(&tail);
         return Ok(Encoded::Complete(head.into()));
     }
     let begin = [head, second].map(|chunk| Ok(chunk.into()));
-    let end = stream::iter([Ok(Bytes::from_static(tail))]);
+    let end = stream::iter([Ok(Bytes::from(tail))]);
     Ok(Encoded::Chunks(stream::iter(begin).chain(content.stream()).chain(end).boxed()))
 }
 
@@ -225,7 +230,7 @@ mod tests {
         let chunks = stream::iter(chunks.into_iter().map(|p| Ok(p.into()))).boxed();
         let uri = "a:\"b".into();
         Reply::Read(
-            ReadReply { uri, mime_type: "text/plain".into(), kind, chunks },
+            ReadReply { uri, mime_type: "text/plain".into(), kind, chunks, further: Vec::new() },
             CacheHint::NO_CACHE,
         )
     }
@@ -307,7 +312,8 @@ mod tests {
         let chunk = || Ok(Bytes::from_static(b"x"));
         let chunks = stream::iter([chunk(), chunk(), Err(io::Error::other("gone"))]).boxed();
         let (uri, mime_type) = ("a:b".into(), "text/plain".into());
-        let reply = ReadReply { uri, mime_type, kind: Kind::Text, chunks };
+        let further = Vec::new();
+        let reply = ReadReply { uri, mime_type, kind: Kind::Text, chunks, further };
         let info = rmcp::model::Implementation::new("s", "1");
         let encoder = ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST);
         let encoded =

@@ -117,3 +117,24 @@ async fn a_shared_process_is_one_for_all() {
     assert_eq!(text(&Modern::of(&server).call("echo", json!({})).await.result()), "{}");
     assert_eq!(lines(&pids).len(), 1);
 }
+
+#[tokio::test]
+async fn a_resource_may_have_several_contents() {
+    let server = in_front_of(vec![odd("one", &[]), odd("two", &["--discover=exit"])]).await;
+    let client = Legacy::of(&server).await;
+    let params = json!({ "uri": "two+odd://several" });
+    let read = client.send("resources/read", params.clone()).await.result();
+    let expected = json!([
+        { "uri": "two+odd://several/a", "mimeType": "text/plain", "text": "a" },
+        { "uri": "two+odd://several/b", "blob": "Yg==" },
+    ]);
+    assert_eq!(read["contents"], expected);
+    let modern = Modern::of(&server).send("resources/read", params.clone()).await.result();
+    assert_eq!(modern["contents"], expected);
+    // The tool shows one content.
+    let refused = client.call("read_resource", params).await.result();
+    assert!(
+        text(&refused).contains("has 2 contents, which only resources/read returns"),
+        "{refused}"
+    );
+}
