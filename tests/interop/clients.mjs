@@ -55,7 +55,7 @@ export async function take(steps) {
             console.log(`ok    ${name}`);
         } catch (error) {
             console.log(`WRONG ${name}:`, error);
-            if (!process.env.KEEP_GOING) process.exit(1);
+            process.exit(1);
         }
     }
     process.exit(0);
