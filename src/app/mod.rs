@@ -141,8 +141,20 @@ impl App {
     /// # Errors
     /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
+        Self::open_with(registry, config, Arc::new(SystemClock), Random::system()).await
+    }
+
+    /// As [`App::open`], with the given clock and source of randomness, for tests.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub async fn open_with(
+        registry: Registry,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Result<Self, OpenError> {
         config.check()?;
-        let (clock, random) = (Arc::new(SystemClock), Random::system());
         #[cfg(feature = "redis")]
         let redis = match config.redis() {
             Some(settings) => Some(Redis::open(&settings).await?),

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 #[cfg(feature = "redis")]
 use super::NEEDS_OPEN;
 use super::OpenError;
+#[cfg(any(feature = "redis", feature = "object"))]
+use crate::store::TotalLimit;
 #[cfg(feature = "object")]
 use crate::store::{LocationError, ObjectBackend, ObjectLocation};
 use crate::{
@@ -103,13 +105,22 @@ async fn redis_store(
     };
     let blobs = match &config.store.blobs {
         Some(url) => {
-            let location = ObjectLocation::open(url, random).await.map_err(OpenError::Blobs)?;
+            let reserve = config.store.disk_reserve_bytes;
+            let location = ObjectLocation::open_with_reserve(url, reserve, random).await;
+            let location = location.map_err(OpenError::Blobs)?;
             Some(ExternalBlobs::new(&location, config.store.blob_bytes, Arc::clone(&clock)))
         }
         None => None,
     };
     let backend = RedisBackend::open_with_blobs(redis, random.clone(), quota, blobs).await?;
-    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
+    let store = Store::new(Arc::new(backend), clock, store_limits(config));
+    Ok(limited(store, "redis.bytes", config.redis.bytes))
+}
+
+/// The store with a limit on all owners together, 0 for none.
+#[cfg(any(feature = "redis", feature = "object"))]
+fn limited(store: Store, setting: &'static str, bytes: u64) -> Store {
+    if bytes == 0 { store } else { store.limited_to(TotalLimit { bytes, setting }) }
 }
 
 #[cfg(feature = "object")]
@@ -118,11 +129,13 @@ async fn object_store(
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Store, LocationError> {
-    let location = ObjectLocation::open(&config.store.url, random).await?;
+    let reserve = config.store.disk_reserve_bytes;
+    let location = ObjectLocation::open_with_reserve(&config.store.url, reserve, random).await?;
     let quota = OwnerQuota {
         bytes: config.objects.bytes_per_owner,
         resources: config.objects.resources_per_owner,
     };
     let backend = ObjectBackend::new(location, Arc::clone(&clock), random.clone(), quota);
-    Ok(Store::new(Arc::new(backend), clock, store_limits(config)))
+    let store = Store::new(Arc::new(backend), clock, store_limits(config));
+    Ok(limited(store, "objects.bytes", config.objects.bytes))
 }

@@ -22,6 +22,9 @@ pub struct RedisConfig {
     pub prefix: String,
     /// Whether missing migrations run at startup.
     pub migrate: bool,
+    /// Bytes of all owners together: resources, and uploads in progress, counted as those of
+    /// one owner are; 0 for no limit. `store.blobs` included.
+    pub bytes: u64,
     /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
     /// Uploads in progress count, and so does deleted content until it is removed.
     pub bytes_per_owner: u64,
@@ -37,6 +40,7 @@ impl Default for RedisConfig {
             timeout: settings.timeout.as_secs_f64(),
             prefix: settings.prefix,
             migrate: false,
+            bytes: 16 << 30,
             bytes_per_owner: quota.bytes,
             resources_per_owner: quota.resources,
         }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use crate::store::DiskSpace;
 #[cfg(feature = "object")]
 use crate::store::{ObjectLocation, OwnerQuota};
 
@@ -28,6 +29,10 @@ pub struct StoreConfig {
     /// The size in bytes, after compression, above which content is stored in
     /// `store.blobs`. At most 16 MiB. Each upload buffers this much in memory.
     pub blob_bytes: usize,
+    /// Bytes that are kept free on the disk of `file:///…`, and the size of a reserve beside
+    /// them, from which resources are removed when the disk is full all the same; 0 for none.
+    /// Below it, content is refused and the server is not ready.
+    pub disk_reserve_bytes: u64,
     /// The time to live of a resource in seconds, when none is given.
     pub default_ttl: u64,
     /// The longest time to live in seconds that may be requested.
@@ -47,6 +52,7 @@ impl Default for StoreConfig {
             revisions,
             blobs: None,
             blob_bytes: 1 << 20,
+            disk_reserve_bytes: DiskSpace::DEFAULT_RESERVE_BYTES,
         }
     }
 }
@@ -117,6 +123,9 @@ impl MemoryConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ObjectsConfig {
+    /// Bytes of all owners together: resources, and uploads in progress, counted as those of
+    /// one owner are; 0 for no limit.
+    pub bytes: u64,
     /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
     /// Uploads in progress count, and so does deleted content until it is removed.
     pub bytes_per_owner: u64,
@@ -128,6 +137,6 @@ pub struct ObjectsConfig {
 impl Default for ObjectsConfig {
     fn default() -> Self {
         let quota = OwnerQuota::default();
-        Self { bytes_per_owner: quota.bytes, resources_per_owner: quota.resources }
+        Self { bytes: 64 << 30, bytes_per_owner: quota.bytes, resources_per_owner: quota.resources }
     }
 }

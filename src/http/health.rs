@@ -16,7 +16,7 @@ use crate::{
     auth::{Authenticator, Principal},
     dispatch::Dispatcher,
     session::{SessionError, Sessions},
-    store::Store,
+    store::{Store, StoreError},
 };
 
 /// The paths of the probes.
@@ -41,16 +41,18 @@ pub(crate) struct Readiness {
 }
 
 /// Which parts are ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Report {
     store: bool,
     sessions: bool,
     keys: bool,
     upstreams: bool,
+    /// Why the store is not ready although it responds.
+    full: Option<String>,
 }
 
 impl Report {
-    fn ready(self) -> bool {
+    fn ready(&self) -> bool {
         self.store && self.sessions && self.keys && self.upstreams
     }
 }
@@ -67,29 +69,34 @@ impl Readiness {
 
     async fn report(&self) -> Report {
         let mut last = self.last.lock().await;
-        if let Some((checked_at, report)) = *last
+        if let Some((checked_at, report)) = &*last
             && checked_at.elapsed() < REPORT_TTL
         {
-            return report;
+            return report.clone();
         }
-        let store = async { self.store.ping().await.is_ok() };
+        let store = async {
+            match self.store.ping().await {
+                Ok(()) => (true, None),
+                Err(StoreError::Full(reason)) => (false, Some(reason)),
+                Err(_) => (false, None),
+            }
+        };
         let keys = self.authenticator.is_ready();
         let (store, sessions, keys) = tokio::join!(
             timeout(CHECK_TIMEOUT, store),
             timeout(CHECK_TIMEOUT, self.sessions_respond()),
             timeout(CHECK_TIMEOUT, keys)
         );
-        let report = Report {
-            store: store.unwrap_or(false),
-            sessions: sessions.unwrap_or(false),
-            keys: keys.unwrap_or(false),
-            upstreams: self.dispatcher.registry().providers_ready(),
-        };
-        let previous = last.replace((Instant::now(), report)).map(|(_, previous)| previous);
-        if previous != Some(report) {
-            let Report { store, sessions, keys, upstreams } = report;
+        let (store, full) = store.unwrap_or((false, None));
+        let (sessions, keys) = (sessions.unwrap_or(false), keys.unwrap_or(false));
+        let upstreams = self.dispatcher.registry().providers_ready();
+        let report = Report { store, sessions, keys, upstreams, full };
+        let previous = last.replace((Instant::now(), report.clone()));
+        if previous.is_none_or(|(_, previous)| previous != report) {
             if report.ready() {
                 tracing::info!("ready");
+            } else if let Some(reason) = &report.full {
+                tracing::warn!(store, sessions, keys, reason, "not ready: the store is full");
             } else {
                 tracing::warn!(
                     store,
@@ -130,17 +137,18 @@ async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
-    let Report { store, sessions, keys, upstreams } = report;
-    json_response(
-        status,
-        &json!({
-            "status": text,
-            "store": store,
-            "sessions": sessions,
-            "keys": keys,
-            "upstreams": upstreams,
-        }),
-    )
+    let Report { store, sessions, keys, upstreams, full } = report;
+    let mut body = json!({
+        "status": text,
+        "store": store,
+        "sessions": sessions,
+        "keys": keys,
+        "upstreams": upstreams,
+    });
+    if let Some(reason) = full {
+        body["reason"] = reason.into();
+    }
+    json_response(status, &body)
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {

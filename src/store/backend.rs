@@ -69,6 +69,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// have just expired may still be counted.
     async fn usage(&self) -> Result<Usage, StoreError>;
 
+    /// The space on the disk where content is stored, if it is on a disk that this
+    /// process can measure. Cheap enough for each upload.
+    async fn disk(&self) -> Option<DiskSpace> {
+        None
+    }
+
     /// Runs background work, such as removing expired resources that nobody
     /// requests, until the future is dropped.
     async fn maintain(&self);
@@ -96,6 +102,37 @@ pub struct Usage {
     pub resources: u64,
     /// Bytes of their content, before compression.
     pub bytes: u64,
+}
+
+/// The space on the disk of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// Free bytes, without the reserve that the store keeps on the disk.
+    pub free_bytes: u64,
+    /// The size of the reserve, in bytes.
+    pub reserve_bytes: u64,
+    /// Whether there is too little for content: less than the size of the reserve, or
+    /// the reserve itself is in use.
+    pub is_low: bool,
+}
+
+impl DiskSpace {
+    /// The default size of the reserve: 16 MiB.
+    pub const DEFAULT_RESERVE_BYTES: u64 = 16 << 20;
+
+    /// Refuses content while there is too little space for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], which names the setting.
+    pub fn check(&self) -> Result<(), StoreError> {
+        if !self.is_low {
+            return Ok(());
+        }
+        Err(StoreError::Full(format!(
+            "The disk of the store is full: less than {} bytes are free (store.disk_reserve_bytes). Delete resources, or wait until some expire.",
+            self.reserve_bytes
+        )))
+    }
 }
 
 /// An upload of content.

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Backend, ChangeFeed, Entry, Lookup, MemoryBackend, MemoryLimits, ResourceUri, StoreError,
-    StoredBytes, StoredResource, Usage,
+    Backend, ChangeFeed, DiskSpace, Entry, Lookup, MemoryBackend, MemoryLimits, ResourceUri,
+    StoreError, StoredBytes, StoredResource, TotalLimit, Usage, limited::LimitedBackend,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -60,6 +60,14 @@ impl Store {
         Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
     }
 
+    /// The same store with a limit on what all owners store together. Several
+    /// processes that share a location may exceed it by what the others store within
+    /// a second, and in files and buckets within ten minutes.
+    #[must_use]
+    pub fn limited_to(self, total: TotalLimit) -> Self {
+        Self { backend: Arc::new(LimitedBackend::new(self.backend, total)), ..self }
+    }
+
     /// The same store, with what is written through it counted in `stored_bytes`.
     #[must_use]
     pub fn counting(&self, stored_bytes: StoredBytes) -> Self {
@@ -90,14 +98,22 @@ impl Store {
         self.backend.feed()
     }
 
-    /// Checks that the backend is reachable.
+    /// The space on the disk where content is stored, where this process can measure
+    /// it.
+    pub async fn disk(&self) -> Option<DiskSpace> {
+        self.backend.disk().await
+    }
+
+    /// Checks that the backend is reachable and its disk has room for content.
     ///
     /// # Errors
-    /// Why it is not.
+    /// [`StoreError::Full`] while the disk has too little space; any other error if
+    /// the backend is not reachable.
     pub async fn ping(&self) -> Result<(), StoreError> {
         // Listing resources that do not exist takes the same path as any listing.
         let nobody = Principal::Local.owner();
-        self.backend.page(&nobody, "larder-probe:", None, 1).await.map(drop)
+        self.backend.page(&nobody, "larder-probe:", None, 1).await?;
+        self.disk().await.map_or(Ok(()), |space| space.check())
     }
 
     /// The current time of the clock that expiries are measured by.

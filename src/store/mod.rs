@@ -21,6 +21,7 @@ mod error;
 mod expired;
 mod facade;
 mod indexing;
+mod limited;
 mod memory;
 mod metadata;
 #[cfg(feature = "object")]
@@ -38,7 +39,8 @@ mod window;
 mod write;
 
 pub use backend::{
-    Backend, Blob, Committed, Draft, Lookup, StoredResource, Upload, Usage, Version, WriteMode,
+    Backend, Blob, Committed, DiskSpace, Draft, Lookup, StoredResource, Upload, Usage, Version,
+    WriteMode,
 };
 pub(crate) use blocks::BLOCK_BYTES;
 pub use change::{Change, ChangeKind};
@@ -50,6 +52,7 @@ pub use details::Details;
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use facade::{Page, Store, StoreLimits};
+pub use limited::TotalLimit;
 pub use memory::{MemoryBackend, MemoryLimits};
 #[cfg(all(feature = "object", feature = "upstream"))]
 pub use object::ObjectSlots;

@@ -1,4 +1,4 @@
-//! Gauges of the stored resources and the sessions, measured on demand.
+//! Gauges of the stored resources, their disk and the sessions, measured on demand.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,21 +37,25 @@ impl Inventory {
     }
 
     /// Measures, unless a recent measurement exists. A value that is not available within a
-    /// second becomes NaN.
+    /// second becomes NaN, and the space on a disk keeps its value.
     pub async fn measure(&self) {
         let mut last = self.last.lock().await;
         if last.is_some_and(|measured_at| measured_at.elapsed() < MEASUREMENT_TTL) {
             return;
         }
-        let (usage, sessions) = tokio::join!(
+        let (usage, disk, sessions) = tokio::join!(
             timeout(MEASUREMENT_TIMEOUT, self.store.usage()),
+            timeout(MEASUREMENT_TIMEOUT, self.store.disk()),
             timeout(MEASUREMENT_TIMEOUT, self.sessions.count()),
         );
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
         let location = self.store.shared_location();
         self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
-        self.set("larder_resource_bytes", location, usage.map(|usage| usage.bytes));
+        self.set("larder_resource_bytes", location.clone(), usage.map(|usage| usage.bytes));
+        if let Ok(Some(space)) = disk {
+            self.set("larder_disk_free_bytes", location, Some(space.free_bytes));
+        }
         self.set("larder_sessions", self.sessions.shared_location(), sessions);
         *last = Some(Instant::now());
     }

@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 22] = [
+pub const METRICS: [(Kind, &str, &str); 23] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -58,6 +58,11 @@ pub const METRICS: [(Kind, &str, &str); 22] = [
         Kind::SharedGauge,
         "larder_resource_bytes",
         "What all resources count towards quotas, in bytes, by store.",
+    ),
+    (
+        Kind::SharedGauge,
+        "larder_disk_free_bytes",
+        "Free bytes on the disk with the content, by store; only where it is a disk.",
     ),
     (
         Kind::Counter,

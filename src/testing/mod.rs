@@ -9,6 +9,7 @@
 mod redis_server;
 mod s3_server;
 pub mod session;
+mod small_disk;
 pub mod store;
 pub mod task;
 
@@ -19,3 +20,4 @@ mod redis_installations;
 pub(crate) use redis_installations::Installations;
 pub use redis_server::{RedisServer, free_port};
 pub use s3_server::S3Server;
+pub use small_disk::SmallDisk;

@@ -36,9 +36,11 @@ pub struct MemoryLimits {
 }
 
 impl Default for MemoryLimits {
-    /// 1 GiB in total, and the default quota for each owner.
+    /// 384 MiB in total and 256 MiB for each owner, for a process with 1 GiB of memory
+    /// that serves requests as well.
     fn default() -> Self {
-        Self { bytes: 1 << 30, per_owner: OwnerQuota::default() }
+        let per_owner = OwnerQuota { bytes: 256 << 20, ..OwnerQuota::default() };
+        Self { bytes: 384 << 20, per_owner }
     }
 }
 

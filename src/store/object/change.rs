@@ -142,8 +142,9 @@ impl Inner {
                 Operation::Expire if expired.is_some() => None,
                 Operation::Delete(_) | Operation::Expire => return Ok(Outcome::Unchanged),
             };
-            let readable = old.as_ref().filter(|_| expired.is_none());
-            let until = readable.map(|_| now.saturating_add(GRACE));
+            // Reads of it that have begun can finish, unless its space is needed.
+            let is_kept = old.is_some() && expired.is_none() && !self.is_disk_low().await;
+            let until = is_kept.then(|| now.saturating_add(GRACE));
             let next = self.next_record(&tail, old.as_ref(), exists, uri, put.clone(), until);
             if !self.append(owner, &mut lock, &tail, next).await? {
                 continue;
@@ -169,6 +170,10 @@ impl Inner {
                 }
             });
         }
+    }
+
+    async fn is_disk_low(&self) -> bool {
+        self.objects.disk_space().await.is_some_and(|space| space.is_low)
     }
 
     /// The earlier revisions to keep with a new entry: as many as the quota

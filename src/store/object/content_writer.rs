@@ -1,5 +1,5 @@
 //! Writes content to an object: in one request if it is small, otherwise as a
-//! multipart upload.
+//! multipart upload. Refuses it while the disk has too little space.
 
 use bytes::Bytes;
 use object_store::{PutPayload, WriteMultipart, path::Path};
@@ -47,6 +47,7 @@ impl ContentWriter {
 
     /// Sends the buffer as a part, after waiting for capacity.
     async fn send(&mut self) -> Result<(), StoreError> {
+        self.check_disk().await?;
         let multipart = match &mut self.multipart {
             Some(multipart) => multipart,
             none => none.insert(self.objects.put_multipart(&self.path, PART_BYTES).await?),
@@ -58,8 +59,15 @@ impl ContentWriter {
         Ok(())
     }
 
+    /// Refuses content while the disk has too little space. Call it before anything is
+    /// written for the commit.
+    pub(in crate::store) async fn check_disk(&mut self) -> Result<(), StoreError> {
+        self.objects.check_disk().await
+    }
+
     /// Completes the object. Empty content makes no object.
     pub(in crate::store) async fn finish(&mut self) -> Result<(), StoreError> {
+        self.check_disk().await?;
         if self.multipart.is_some() {
             self.send().await?;
             if let Some(multipart) = self.multipart.take() {
@@ -68,7 +76,7 @@ impl ContentWriter {
             }
         } else if self.buffered_bytes > 0 {
             let payload: PutPayload = self.buffer.drain(..).collect();
-            self.objects.put(&self.path, payload).await?;
+            self.objects.put_content(&self.path, payload).await?;
             self.remove_on_drop = true;
         }
         Ok(())

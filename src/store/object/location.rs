@@ -4,8 +4,11 @@ use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::D
 
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
-use super::{bucket::StorageService, layout, objects::Objects};
-use crate::{random::Random, store::StoreError};
+use super::{bucket::StorageService, disk::Disk, layout, objects::Objects};
+use crate::{
+    random::Random,
+    store::{DiskSpace, StoreError},
+};
 
 const FILE: &str = "file://";
 
@@ -87,25 +90,42 @@ impl ObjectLocation {
         Ok(())
     }
 
-    /// Opens a location: creates the directory, or connects to the bucket with the
-    /// service's usual environment variables. Then checks that it supports
-    /// conditional creation.
+    /// Opens a location with the default reserve; see
+    /// [`open_with_reserve`](Self::open_with_reserve).
     ///
     /// # Errors
     /// [`LocationError`], with the reason.
     pub async fn open(url: &str, random: &Random) -> Result<Self, LocationError> {
+        Self::open_with_reserve(url, DiskSpace::DEFAULT_RESERVE_BYTES, random).await
+    }
+
+    /// Opens a location: creates the directory, or connects to the bucket with the
+    /// service's usual environment variables. Then checks that it supports
+    /// conditional creation.
+    ///
+    /// On the disk of a directory, `reserve_bytes` are kept for what is written to
+    /// remove resources while the disk is full; 0 for none.
+    ///
+    /// # Errors
+    /// [`LocationError`], with the reason.
+    pub async fn open_with_reserve(
+        url: &str,
+        reserve_bytes: u64,
+        random: &Random,
+    ) -> Result<Self, LocationError> {
         // Services' variables are UTF-8; others are of no interest.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
         let environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
-        Self::open_in(url, environment.into_iter(), random).await
+        Self::open_in(url, environment.into_iter(), reserve_bytes, random).await
     }
 
     /// Opens a location with the environment variables as an argument.
     pub(super) async fn open_in(
         url: &str,
         environment: impl Iterator<Item = (String, String)>,
+        reserve_bytes: u64,
         random: &Random,
     ) -> Result<Self, LocationError> {
         Self::check(url)?;
@@ -114,22 +134,25 @@ impl ObjectLocation {
         let location = match StorageService::from_url(url) {
             None => {
                 let directory = url.strip_prefix(FILE).unwrap_or(url);
-                let directory = PathBuf::from(directory);
+                let (directory, random) = (PathBuf::from(directory), random.clone());
                 let opened = tokio::task::spawn_blocking(move || {
-                    fs::create_dir_all(&directory)?;
-                    remove_incomplete_files(&directory);
-                    LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)
+                    open_directory(directory, reserve_bytes, &random)
                 });
                 let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
-                let files = opened.map_err(|error| unusable(error.to_string()))?;
-                let store = Arc::new(files.with_automatic_cleanup(true));
-                let objects =
-                    Objects { store, name: "file", lists_in_order: false, drops_dots: false };
+                let objects = opened.map_err(|error| unusable(error.to_string()))?;
                 Self { objects, url: url.to_owned() }
             }
             Some((service, rest)) => Self::open_bucket(url, service, rest, environment)?,
         };
-        location.probe(&random.id()).await.map_err(unusable)?;
+        match location.probe(&random.id()).await {
+            Ok(()) => {}
+            // Resources can be read until there is room again.
+            Err(StoreError::Full(problem)) => tracing::warn!(%problem, "the location is full"),
+            Err(error) => {
+                let source = error.source().map(ToString::to_string);
+                return Err(unusable(source.unwrap_or_else(|| error.to_string())));
+            }
+        }
         Ok(location)
     }
 
@@ -149,27 +172,33 @@ impl ObjectLocation {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
         let (lists_in_order, drops_dots) = (service.lists_in_order(), service.drops_dots());
-        let objects = Objects { store, name: service.scheme(), lists_in_order, drops_dots };
+        let name = service.scheme();
+        let objects = Objects { store, name, lists_in_order, drops_dots, disk: None };
         Ok(Self { objects, url: url.to_owned() })
     }
 
     /// Creates an object twice. The second time must fail.
-    async fn probe(&self, id: &str) -> Result<(), String> {
+    async fn probe(&self, id: &str) -> Result<(), StoreError> {
         let path = Path::from(format!("=probe/{id}"));
         let first = self.objects.create(&path, "larder").await;
         let second = self.objects.create(&path, "larder").await;
         // Also if an answer was an error.
         let _ = self.objects.remove(&path).await;
-        let reason = |error: StoreError| match error.source() {
-            Some(source) => source.to_string(),
-            None => error.to_string(),
-        };
-        first.map_err(reason)?;
-        if second.map_err(reason)? {
-            return Err("it ignores conditional writes (If-None-Match), so that instances would overwrite each other's changes".into());
+        first?;
+        if second? {
+            return Err(self.objects.failed("it ignores conditional writes (If-None-Match), so that instances would overwrite each other's changes"));
         }
         Ok(())
     }
+}
+
+fn open_directory(directory: PathBuf, reserve_bytes: u64, random: &Random) -> io::Result<Objects> {
+    fs::create_dir_all(&directory)?;
+    remove_incomplete_files(&directory);
+    let files = LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)?;
+    let store = Arc::new(files.with_automatic_cleanup(true));
+    let disk = Disk::open(directory, reserve_bytes, random);
+    Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk })
 }
 
 /// Removes files that killed processes left incomplete. `LocalFileSystem` writes

@@ -10,6 +10,7 @@ mod blob;
 mod bucket;
 mod change;
 mod content_writer;
+mod disk;
 mod due_files;
 mod kept;
 mod layout;
@@ -41,8 +42,8 @@ use self::{
     sweep::SweepSchedule, upload::ObjectUpload, usage::TotalUsage,
 };
 use super::{
-    Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
-    Usage, Version, expired::Expired,
+    Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
+    Upload, Usage, Version, expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -157,6 +158,10 @@ impl Backend for ObjectBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn disk(&self) -> Option<DiskSpace> {
+        self.inner.objects.disk_space().await
     }
 
     async fn maintain(&self) {

@@ -9,10 +9,12 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, WriteMultipart, path::Path,
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, PutResult, WriteMultipart,
+    path::Path,
 };
 
-use crate::store::StoreError;
+use super::disk::Disk;
+use crate::store::{DiskSpace, StoreError};
 
 #[derive(Clone)]
 pub(in crate::store) struct Objects {
@@ -23,6 +25,8 @@ pub(in crate::store) struct Objects {
     /// Whether the service drops dots at the end of a part, so that names that
     /// differ only in those would be the same.
     pub(super) drops_dots: bool,
+    /// The disk of a directory.
+    pub(super) disk: Option<Arc<Disk>>,
 }
 
 impl Objects {
@@ -48,24 +52,65 @@ impl Objects {
         Ok(self.existing(self.store.head(&self.stored_path(path)).await)?.is_some())
     }
 
+    /// Writes an object that is no content, on a full disk with the reserve.
     pub(in crate::store) async fn put(
         &self,
         path: &Path,
         payload: impl Into<PutPayload> + Send,
     ) -> Result<(), StoreError> {
-        let put = self.store.put(&self.stored_path(path), payload.into()).await;
+        let put = self.put_with_reserve(path, payload.into(), PutMode::Overwrite).await;
         put.map(drop).map_err(|error| self.failed(error))
     }
 
-    /// Creates the object unless it exists, and returns whether it did. `false` is
-    /// also possible after a retry, if the first attempt did create it.
+    /// Writes content.
+    pub(super) async fn put_content(
+        &self,
+        path: &Path,
+        content: PutPayload,
+    ) -> Result<(), StoreError> {
+        let put = self.store.put(&self.stored_path(path), content).await;
+        put.map(drop).map_err(|error| self.failed(error))
+    }
+
+    async fn put_with_reserve(
+        &self,
+        path: &Path,
+        payload: PutPayload,
+        mode: PutMode,
+    ) -> object_store::Result<PutResult> {
+        let path = self.stored_path(path);
+        let put = || self.store.put_opts(&path, payload.clone(), mode.clone().into());
+        match (put().await, &self.disk) {
+            (Err(error), Some(disk)) if is_disk_full(&error) => {
+                disk.give_up_reserve().await;
+                put().await
+            }
+            (written, _) => written,
+        }
+    }
+
+    /// The space on the disk, if it can be measured.
+    pub(in crate::store) async fn disk_space(&self) -> Option<DiskSpace> {
+        match &self.disk {
+            Some(disk) => disk.space().await,
+            None => None,
+        }
+    }
+
+    /// Refuses content while the disk has too little space for it.
+    pub(in crate::store) async fn check_disk(&self) -> Result<(), StoreError> {
+        self.disk_space().await.map_or(Ok(()), |space| space.check())
+    }
+
+    /// Creates an object that is no content unless it exists, and returns whether it
+    /// did; on a full disk with the reserve. `false` is also possible after a retry, if
+    /// the first attempt did create it.
     pub(super) async fn create(
         &self,
         path: &Path,
         payload: impl Into<PutPayload> + Send,
     ) -> Result<bool, StoreError> {
-        let path = self.stored_path(path);
-        match self.store.put_opts(&path, payload.into(), PutMode::Create.into()).await {
+        match self.put_with_reserve(path, payload.into(), PutMode::Create).await {
             Ok(_) => Ok(true),
             Err(
                 object_store::Error::AlreadyExists { .. }
@@ -241,6 +286,7 @@ mod tests {
             name: "file",
             lists_in_order: false,
             drops_dots: false,
+            disk: None,
         };
         let failed = |kind: io::ErrorKind| {
             let source = Box::new(io::Error::from(kind));

@@ -1,8 +1,9 @@
 //! Removes expired resources and content without an entry.
 //!
 //! For each resource, a *due file* says when to check it. Due files are grouped
-//! by hour, so a sweep lists only the hours that have begun, and not more often than
-//! twice a minute: [`due_files`](super::due_files) has those in between. The first instance
+//! by hour and named by time, so a sweep lists only what is due within a minute, and
+//! not more often than twice a minute: [`due_files`](super::due_files) has those in
+//! between. The first instance
 //! to process a due file removes the resource and publishes its expiry; the
 //! others find the file gone.
 
@@ -114,10 +115,13 @@ impl Inner {
             let hours = self.objects.folders(&layout::due_folder()).await?;
             let mut found = Vec::new();
             for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
-                let mut files = self.objects.list(hour);
+                // In the order of their times, so this ends at the first that is later.
+                let mut files = self.objects.list_after(hour, hour.clone());
                 while let Some(file) = files.try_next().await? {
-                    let at = layout::due_at(&file.location).filter(|at| *at <= soon);
-                    found.extend(at.map(|at| (at, file.location)));
+                    match layout::due_at(&file) {
+                        Some(at) if at > soon => break,
+                        at => found.extend(at.map(|at| (at, file))),
+                    }
                 }
             }
             self.due_files.listed(now, found);

@@ -53,6 +53,7 @@ impl Upload for ObjectUpload {
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
+        self.writer.check_disk().await?;
         // Scheduled before the content is complete, so that content without an entry is found.
         self.inner.schedule_expiry(&draft).await?;
         self.writer.finish().await?;

@@ -28,8 +28,8 @@ use self::{
     upload::RedisUpload,
 };
 use super::{
-    Backend, ChangeFeed, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource, Upload,
-    Usage, Version, expired::Expired,
+    Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
+    Upload, Usage, Version, expired::Expired,
 };
 use crate::{
     auth::Owner,
@@ -183,6 +183,13 @@ impl Backend for RedisBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn disk(&self) -> Option<DiskSpace> {
+        match &self.inner.blobs {
+            Some(blobs) => blobs.objects().disk_space().await,
+            None => None,
+        }
     }
 
     async fn maintain(&self) {

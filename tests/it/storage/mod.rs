@@ -2,6 +2,7 @@
 
 mod directories;
 mod external_blobs;
+mod full_disk;
 mod objects;
 mod redis_access;
 mod redis_migrations;

@@ -3,7 +3,11 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use larder::{
-    Builder, Registry, app::App, clock::ManualClock, config::Config, http::HttpOptions,
+    Builder, Registry,
+    app::App,
+    clock::{Clock, ManualClock, SystemClock},
+    config::Config,
+    http::HttpOptions,
     random::Random,
 };
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -24,6 +28,8 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) http: Box<dyn FnOnce(&mut HttpOptions)>,
     pub(crate) page_size: usize,
+    /// The clock of the process where the store is not in memory.
+    pub(crate) clock: Arc<dyn Clock>,
     /// Builds what the server offers: by default the tools of [`tools::registry`].
     pub(crate) offers: Offers,
 }
@@ -92,14 +98,14 @@ impl Server {
             config: patient_config(),
             http: Box::new(|_| {}),
             page_size: 100,
+            clock: Arc::new(SystemClock),
             offers: Box::new(tools::registry),
         };
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
         let registry = (setup.offers)(&stage, setup.page_size);
-        let mut app = if setup.config.redis().is_some() {
-            // Redis has its own clock.
-            App::open(registry, setup.config).await.unwrap()
+        let mut app = if setup.config.store.url != "memory:" {
+            App::open_with(registry, setup.config, setup.clock, Random::system()).await.unwrap()
         } else {
             let time = Arc::new(clock.clone());
             App::with(registry, setup.config, time, Random::system()).unwrap()

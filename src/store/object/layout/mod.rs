@@ -8,10 +8,11 @@
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
 //! =due/<hour>/<millisecond>-<hash>-<hash>.json              content of an owner to remove then
 //! =vault/<hash>/<n>                                         the n-th version of a slot of the vault
+//! =reserve/<number>.space                                   files that take space, on a disk only
 //! ```
 //!
 //! [`names`] encodes owners and URIs. No encoded owner begins with `=ledger`,
-//! `=due`, `=probe` or `=vault`.
+//! `=due`, `=probe`, `=reserve` or `=vault`.
 
 mod names;
 

@@ -65,10 +65,10 @@ impl Location {
         self.clock.advance(GRACE);
         // An instance that met content which another one was removing checks once more.
         let is_later_check = |file: &String| file.starts_with("=due/") && !self.is_due(file);
-        let is_ledger = |file: &String| file.starts_with("=ledger");
-        self.until(|files| files.iter().all(|f| is_ledger(f) || is_later_check(f))).await;
+        let is_kept = |file: &String| file.starts_with("=ledger") || file.starts_with("=reserve");
+        self.until(|files| files.iter().all(|f| is_kept(f) || is_later_check(f))).await;
         self.clock.advance(3 * HOUR);
-        self.until(|files| files.iter().all(is_ledger)).await;
+        self.until(|files| files.iter().all(is_kept)).await;
     }
 
     /// Whether this is a due file whose time has come.

@@ -113,8 +113,13 @@ async fn no_uri_or_owner_leads_out_of_the_directory() {
 #[tokio::test]
 async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct() {
     let memory = Arc::new(InMemory::new());
-    let objects =
-        Objects { store: memory.clone(), name: "az", lists_in_order: false, drops_dots: true };
+    let objects = Objects {
+        store: memory.clone(),
+        name: "az",
+        lists_in_order: false,
+        drops_dots: true,
+        disk: None,
+    };
     let location = ObjectLocation { objects, url: "az://container".into() };
     let clock = Arc::new(ManualClock::new());
     let backend =
@@ -387,7 +392,7 @@ async fn a_location_that_cannot_be_used_is_refused_with_the_reason() {
     let environment = s3.environment().map(|(name, value)| (name.to_owned(), value));
     let nowhere = "s3://no-such-bucket/x";
     let refused =
-        ObjectLocation::open_in(nowhere, environment.into_iter(), &Random::system()).await;
+        ObjectLocation::open_in(nowhere, environment.into_iter(), 0, &Random::system()).await;
     let refused = refused.expect_err("there is no such bucket").to_string();
     assert!(refused.contains(nowhere) && !refused.contains("secret-of-tests"), "{refused}");
 }

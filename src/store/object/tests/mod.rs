@@ -1,6 +1,7 @@
 //! The contract suite on files and on a real S3-compatible server, and tests of
 //! what is specific to objects.
 
+mod full_disk;
 mod location;
 mod locations;
 mod takeover;
@@ -19,6 +20,9 @@ use crate::{
         store::{Harness, Setup},
     },
 };
+
+/// The reserve on the disk, in bytes.
+const RESERVE: u64 = 64 << 10;
 
 mod files {
     use super::*;
@@ -95,6 +99,6 @@ async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup
 pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectLocation {
     let environment = s3.into_iter().flat_map(S3Server::environment);
     let environment = environment.map(|(name, value)| (name.to_owned(), value));
-    let location = ObjectLocation::open_in(url, environment, &Random::system()).await;
+    let location = ObjectLocation::open_in(url, environment, RESERVE, &Random::system()).await;
     location.expect("it can be used")
 }

@@ -112,7 +112,13 @@ impl ObjectStore for Stopped {
 }
 
 fn instance(objects: Arc<dyn ObjectStore>, clock: &ManualClock) -> Store {
-    let objects = Objects { store: objects, name: "file", lists_in_order: true, drops_dots: false };
+    let objects = Objects {
+        store: objects,
+        name: "file",
+        lists_in_order: true,
+        drops_dots: false,
+        disk: None,
+    };
     let location = ObjectLocation { objects, url: "file:///test".into() };
     let (clock, quota) = (Arc::new(clock.clone()), OwnerQuota::default());
     let backend = ObjectBackend::new(location, clock.clone(), Random::system(), quota);

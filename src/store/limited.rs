@@ -1,0 +1,299 @@
+//! A limit on what all owners store together, for any backend.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{
+    Backend, ChangeFeed, Committed, DiskSpace, Draft, Lookup, ResourceUri, StoreError, StoredBlock,
+    StoredResource, Upload, Usage, Version,
+};
+use crate::{auth::Owner, clock::Timestamp};
+
+/// How long a count of the stored bytes is used. What other processes store in that
+/// time is not in it.
+const COUNT_TTL: Duration = Duration::from_secs(1);
+
+/// The bytes that all owners may store together: resources, and the uploads of this
+/// process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TotalLimit {
+    /// Bytes, counted as those of one owner are.
+    pub bytes: u64,
+    /// The setting, which errors name.
+    pub setting: &'static str,
+}
+
+/// A backend with a limit on all owners together.
+#[derive(Debug)]
+pub(super) struct LimitedBackend {
+    backend: Arc<dyn Backend>,
+    total: Arc<Total>,
+}
+
+impl LimitedBackend {
+    pub(super) fn new(backend: Arc<dyn Backend>, limit: TotalLimit) -> Self {
+        let total = Total {
+            backend: Arc::clone(&backend),
+            limit,
+            uploading: AtomicU64::new(0),
+            counted: Mutex::default(),
+            counting: tokio::sync::Mutex::default(),
+        };
+        Self { backend, total: Arc::new(total) }
+    }
+}
+
+/// What all owners store.
+#[derive(Debug)]
+struct Total {
+    backend: Arc<dyn Backend>,
+    limit: TotalLimit,
+    /// The bytes of the uploads of this process.
+    uploading: AtomicU64,
+    /// The stored bytes, and when they were counted.
+    counted: Mutex<Option<(u64, Instant)>>,
+    /// Held during a count, so that others use its result.
+    counting: tokio::sync::Mutex<()>,
+}
+
+impl Total {
+    /// The stored bytes, counted at `since` or later.
+    async fn counted(&self, since: Instant) -> Result<u64, StoreError> {
+        if let Some(bytes) = self.known(since) {
+            return Ok(bytes);
+        }
+        let _counting = self.counting.lock().await;
+        if let Some(bytes) = self.known(since) {
+            return Ok(bytes);
+        }
+        let now = Instant::now();
+        let bytes = self.backend.usage().await?.bytes;
+        *self.counted.lock() = Some((bytes, now));
+        Ok(bytes)
+    }
+
+    fn known(&self, since: Instant) -> Option<u64> {
+        let counted = *self.counted.lock();
+        counted.filter(|(_, at)| *at >= since).map(|(bytes, _)| bytes)
+    }
+
+    /// Checks that the uploads of this process fit.
+    async fn check(&self) -> Result<(), StoreError> {
+        let now = Instant::now();
+        // Deletions and expiries are in a new count.
+        for since in [now.checked_sub(COUNT_TTL).unwrap_or(now), now] {
+            let used = self.counted(since).await?;
+            if used.saturating_add(self.uploading.load(Ordering::Acquire)) <= self.limit.bytes {
+                return Ok(());
+            }
+        }
+        let used = self.known(now).unwrap_or(self.limit.bytes);
+        Err(StoreError::Full(format!(
+            "The {} store is full: {used} of {} bytes are used ({}). Delete resources, or wait until some expire.",
+            self.backend.name(),
+            self.limit.bytes,
+            self.limit.setting,
+        )))
+    }
+
+    fn committed(&self, bytes: u64) {
+        if let Some((counted, _)) = &mut *self.counted.lock() {
+            *counted += bytes;
+        }
+    }
+}
+
+/// An upload whose bytes count in the total until it ends.
+struct LimitedUpload {
+    upload: Box<dyn Upload>,
+    counted: Uploading,
+}
+
+struct Uploading {
+    total: Arc<Total>,
+    bytes: u64,
+}
+
+impl Uploading {
+    async fn grow(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.bytes += bytes;
+        self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
+        self.total.check().await
+    }
+}
+
+impl Drop for Uploading {
+    fn drop(&mut self) {
+        self.total.uploading.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+#[async_trait]
+impl Upload for LimitedUpload {
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        self.counted.grow(block.size).await?;
+        self.upload.append(block).await
+    }
+
+    async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        let Self { upload, mut counted } = *self;
+        // Empty content has no block, but metadata.
+        counted.grow(0).await?;
+        let committed = upload.commit(draft).await?;
+        counted.total.committed(committed.entry.counted_bytes());
+        Ok(committed)
+    }
+
+    async fn discard(self: Box<Self>) {
+        self.upload.discard().await;
+    }
+}
+
+#[async_trait]
+impl Backend for LimitedBackend {
+    fn name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    fn shared_location(&self) -> Option<String> {
+        self.backend.shared_location()
+    }
+
+    fn feed(&self) -> &ChangeFeed {
+        self.backend.feed()
+    }
+
+    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
+        let upload = self.backend.begin(owner, uri).await?;
+        let counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
+        Ok(Box::new(LimitedUpload { upload, counted }))
+    }
+
+    async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
+        self.backend.get(owner, uri).await
+    }
+
+    async fn revisions(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<Vec<StoredResource>, StoreError> {
+        self.backend.revisions(owner, uri).await
+    }
+
+    async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
+        self.backend.delete(owner, uri, version).await
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.backend.now()
+    }
+
+    async fn page(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StoredResource>, StoreError> {
+        self.backend.page(owner, prefix, after, limit).await
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        self.backend.usage().await
+    }
+
+    async fn disk(&self) -> Option<DiskSpace> {
+        self.backend.disk().await
+    }
+
+    async fn maintain(&self) {
+        self.backend.maintain().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        store::{Content, Details, Entry, MemoryLimits, OwnerQuota, Store, StoreLimits},
+    };
+
+    const LIMIT: TotalLimit = TotalLimit { bytes: 20_000, setting: "objects.bytes" };
+
+    fn store(clock: &ManualClock) -> Store {
+        let quota = OwnerQuota { bytes: u64::MAX, resources: u64::MAX };
+        let memory = MemoryLimits { bytes: u64::MAX, per_owner: quota };
+        let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
+        Store::memory(Arc::new(clock.clone()), memory, limits).limited_to(LIMIT)
+    }
+
+    async fn create(
+        store: &Store,
+        owner: &str,
+        content: impl Into<Content>,
+    ) -> Result<Arc<Entry>, StoreError> {
+        let uri = ResourceUri::parse("x:1").expect("it is a URI");
+        let details = Details { ttl: Some(Duration::from_secs(60)), ..Details::default() };
+        store.create(&Owner::new(owner), uri, content.into(), details).await
+    }
+
+    #[track_caller]
+    fn is_refused(result: Result<Arc<Entry>, StoreError>) {
+        match result {
+            Err(StoreError::Full(text)) => {
+                assert!(text.contains("of 20000 bytes are used (objects.bytes)"), "{text}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn all_owners_share_the_limit() {
+        let clock = ManualClock::new();
+        let store = store(&clock);
+        create(&store, "alice", vec![1; 8000]).await.expect("it fits");
+        create(&store, "bob", vec![1; 8000]).await.expect("it fits");
+        is_refused(create(&store, "carol", vec![1; 8000]).await);
+        // Metadata counts, too.
+        create(&store, "dave", "").await.expect("it fits");
+        assert_eq!(store.usage().await.expect("it is counted").resources, 3);
+        let alices = ResourceUri::parse("x:1").expect("it is a URI");
+        assert!(store.delete(&Owner::new("alice"), &alices).await.expect("it is deleted"));
+        create(&store, "carol", vec![1; 8000]).await.expect("there is room at once");
+        is_refused(create(&store, "alice", vec![1; 8000]).await);
+        clock.advance(Duration::from_secs(61));
+        create(&store, "alice", vec![1; 8000]).await.expect("the others have expired");
+    }
+
+    #[tokio::test]
+    async fn uploads_count_until_they_end() {
+        let store = store(&ManualClock::new());
+        let upload = store.backend.begin(&Owner::new("alice"), &uri()).await;
+        let mut upload = upload.expect("it begins");
+        let block = || StoredBlock { bytes: vec![1; 10].into(), size: 15_000 };
+        upload.append(block()).await.expect("it fits");
+        is_refused(create(&store, "bob", vec![1; 8000]).await);
+        drop(upload);
+        create(&store, "bob", vec![1; 8000]).await.expect("there is room");
+    }
+
+    fn uri() -> ResourceUri {
+        ResourceUri::parse("x:1").expect("it is a URI")
+    }
+}

@@ -1,0 +1,73 @@
+//! Files that only take space, until they are given up.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::random::Random;
+
+/// The number of files. A disk is also full when it can hold no more files, so each
+/// of them reserves one.
+pub(super) const FILES: u64 = 64;
+
+#[derive(Debug)]
+pub(super) struct Reserve {
+    folder: PathBuf,
+    file_bytes: u64,
+    random: Random,
+}
+
+impl Reserve {
+    /// A reserve of `bytes` in a folder of its own, which is not made yet.
+    pub(super) fn new(folder: PathBuf, bytes: u64, random: Random) -> Self {
+        Self { folder, file_bytes: bytes.div_ceil(FILES), random }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.file_bytes * FILES
+    }
+
+    fn file(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number}.space"))
+    }
+
+    /// Whether the reserve is there. The last file is made last and removed first.
+    pub(super) fn is_whole(&self) -> bool {
+        has_len(&self.file(FILES - 1), self.file_bytes)
+    }
+
+    /// Makes the reserve; nothing is left of it after an error.
+    pub(super) fn make(&self) -> io::Result<()> {
+        let content = self.content();
+        let written = fs::create_dir_all(&self.folder).and_then(|()| {
+            (0..FILES).try_for_each(|number| fs::write(self.file(number), &content))
+        });
+        written.inspect_err(|_| {
+            self.remove();
+        })
+    }
+
+    /// Removes the reserve, and returns whether it was there.
+    pub(super) fn remove(&self) -> bool {
+        let removed = (0..FILES).rev().filter(|number| fs::remove_file(self.file(*number)).is_ok());
+        let removed = removed.count() > 0;
+        // Other instances may make it again meanwhile.
+        let _ = fs::remove_dir(&self.folder);
+        removed
+    }
+
+    /// The content of one file. Random, because some file systems compress zeros.
+    fn content(&self) -> Vec<u8> {
+        let len = usize::try_from(self.file_bytes).unwrap_or(usize::MAX);
+        let mut content = Vec::with_capacity(len);
+        while content.len() < len {
+            content.extend(self.random.id().bytes().take(len - content.len()));
+        }
+        content
+    }
+}
+
+fn has_len(file: &Path, len: u64) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| metadata.len() == len)
+}
