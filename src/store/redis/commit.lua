@@ -33,7 +33,7 @@ release(index, index.uploads, id)
 local function refuse(reason, number)
   save_index(index)
   redis.call('UNLINK', blob)
-  return { reason, number }
+  return { reason, number, index.external }
 end
 if redis.call('STRLEN', blob) + #rest ~= stored_bytes then
   return refuse('lost', 0)
@@ -98,4 +98,4 @@ redis.call('HSET', index.sizes, uri, digits(total_size))
 redis.call('HINCRBY', index.sizes, '', digits(total_size - before))
 save_index(index)
 publish(index, old and 'updated' or 'created', uri, expires - env.now)
-return { 'done', revision, created, env.now, expires, old and 1 or 0 }
+return { 'done', revision, created, env.now, expires, old and 1 or 0, index.external }

@@ -28,4 +28,4 @@ if redis.call('ZSCORE', index.names, uri) then
   remove_from_index(index, uri)
 end
 save_index(index)
-return { 'done', blob and 1 or 0 }
+return { 'done', blob and 1 or 0, index.external }

@@ -4,10 +4,11 @@
 //! would. So native expiry stays the truth, and the scripts need not distinguish
 //! the two. An object is in use while its mark exists.
 //!
-//! For each object, a due file says when to check it: first an hour after it was
-//! written, then every hour. The first instance to process the file removes the
-//! object if the mark is gone. So unused objects are removed within little more
-//! than an hour, and only due files are listed, never objects.
+//! For each object, a due file says when to check it: when its mark expires, and at
+//! least every hour. The first instance to process the file removes the object if the
+//! mark is gone. Who deletes or replaces a resource writes one more due file, for when
+//! the mark expires then; if that fails, the hourly check remains. So unused objects
+//! are removed within minutes, and only due files are listed, never objects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +28,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectLocation, ResourceUri, StoreError, StoredBlock, Upload,
+        Committed, Draft, ObjectLocation, ResourceUri, StoreError, StoredBlock, Upload, WriteMode,
         object::{ContentWriter, Objects},
     },
 };
@@ -41,6 +42,9 @@ const MARK: &[u8] = b"o";
 /// The time between checks of an object.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
+/// How long a commit may take. An object without a mark is not removed before.
+const MAX_COMMIT: Duration = Duration::from_mins(10);
+
 /// How often due files are listed.
 const POLL_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -50,7 +54,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How many due files are processed concurrently.
 const CONCURRENCY: usize = 8;
 
-const HOUR: u64 = 60 * 60 * 1000;
+const MINUTE: u64 = 60 * 1000;
+const HOUR: u64 = 60 * MINUTE;
 
 /// The location of large content outside Redis. It must belong to one installation.
 #[derive(Debug, Clone)]
@@ -77,15 +82,20 @@ impl ExternalBlobs {
         &self.objects
     }
 
-    /// Writes a due file that checks an object.
+    /// Writes a due file that checks an object when its mark has lived for `life`, and
+    /// after [`CHECK_INTERVAL`] at the latest.
     async fn schedule_check(
         &self,
         installation: &str,
         owner: &Owner,
         id: &str,
-        at: Timestamp,
+        life: Duration,
     ) -> Result<(), StoreError> {
-        let (hour, millis) = (at.as_millis() / HOUR, at.as_millis());
+        let life = life.clamp(Duration::from_millis(1), CHECK_INTERVAL);
+        let at = self.clock.now().saturating_add(life).as_millis();
+        // In whole minutes, so that several checks are one.
+        let at = at.div_ceil(MINUTE) * MINUTE;
+        let (hour, millis) = (at / HOUR, at);
         let name = format!("=due-blobs/{installation}/{hour:010}/{millis:016}-{id}.json");
         let due = serde_json::to_vec(&Due { owner: owner.clone() }).expect("it is JSON");
         self.objects.put(&path(&name), due).await
@@ -154,18 +164,45 @@ impl Inner {
         let installation = self.redis.keys().prefix();
         match serde_json::from_slice::<Due>(&due) {
             Ok(Due { owner }) => {
-                let mut exists = cmd("EXISTS");
-                exists.arg(entry::blob_key(&self.shard_of(&owner), id));
-                if self.redis.query(&exists).await.map_err(unavailable)? {
-                    let at = blobs.clock.now().saturating_add(CHECK_INTERVAL);
-                    blobs.schedule_check(installation, &owner, id, at).await?;
-                } else if let Some(path) = object_path(installation, id) {
-                    blobs.objects.remove(&path).await?;
+                let mut life = cmd("PTTL");
+                life.arg(entry::blob_key(&self.shard_of(&owner), id));
+                let life: i64 = self.redis.query(&life).await.map_err(unavailable)?;
+                // -2 without a mark. A mark always expires.
+                if life == -2 {
+                    self.remove_object(blobs, id).await?;
+                } else {
+                    let life = Duration::from_millis(life.try_into().unwrap_or(u64::MAX));
+                    blobs.schedule_check(installation, &owner, id, life).await?;
                 }
             }
             Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
         blobs.objects.remove(file).await
+    }
+
+    async fn remove_object(&self, blobs: &ExternalBlobs, id: &str) -> Result<(), StoreError> {
+        match object_path(self.redis.keys().prefix(), id) {
+            Some(path) => blobs.objects.remove(&path).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes objects whose marks a script has removed, and schedules the check of
+    /// those whose marks expire sooner now: `<milliseconds> <id>` each. The hourly
+    /// checks do what fails.
+    pub(super) async fn remove_external(&self, owner: &Owner, external: &[String]) {
+        let Some(blobs) = &self.blobs else { return };
+        for (life, id) in external.iter().filter_map(|external| external.split_once(' ')) {
+            let life = Duration::from_millis(life.parse().unwrap_or_default());
+            let done = if life.is_zero() {
+                self.remove_object(blobs, id).await
+            } else {
+                blobs.schedule_check(self.redis.keys().prefix(), owner, id, life).await
+            };
+            if let Err(error) = done {
+                tracing::debug!(%error, "cannot remove external content now; a check will");
+            }
+        }
     }
 }
 
@@ -241,10 +278,20 @@ impl Upload for ExternalUpload {
             }
             return upload.commit(draft).await;
         };
+        if let Err(full) = writer.check_disk().await {
+            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
+            return Err(full);
+        }
         // Scheduled before the object is complete, so that no object remains unchecked.
-        let at = self.blobs.clock.now().saturating_add(CHECK_INTERVAL);
+        let life = match &draft.mode {
+            // The mark may be written a little later.
+            WriteMode::Create { ttl, .. } | WriteMode::Update { ttl: Some(ttl), .. } => {
+                ttl.saturating_add(MAX_COMMIT)
+            }
+            WriteMode::Update { ttl: None, .. } => CHECK_INTERVAL,
+        };
         let installation = self.inner.redis.keys().prefix();
-        self.blobs.schedule_check(installation, &self.owner, &id, at).await?;
+        self.blobs.schedule_check(installation, &self.owner, &id, life).await?;
         writer.finish().await?;
         let has_object = writer.keep();
         let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));

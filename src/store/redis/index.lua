@@ -13,6 +13,7 @@ local function index_of(env, owner)
     uploads = env.shard .. 'uploads:' .. owner,
     due = env.shard .. 'due',
     usage = env.shard .. 'usage',
+    external = {},
   }
 end
 
@@ -83,6 +84,13 @@ local function used_bytes(index)
   return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
 end
 
+-- Notes for the reply that content outside Redis is removed in so many milliseconds.
+local function note_external(index, id, millis)
+  if string.sub(id, 1, 2) == 'o-' then
+    index.external[#index.external + 1] = digits(millis) .. ' ' .. id
+  end
+end
+
 -- Removes kept content, oldest first, until `bytes` more fit, and at most `max`
 -- of it.
 local function make_room(index, bytes, max_bytes, max)
@@ -93,6 +101,7 @@ local function make_room(index, bytes, max_bytes, max)
     end
     redis.call('UNLINK', index.env.shard .. 'blob:' .. oldest)
     release(index, index.kept, oldest)
+    note_external(index, oldest, 0)
     max = max - 1
   end
 end
@@ -198,6 +207,7 @@ local function retire(index, blob, bytes, grace)
   end
   if life > 0 then
     hold(index, index.kept, blob, bytes, index.env.now + life)
+    note_external(index, blob, life)
   end
 end
 
@@ -211,6 +221,7 @@ end
 local function discard(index, uri, earlier)
   redis.call('DEL', past_key(index, uri, earlier.revision))
   redis.call('UNLINK', index.env.shard .. 'blob:' .. earlier.id)
+  note_external(index, earlier.id, 0)
 end
 
 -- The scripts do not touch a shard with another layout.

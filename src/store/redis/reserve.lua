@@ -21,8 +21,8 @@ if used + bytes - past > max_bytes then
     hold(index, index.uploads, id, own, env.now + ttl)
   end
   save_index(index)
-  return { 'bytes', used }
+  return { 'bytes', used, index.external }
 end
 hold(index, index.uploads, id, bytes, env.now + ttl)
 save_index(index)
-return { 'done' }
+return { 'done', index.external }

@@ -64,16 +64,22 @@ impl Scripts {
     }
 }
 
-/// A script's reply: a word and numbers.
+/// A script's reply: a word, numbers, and what it removes of content outside Redis.
 #[derive(Debug)]
-struct Reply(String, Vec<i64>);
+struct Reply(String, Vec<i64>, Vec<String>);
 
 impl FromRedisValue for Reply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
         let word = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
-        let numbers = values.map(i64::from_redis_value).collect::<Result<_, _>>()?;
-        Ok(Self(word, numbers))
+        let (lists, numbers): (Vec<_>, Vec<_>) =
+            values.partition(|value| matches!(value, Value::Array(_)));
+        let numbers = numbers.into_iter().map(i64::from_redis_value).collect::<Result<_, _>>()?;
+        let external = lists
+            .into_iter()
+            .map(Vec::<String>::from_redis_value)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self(word, numbers, external.concat()))
     }
 }
 
@@ -137,6 +143,7 @@ impl Inner {
         };
         let call = call.arg(millis(GRACE)).arg(created).arg(revision);
         let reply = self.run(&call).await.map_err(unavailable)?;
+        self.remove_external(owner, &reply.2).await;
         Ok(reply.number(0) == 1)
     }
 
@@ -177,6 +184,7 @@ impl Inner {
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions).arg(entry.counted_bytes());
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
+            self.remove_external(&owner, &reply.2).await;
             match reply.0.as_str() {
                 "changed" => {}
                 "done" => {
@@ -217,6 +225,7 @@ impl Inner {
         let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
         let call = call.arg(self.quota.bytes).arg(millis(UPLOAD_TTL));
         let reply = self.run(&call).await.map_err(unavailable)?;
+        self.remove_external(owner, &reply.2).await;
         match reply.0.as_str() {
             "done" => Ok(()),
             _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),

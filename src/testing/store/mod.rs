@@ -73,12 +73,6 @@ pub trait Harness: Send + Sync {
     /// The unit of time in the suite, at least a millisecond. Times to live are a
     /// few ticks. In real time, a tick must be longer than a few backend calls.
     fn tick(&self) -> Duration;
-
-    /// Whether content is removed as soon as it no longer counts. Objects outside Redis are
-    /// removed at the next check of their marks.
-    fn removes_at_once(&self) -> bool {
-        true
-    }
 }
 
 /// The limits of a store.

@@ -256,9 +256,7 @@ pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) 
             Err(error) => assert!(error.is_not_found(), "{error:?}"),
         }
     }
-    if harness.removes_at_once() {
-        assert!(kept <= 100_000, "{kept} bytes are kept");
-    }
+    assert!(kept <= 100_000, "{kept} bytes are kept");
     assert_eq!(alice.read("temp://a").await, vec![9; 40_000]);
 }
 

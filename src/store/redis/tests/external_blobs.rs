@@ -120,10 +120,6 @@ impl Harness for WithExternalBlobs {
     fn tick(&self) -> Duration {
         self.redis.tick()
     }
-
-    fn removes_at_once(&self) -> bool {
-        false
-    }
 }
 
 mod folder {
@@ -179,6 +175,29 @@ async fn large_content_is_stored_outside_and_removed_when_redis_removes_its_mark
         redis.query::<()>(&crate::redis::cmd("FLUSHALL")).await.expect("it is done");
         setting.clock.advance(CHECK_INTERVAL);
         setting.until((0, 0)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_content_is_removed_with_its_mark() {
+    for setting in WithExternalBlobs::each().await {
+        let store = setting.instance("a", &Setup::default(), Some(THRESHOLD)).await;
+        let (alice, noise) = (Owner::new("alice"), noise(1 << 20));
+        let put = async |text: &[u8]| {
+            let content = [&noise, text].concat().into();
+            store.create(&alice, uri("x:1"), content, lasting(86_400_000)).await.expect("it fits")
+        };
+        put(b"1").await;
+        put(b"2").await;
+        assert!(store.delete(&alice, &uri("x:1")).await.expect("it can be deleted"));
+        // The marks expire after the grace period, which is not waited for.
+        let redis = Redis::open(&settings(&setting.redis.server)).await.expect("it is there");
+        redis.query::<()>(&crate::redis::cmd("FLUSHALL")).await.expect("it is done");
+        assert_eq!(setting.files().await.0, 2);
+        let _maintained = maintained(&store);
+        setting.clock.advance(Duration::from_secs(120));
+        // The hourly checks are still to come.
+        setting.until((0, 2)).await;
     }
 }
 
