@@ -33,6 +33,8 @@ mod records;
 #[cfg(feature = "redis")]
 mod redis;
 mod sharing;
+#[cfg(test)]
+mod sharing_race;
 mod stored_bytes;
 mod uri;
 mod window;

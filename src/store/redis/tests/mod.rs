@@ -1,6 +1,7 @@
 //! The contract suite on Redis, and tests of what is specific to Redis: keys,
 //! several instances, outages.
 
+mod clocks;
 mod cluster;
 mod external_blobs;
 mod instances;
