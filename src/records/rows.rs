@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use memchr::{memchr, memchr3};
+
 use super::Record;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,24 +55,59 @@ impl RowRecords {
     }
 
     pub(super) fn feed(&mut self, block: &[u8], sink: &mut impl FnMut(Record)) {
-        for byte in block {
-            let is_break = matches!(byte, b'\n' | b'\r');
-            match self.state {
-                State::RowStart if is_break => {}
-                State::RowStart if self.offset < 3 && matches!(byte, 0xEF | 0xBB | 0xBF) => {}
-                State::RowStart => {
-                    self.start = self.offset;
-                    self.state = self.after_field_start(*byte);
-                }
-                State::Quoted if *byte == b'"' => self.state = State::Quote,
-                State::Quoted => {}
-                State::Quote if *byte == b'"' => self.state = State::Quoted,
-                _ if is_break => self.emit(sink),
-                _ if *byte == self.delimiter => self.state = State::FieldStart,
-                State::FieldStart => self.state = self.after_field_start(*byte),
-                State::Field | State::Quote => self.state = State::Field,
+        let mut at = 0;
+        while at < block.len() {
+            // Most bytes are passed over at once.
+            let passed = match self.state {
+                State::Field => self.pass_field(&block[at..]),
+                State::Quoted => memchr(b'"', &block[at..]).unwrap_or(block.len() - at),
+                _ => 0,
+            };
+            at += passed;
+            self.offset += passed as u64;
+            if let Some(byte) = block.get(at) {
+                self.step(*byte, sink);
+                at += 1;
+                self.offset += 1;
             }
-            self.offset += 1;
+        }
+    }
+
+    /// The number of bytes up to a line break, or to a quote that begins a field.
+    /// Delimiters before it only matter as the byte before a quote.
+    fn pass_field(&mut self, rest: &[u8]) -> usize {
+        let mut from = 0;
+        loop {
+            let found = memchr3(b'"', b'\n', b'\r', &rest[from..]);
+            let end = found.map_or(rest.len(), |found| from + found);
+            let after_delimiter = end > 0 && rest[end - 1] == self.delimiter;
+            if after_delimiter {
+                self.state = State::FieldStart;
+            }
+            if after_delimiter || rest.get(end) != Some(&b'"') {
+                return end;
+            }
+            // A quote within a field is a character of it.
+            from = end + 1;
+        }
+    }
+
+    fn step(&mut self, byte: u8, sink: &mut impl FnMut(Record)) {
+        let is_break = matches!(byte, b'\n' | b'\r');
+        match self.state {
+            State::RowStart if is_break => {}
+            State::RowStart if self.offset < 3 && matches!(byte, 0xEF | 0xBB | 0xBF) => {}
+            State::RowStart => {
+                self.start = self.offset;
+                self.state = self.after_field_start(byte);
+            }
+            State::Quoted if byte == b'"' => self.state = State::Quote,
+            State::Quoted => {}
+            State::Quote if byte == b'"' => self.state = State::Quoted,
+            _ if is_break => self.emit(sink),
+            _ if byte == self.delimiter => self.state = State::FieldStart,
+            State::FieldStart => self.state = self.after_field_start(byte),
+            State::Field | State::Quote => self.state = State::Field,
         }
     }
 
