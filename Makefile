@@ -19,7 +19,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests fuzz conformance interop proxies container bench bench-store ripgrep help
+.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests fuzz conformance interop proxies container bench bench-store ripgrep sqlite3 help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -33,7 +33,7 @@ test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTRE
 redis-server: ## Install Redis if it is missing: tests start servers of their own
 	$(call debian-package,redis-server,redis-server)
 
-jq: ## Install jq if it is missing: the results of queries are compared with its
+jq: ## Install jq if it is missing: queries are compared with it
 	$(call debian-package,jq,jq)
 
 s3-server: $(S3_VENV)/requirements.txt ## Install the S3-compatible server (moto) that tests start
@@ -131,8 +131,11 @@ bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/r
 	taskset --cpu-list 1 $(BENCH_TARGET)/release/larder-bench --python $(abspath $(BENCH_VENV))/bin/python --plots $(BENCH) $(ARGS)
 	$(if $(ARGS),,$(MAKE) bench-store)
 
-bench-store: redis-server ripgrep ## Measure the store alone, by where resources lie
+bench-store: redis-server ripgrep jq sqlite3 ## Measure the store alone, by where resources lie
 	cargo bench --locked --bench store --bench redis --bench workflow
+
+sqlite3: ## Install SQLite's shell if it is missing: queries are measured against it
+	$(call debian-package,sqlite3,sqlite3)
 
 ripgrep: ## Install ripgrep if it is missing: searches are measured against it
 	$(call debian-package,rg,ripgrep)

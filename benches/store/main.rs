@@ -1,5 +1,5 @@
 //! The costs of resources in each backend: `cargo bench --bench store`, or with
-//! some of the names `search windows spill bodies`. `cargo bench --bench redis`
+//! some of the names `search windows spill bodies queries`. `cargo bench --bench redis`
 //! has more on Redis.
 //!
 //! Requests pass through a complete server, except for the network. The compared
@@ -12,6 +12,7 @@
 mod measure;
 
 mod bodies;
+mod queries;
 mod search;
 mod spill;
 mod windows;
@@ -24,7 +25,7 @@ use axum::{
     http::{Request, header},
 };
 use larder::{
-    Context, Registry, Spill, Tool,
+    Builder, Context, Registry, Spill, Tool,
     app::App,
     auth::Owner,
     config::Config,
@@ -54,6 +55,9 @@ async fn main() {
     if selected("bodies") {
         bodies::measure().await;
     }
+    if selected("queries") {
+        queries::measure().await;
+    }
 }
 
 /// A server with one backend.
@@ -80,6 +84,14 @@ impl Server {
     }
 
     async fn start(backend: &'static str) -> Self {
+        Self::start_with(backend, |builder| builder).await
+    }
+
+    /// A server with further tools.
+    async fn start_with(
+        backend: &'static str,
+        add: impl FnOnce(Builder<()>) -> Builder<()>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let redis = if backend == "Redis" { Some(RedisServer::start().await) } else { None };
         let mut config = Config::default();
@@ -95,6 +107,7 @@ impl Server {
                 Tool::new(|_: Context, _: Large| async { spill::TEXT.clone() })
                     .spill(Spill::Always),
             )
+            .with(add)
             .build();
         let app = App::open(registry.unwrap(), config).await.unwrap();
         let router = app.router();
@@ -107,8 +120,20 @@ impl Server {
         store.create(&owner(), uri, content.into(), Details::default()).await.unwrap();
     }
 
+    async fn delete(&self, uri: &str) {
+        let uri = ResourceUri::parse(uri).unwrap();
+        self.app.store().delete(&owner(), &uri).await.unwrap();
+    }
+
     /// Calls a tool and returns the text of its result.
     async fn call(&self, tool: &str, arguments: Value) -> String {
+        let result = self.result(tool, arguments).await;
+        assert_ne!(result["isError"], true, "{result}");
+        result["content"][0]["text"].as_str().expect("a text").to_owned()
+    }
+
+    /// Calls a tool and returns its result, which may be an error.
+    async fn result(&self, tool: &str, arguments: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": tool, "arguments": arguments,
         } });
@@ -120,9 +145,8 @@ impl Server {
             .unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
         let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
-        let message: Value = serde_json::from_slice(&body).unwrap();
-        assert_ne!(message["result"]["isError"], true, "{message}");
-        message["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+        let mut message: Value = serde_json::from_slice(&body).unwrap();
+        message["result"].take()
     }
 }
 
