@@ -27,7 +27,7 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     random::Random,
     registry::Registry,
-    session::{Claims, MemorySessions, SessionLimits, Sessions},
+    session::{MemorySessions, SessionLimits, Sessions, SharedParts},
     stdio::Stdio,
     store::Store,
     task::{MemoryTasks, TaskLimits, Tasks},
@@ -35,7 +35,7 @@ use crate::{
 #[cfg(feature = "redis")]
 use crate::{
     redis::{Instance, Redis, RedisError, StateKeys},
-    session::{RedisClaims, RedisSessions},
+    session::{RedisClaims, RedisNotes, RedisSessions},
     task::RedisTasks,
 };
 
@@ -227,7 +227,7 @@ impl App {
 
     fn assemble(
         store: Store,
-        CallStores { sessions, tasks, claims }: CallStores,
+        CallStores { sessions, tasks, parts }: CallStores,
         state_key: StateKey,
         registry: Registry,
         config: Config,
@@ -237,8 +237,8 @@ impl App {
         compute::configure(config.compute.limits());
         let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
-        if let Some(claims) = &claims {
-            registry.share_sessions(claims);
+        if let Some(parts) = &parts {
+            registry.share_sessions(parts);
         }
         #[cfg(feature = "http")]
         let http = HttpSetup::new(&config, &authenticator)?;
@@ -401,24 +401,28 @@ impl Drop for App {
 struct CallStores {
     sessions: Arc<dyn Sessions>,
     tasks: Arc<dyn Tasks>,
-    /// How several instances divide what belongs to sessions and cannot move.
-    claims: Option<Arc<dyn Claims>>,
+    /// How several instances share what belongs to sessions.
+    parts: Option<SharedParts>,
 }
 
 impl CallStores {
     fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
         let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
         let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), claims: None }
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: None }
     }
 
     #[cfg(feature = "redis")]
     fn in_redis(redis: Redis, config: &Config, random: &Random) -> Self {
-        let instance = Instance::join(redis, random);
+        let instance = Instance::join(redis.clone(), random);
         let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(config));
-        let claims: Arc<dyn Claims> = Arc::new(RedisClaims::new(instance.clone()));
-        let sessions = RedisSessions::new(instance, random.clone(), session_limits(config));
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), claims: Some(claims) }
+        let limits = session_limits(config);
+        let parts = SharedParts {
+            claims: Arc::new(RedisClaims::new(instance.clone())),
+            notes: Arc::new(RedisNotes::new(redis, limits.idle)),
+        };
+        let sessions = RedisSessions::new(instance, random.clone(), limits);
+        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: Some(parts) }
     }
 }
 

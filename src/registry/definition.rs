@@ -15,7 +15,7 @@ use super::{
     providers::Providers,
     scope_rules::ScopeRules,
 };
-use crate::{protocol::Announcement, session::Claims};
+use crate::{protocol::Announcement, session::SharedParts};
 
 /// How many announcements a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
@@ -32,7 +32,7 @@ pub struct Registry {
     pub(super) scope_rules: ScopeRules,
     pub(super) output: ArcSwap<OutputRules>,
     /// For providers that come later.
-    pub(super) claims: OnceLock<Arc<dyn Claims>>,
+    pub(super) parts: OnceLock<SharedParts>,
     #[cfg(feature = "upstream")]
     pub(super) login_site: OnceLock<super::LoginSite>,
 }
@@ -60,7 +60,7 @@ impl Registry {
             changes,
             scope_rules: ScopeRules::default(),
             output: ArcSwap::default(),
-            claims: OnceLock::new(),
+            parts: OnceLock::new(),
             #[cfg(feature = "upstream")]
             login_site: OnceLock::new(),
         }
@@ -105,10 +105,10 @@ impl Registry {
         logins.find(|login| login.name() == name)
     }
 
-    /// Several instances serve the same sessions, and divide by these claims what cannot move.
-    pub fn share_sessions(&self, claims: &Arc<dyn Claims>) {
-        let _ = self.claims.set(Arc::clone(claims));
-        self.definition.providers.iter().for_each(|provider| provider.share_sessions(claims));
+    /// Several instances serve the same sessions, and share what belongs to them.
+    pub fn share_sessions(&self, parts: &SharedParts) {
+        let _ = self.parts.set(parts.clone());
+        self.definition.providers.iter().for_each(|provider| provider.share_sessions(parts));
     }
 
     /// Follows resources of the providers for a subscriber.

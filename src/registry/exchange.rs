@@ -14,8 +14,8 @@ impl Registry {
         let is_known = |new: &Arc<dyn Provider>| known.iter().any(|known| Arc::ptr_eq(known, new));
         for provider in new.iter().filter(|provider| !is_known(provider)) {
             provider.announce_to(self.announcements());
-            if let Some(claims) = self.claims.get() {
-                provider.share_sessions(claims);
+            if let Some(parts) = self.parts.get() {
+                provider.share_sessions(parts);
             }
             #[cfg(feature = "upstream")]
             if let Some(site) = self.login_site.get() {

@@ -22,7 +22,7 @@ use crate::{
     protocol::{Announcement, ClientFacts, Fault},
     quote::shortened,
     schema::Validator,
-    session::Claims,
+    session::SharedParts,
     store::ChangeFeed,
 };
 
@@ -178,9 +178,9 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Several instances serve the same sessions: gives the provider the claims by which they
-    /// divide what cannot move. Called at most once, before the first use.
-    fn share_sessions(&self, _claims: &Arc<dyn Claims>) {}
+    /// Several instances serve the same sessions: gives the provider the means to share what
+    /// belongs to them. Called at most once, before the first use.
+    fn share_sessions(&self, _parts: &SharedParts) {}
 
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}

@@ -23,13 +23,13 @@ use bytes::Bytes;
 use futures_util::Stream;
 use serde_json::json;
 
-pub use claims::Claims;
+pub use claims::{Claims, Notes, SharedParts};
 pub use error::SessionError;
 pub use event::{Event, EventId};
 pub use limits::SessionLimits;
 pub use memory::MemorySessions;
 #[cfg(feature = "redis")]
-pub use redis::{RedisClaims, RedisSessions};
+pub use redis::{RedisClaims, RedisNotes, RedisSessions};
 pub use signal::{SessionSignal, Signal, Signals};
 
 use crate::{

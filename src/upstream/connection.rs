@@ -25,6 +25,7 @@ use super::{
     error::{StartError, UpstreamError},
     following::follow,
     link::{Era, Link},
+    remote_session::KeptSession,
     shared::Shared,
     start::{self, Started},
     status::State,
@@ -47,6 +48,8 @@ pub(super) struct Connection {
     client: Value,
     /// Keeps other instances from starting a process for the same session.
     claim: Option<Claim>,
+    /// Lets other instances go on with the upstream's session.
+    kept: Option<KeptSession>,
     /// Forgets this connection unless it is in use again; returns whether it did.
     forget: Forget,
     /// Who uses it.
@@ -63,6 +66,16 @@ pub(super) struct Connection {
     /// The task, from the first use on.
     task: Mutex<Option<JoinHandle<()>>>,
     stop: CancellationToken,
+}
+
+/// Which instances may serve the session of a connection.
+pub(super) enum Part {
+    /// It is not shared with other instances.
+    Own,
+    /// This one, which claims it.
+    Claimed(Claim),
+    /// All, which go on with the upstream's session.
+    Kept(KeptSession),
 }
 
 /// How many calls use a connection, and since when none does.
@@ -88,16 +101,17 @@ enum Phase {
 }
 
 impl Connection {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        client: Value,
-        claim: Option<Claim>,
-        forget: Forget,
-    ) -> Arc<Self> {
+    pub(super) fn new(shared: Arc<Shared>, client: Value, part: Part, forget: Forget) -> Arc<Self> {
+        let (claim, kept) = match part {
+            Part::Own => (None, None),
+            Part::Claimed(claim) => (Some(claim), None),
+            Part::Kept(kept) => (None, Some(kept)),
+        };
         Arc::new(Self {
             shared,
             client,
             claim,
+            kept,
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
@@ -190,6 +204,14 @@ impl Connection {
         self.stop.cancel();
     }
 
+    /// Begins to end the process, because the client's session has ended.
+    pub(super) fn end_session(&self) {
+        if let Some(kept) = &self.kept {
+            kept.end();
+        }
+        self.stop();
+    }
+
     /// Ends the process, and waits until nothing is left of it.
     pub(super) async fn close(&self) {
         self.stop.cancel();
@@ -206,11 +228,24 @@ impl Connection {
             let this = Arc::clone(self);
             *task = Some(tokio::spawn(async move {
                 let idle = Arc::clone(&this).stop_when_idle();
-                tokio::join!(Arc::clone(&this).run(), idle, this.keep_claim());
+                let kept = this.keep_session();
+                tokio::join!(Arc::clone(&this).run(), idle, this.keep_claim(), kept);
                 if let Some(claim) = &this.claim {
                     claim.release().await;
                 }
+                if let Some(kept) = this.kept.as_ref().filter(|kept| kept.has_ended()) {
+                    kept.forget().await;
+                }
             }));
+        }
+    }
+
+    async fn keep_session(&self) {
+        if let Some(kept) = &self.kept {
+            tokio::select! {
+                () = kept.extend() => {}
+                () = self.stop.cancelled() => {}
+            }
         }
     }
 
@@ -258,11 +293,16 @@ impl Connection {
                 state.phase = Phase::Starting;
             });
             let started = tokio::select! {
-                started = start::start(&self.shared.settings, &self.shared.era, &self.client) => started,
+                started = start::start(
+                    &self.shared.settings,
+                    &self.shared.era,
+                    &self.client,
+                    self.kept.as_ref(),
+                ) => started,
                 () = self.stop.cancelled() => break,
             };
             let (reason, stderr) = match started {
-                Ok(Started { link, child }) => {
+                Ok(Started { link, child, .. }) => {
                     let up_since = Instant::now();
                     tokio::select! {
                         () = self.serve(&link) => {}

@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use super::{
     catalogue::{Catalogue, Tool},
     claim::Claim,
-    connection::Connection,
+    connection::{Connection, Part},
     error::UpstreamError,
     names::Naming,
     questions::capabilities,
+    remote_session::KeptSession,
     settings::{SessionPolicy, Settings, Target},
     shared::Shared,
     status::State,
@@ -100,13 +101,18 @@ impl Connections {
             return Ok(connection);
         }
         let settings = &self.shared.settings;
-        let claim = match (&key, self.shared.claims.get(), &settings.target) {
-            (Key::Session(session), Some(claims), Target::Command(_)) => {
-                Some(Claim::take(claims, session, &settings.name).await?)
-            }
-            _ => None,
+        let part = match (&key, self.shared.parts.get()) {
+            (Key::Session(session), Some(parts)) => match settings.target {
+                Target::Command(_) => {
+                    Part::Claimed(Claim::take(&parts.claims, session, &settings.name).await?)
+                }
+                Target::Remote(_) => {
+                    Part::Kept(KeptSession::new(&parts.notes, session, &settings.name))
+                }
+            },
+            _ => Part::Own,
         };
-        self.connect(key, owner, client, claim)
+        self.connect(key, owner, client, part)
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
@@ -118,7 +124,7 @@ impl Connections {
         key: Key,
         owner: &Owner,
         client: &ClientFacts,
-        claim: Option<Claim>,
+        part: Part,
     ) -> Result<InUse, UpstreamError> {
         let mut open = self.open.lock();
         if open.is_closed {
@@ -138,7 +144,7 @@ impl Connections {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
-        let connection = Connection::new(Arc::clone(&self.shared), client, claim, forget);
+        let connection = Connection::new(Arc::clone(&self.shared), client, part, forget);
         let owner = owner.clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
@@ -228,7 +234,7 @@ impl Connections {
         let session: Arc<str> = id.into();
         let mut open = self.open.lock();
         if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
-            opened.connection.stop();
+            opened.connection.end_session();
         }
         open.connections
             .values()

@@ -1,11 +1,15 @@
 //! An upstream over Streamable HTTP: each message is a POST, answered by one
 //! JSON message or by a stream of events.
 
-use std::{collections::HashMap, error::Error, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt};
-use parking_lot::Mutex;
 use reqwest::{
     Client, Method as Verb, RequestBuilder, Response, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -19,6 +23,7 @@ use super::{
     error::UpstreamError,
     link::Link,
     mirrored::header_text,
+    remote_session::{RemoteSession, Session},
     settings::Remote,
     sse::{Event, read_event},
 };
@@ -42,14 +47,7 @@ struct Http {
     url: String,
     headers: HeaderMap,
     max_message: usize,
-    session: Mutex<Session>,
-}
-
-/// What a legacy server has answered to `initialize`.
-#[derive(Default, Clone)]
-struct Session {
-    id: Option<HeaderValue>,
-    version: Option<HeaderValue>,
+    session: Arc<RemoteSession>,
 }
 
 /// What headers repeat of a message.
@@ -73,6 +71,7 @@ struct Outline {
 pub(super) fn run(
     remote: &Remote,
     max_message: usize,
+    session: Arc<RemoteSession>,
     link: Arc<Link>,
     outgoing: mpsc::Receiver<Bytes>,
     stop: CancellationToken,
@@ -87,7 +86,6 @@ pub(super) fn run(
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
-    let session = Mutex::default();
     let http = Arc::new(Http { client, url: remote.url.clone(), headers, max_message, session });
     Ok(serve(http, link, outgoing, stop))
 }
@@ -100,6 +98,14 @@ async fn serve(
 ) {
     let mut requests = JoinSet::new();
     let mut running = HashMap::new();
+    if http.session.now.lock().id.is_some() {
+        // It goes on with the session of another link.
+        let (http, link) = (Arc::clone(&http), Arc::clone(&link));
+        requests.spawn(async move {
+            http.listen(&link).await;
+            None
+        });
+    }
     loop {
         let message = tokio::select! {
             message = outgoing.recv() => message,
@@ -156,7 +162,7 @@ impl Http {
         message: Bytes,
         outline: &Outline,
     ) -> Result<(), UpstreamError> {
-        let session = self.session.lock().clone();
+        let session = self.session.now.lock().clone();
         let mut request = self.request(Verb::POST, &session);
         request = request
             .header(ACCEPT, "application/json, text/event-stream")
@@ -185,7 +191,7 @@ impl Http {
             return Err(self.gone(link, outline, "its session ended"));
         }
         if outline.method == "initialize" {
-            self.session.lock().id = response.headers().get(SESSION).cloned();
+            self.session.now.lock().id = response.headers().get(SESSION).cloned();
         }
         if is_stream(&response) {
             self.read_stream(link, response, outline.id, outline.method == "initialize").await;
@@ -228,14 +234,14 @@ impl Http {
     fn negotiated(&self, body: &[u8]) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let version = body["result"]["protocolVersion"].as_str();
-        self.session.lock().version =
+        self.session.now.lock().version =
             version.and_then(|version| HeaderValue::from_str(version).ok());
     }
 
     /// The server does not know the session any more, or cannot be reached: the
     /// link ends, and the request may be sent again on another one.
     fn gone(&self, link: &Link, outline: &Outline, reason: &str) -> UpstreamError {
-        self.session.lock().id = None;
+        self.session.now.lock().id = None;
         let error = link.not_processed(reason);
         if let Some(id) = outline.id {
             link.fail(id, error.clone());
@@ -273,7 +279,7 @@ impl Http {
     async fn listen(&self, link: &Link) {
         let mut wait = Duration::from_secs(1);
         loop {
-            let session = self.session.lock().clone();
+            let session = self.session.now.lock().clone();
             let request = self.request(Verb::GET, &session).header(ACCEPT, "text/event-stream");
             match request.send().await {
                 Ok(response) if is_stream(&response) => {
@@ -290,8 +296,8 @@ impl Http {
     }
 
     async fn end_session(&self) {
-        let session = self.session.lock().clone();
-        if session.id.is_some() {
+        let session = self.session.now.lock().clone();
+        if session.id.is_some() && !self.session.outlives.load(Ordering::Relaxed) {
             let ended = self.request(Verb::DELETE, &session).send();
             let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
         }

@@ -167,6 +167,11 @@ impl Link {
         self.settings.call_timeout
     }
 
+    /// Begins with the ids of the n-th link in one session of the upstream.
+    pub(super) fn skip_ids(&self, links: u32) {
+        self.next_id.store((i64::from(links) << 32) + 1, Ordering::Relaxed);
+    }
+
     /// Registers a request. `owner` is whose call it is; `None` for Larder's own.
     pub(super) fn open(&self, owner: Option<Owner>) -> Result<Opened, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);

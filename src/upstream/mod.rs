@@ -24,6 +24,7 @@ mod parked;
 mod process;
 mod provider;
 mod questions;
+mod remote_session;
 mod requests;
 mod rewrite;
 mod set;

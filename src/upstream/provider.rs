@@ -25,7 +25,7 @@ use crate::{
     handler::{IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{CompletionInput, Contents, Followed, Offer, ProvidedTool, Provider, Subscriber},
-    session::Claims,
+    session::SharedParts,
     store::ResourceUri,
 };
 
@@ -378,9 +378,9 @@ impl Provider for Upstream {
         let _ = self.connections.shared.changes.set(changes);
     }
 
-    fn share_sessions(&self, claims: &Arc<dyn Claims>) {
+    fn share_sessions(&self, parts: &SharedParts) {
         // Set once, before the first use.
-        let _ = self.connections.shared.claims.set(Arc::clone(claims));
+        let _ = self.connections.shared.parts.set(parts.clone());
     }
 
     fn end_session(&self, id: &str) {

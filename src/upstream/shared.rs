@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 use super::{
     catalogue::Catalogue, link::Era, names::Naming, settings::Settings, statistics::Statistics,
 };
-use crate::{protocol::Announcement, session::Claims};
+use crate::{protocol::Announcement, session::SharedParts};
 
 /// What the connections of an upstream have in common.
 pub(super) struct Shared {
@@ -22,9 +22,9 @@ pub(super) struct Shared {
     pub(super) statistics: Statistics,
     /// Where changes of lists are announced. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
-    /// How instances divide the processes of sessions. Set once, before the first use; empty
-    /// if this is the only instance.
-    pub(super) claims: OnceLock<Arc<dyn Claims>>,
+    /// How instances share what belongs to sessions. Set once, before the first use; empty if
+    /// this is the only instance.
+    pub(super) parts: OnceLock<SharedParts>,
 }
 
 impl Shared {
@@ -36,7 +36,7 @@ impl Shared {
             latest: ArcSwapOption::empty(),
             statistics: Statistics::default(),
             changes: OnceLock::new(),
-            claims: OnceLock::new(),
+            parts: OnceLock::new(),
         }
     }
 

@@ -18,6 +18,7 @@ use super::{
     line::{Line, read_line},
     link::{Era, Link},
     process::Process,
+    remote_session::{KeptSession, RemoteSession, SavedSession},
     settings::{Settings, Target},
     stderr::LastLines,
     wire,
@@ -34,6 +35,7 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 pub(super) struct Started {
     pub(super) link: Arc<Link>,
     pub(super) child: Child,
+    session: Arc<RemoteSession>,
 }
 
 /// The tasks of a process. Dropping it ends the process.
@@ -61,17 +63,31 @@ impl Drop for Child {
 pub(super) type Failed = (String, String);
 
 /// Starts the process, if there is one, and opens the protocol. `known` is the era that an earlier
-/// start has found; `client` is what the client can be asked for.
+/// start has found; `client` is what the client can be asked for; `kept` is where an earlier
+/// session of a server over HTTP is found.
 pub(super) async fn start(
     settings: &Arc<Settings>,
     known: &Mutex<Option<Era>>,
     client: &Value,
+    kept: Option<&KeptSession>,
 ) -> Result<Started, Failed> {
+    if let Some(kept) = kept
+        && let Some((saved, links)) = kept.load().await
+    {
+        let resumed = open(settings, client, Some(&saved), Some(kept))?;
+        resumed.link.skip_ids(links);
+        let answer = resumed.link.request("ping", json!({}));
+        if let Ok(Ok(_)) = tokio::time::timeout(PROBE_TIMEOUT, answer).await {
+            resumed.link.set_era(Era::Legacy, saved.capabilities);
+            return Ok(resumed);
+        }
+        tokio::spawn(resumed.child.end());
+    }
     let remembered = *known.lock();
     let era = match remembered {
         Some(era) => era,
         None => {
-            let started = open(settings, client)?;
+            let started = open(settings, client, None, kept)?;
             if let Some(capabilities) = discover(&started.link).await {
                 started.link.set_era(Era::Modern, capabilities);
                 *known.lock() = Some(Era::Modern);
@@ -82,8 +98,8 @@ pub(super) async fn start(
             Era::Legacy
         }
     };
-    let started = open(settings, client)?;
-    let Started { link, child } = &started;
+    let started = open(settings, client, None, kept)?;
+    let Started { link, child, session } = &started;
     let opened = async {
         match era {
             Era::Modern => match discover(link).await {
@@ -99,6 +115,11 @@ pub(super) async fn start(
         .unwrap_or_else(|_| Err(format!("no answer within {seconds} s, upstreams.start_timeout")));
     match opened {
         Ok(capabilities) => {
+            if let Some(kept) = kept
+                && let Some(saved) = session.save(&capabilities)
+            {
+                kept.save(&saved).await;
+            }
             link.set_era(era, capabilities);
             *known.lock() = Some(era);
             Ok(started)
@@ -142,13 +163,21 @@ async fn initialize(link: &Arc<Link>) -> Result<Value, String> {
 }
 
 /// Opens a link to the server, and starts the tasks that serve it.
-fn open(settings: &Arc<Settings>, client: &Value) -> Result<Started, Failed> {
+fn open(
+    settings: &Arc<Settings>,
+    client: &Value,
+    saved: Option<&SavedSession>,
+    kept: Option<&KeptSession>,
+) -> Result<Started, Failed> {
+    let outlives = kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
+    let session = Arc::new(RemoteSession::new(saved, outlives));
     let (link, outgoing) = Link::new(Arc::clone(settings), client.clone());
     let (stop, last_lines) = (CancellationToken::new(), LastLines::default());
     let running = match &settings.target {
         Target::Remote(remote) => {
             let (link, max) = (Arc::clone(&link), settings.max_message);
-            let serving = http::run(remote, max, link, outgoing, stop.clone());
+            let session = Arc::clone(&session);
+            let serving = http::run(remote, max, session, link, outgoing, stop.clone());
             tokio::spawn(serving.map_err(|problem| (problem, String::new()))?)
         }
         Target::Command(command) => {
@@ -162,7 +191,7 @@ fn open(settings: &Arc<Settings>, client: &Value) -> Result<Started, Failed> {
             tokio::spawn(run(process, Arc::clone(&link), reading, writing, stop.clone()))
         }
     };
-    Ok(Started { link, child: Child { stop, running, last_lines } })
+    Ok(Started { link, child: Child { stop, running, last_lines }, session })
 }
 
 /// Lets a process run until it ends or is stopped.

@@ -30,6 +30,8 @@
 //! living                           zset    sessions in this shard by expiry, for counting
 //! claim:<session>:<part>           string  the instance that has a part of the session which cannot
 //!                                          move; in the shard of the session; expires unless renewed
+//! note:<session>:<part>            hash    text: what any instance needs for a part of the session;
+//!                                          reads: how many times it was read; expires as the session
 //! ```
 //!
 //! An open stream is leased by the instance that writes it, which renews the lease.
@@ -43,6 +45,7 @@ mod hub;
 mod keys;
 mod lease_renewal;
 mod lifecycle;
+mod notes;
 mod record;
 mod scripts;
 mod subscriptions;
@@ -57,8 +60,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::claims::RedisClaims;
 use self::{cache::Cache, hub::Hub, keys::SessionKeys, lease_renewal::Leases, scripts::Scripts};
+pub use self::{claims::RedisClaims, notes::RedisNotes};
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
     StreamWriter, Watch,

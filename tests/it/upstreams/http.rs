@@ -9,7 +9,7 @@ use larder::{
     upstream::{Remote, Settings, Upstream},
 };
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use super::{command_line, in_front_of, listed, odd, package, text};
 use crate::support::{Legacy, Modern, Server, eventually, free_port, sha256};
@@ -44,15 +44,20 @@ async fn both_eras_work_over_http() {
     }
 }
 
-#[tokio::test]
-async fn a_server_of_others_works_over_http() {
+/// A server of npm over HTTP, which may not listen yet, and its URL.
+pub(super) fn everything() -> (Child, String) {
     let everything = package("everything", &["streamableHttp"]);
     let line = command_line(&everything);
     let port = free_port().to_string();
     let mut command = Command::new(&line[0]);
     let command = command.args(&line[1..]).env("PORT", &port).kill_on_drop(true);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let url = format!("http://127.0.0.1:{port}/mcp");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    (child, format!("http://127.0.0.1:{port}/mcp"))
+}
+
+#[tokio::test]
+async fn a_server_of_others_works_over_http() {
+    let (mut child, url) = everything();
     let server = in_front_of(vec![remote("everything", &url)]).await;
     let client = Legacy::of(&server).await;
     let mut sum = Value::Null;

@@ -7,7 +7,9 @@ use larder::{Registry, upstream::Settings};
 use serde_json::json;
 
 use super::{
-    gateway, lines, odd,
+    gateway,
+    http::{everything, remote},
+    lines, odd,
     questions::{modern, next_round},
     text,
 };
@@ -87,4 +89,42 @@ async fn a_call_that_waits_for_its_client_waits_on_one_instance() {
     );
     let done = modern(&one).send("tools/call", round).await.result();
     assert!(text(&done).contains("Ada"), "{done}");
+}
+
+#[tokio::test]
+async fn any_instance_goes_on_with_the_session_of_a_server_over_http() {
+    let redis = RedisServer::start().await;
+    let (mut child, url) = everything();
+    let one = instance(&redis, remote("everything", &url)).await;
+    let other = instance(&redis, remote("everything", &url)).await;
+    let client = Legacy::of(&one).await;
+    eventually("the start", async || {
+        let sum = client.call("get-sum", json!({ "a": 2, "b": 3 })).await.json();
+        text(&sum["result"]) == "The sum of 2 and 3 is 5."
+    })
+    .await;
+    // The server turns this on and off for each of its sessions. Its first log message may come first.
+    let toggle = async |server: &Server| {
+        let toggled = client.at(&server.url).call("toggle-simulated-logging", json!({})).await;
+        text(&toggled.in_any_form().result()).to_owned()
+    };
+    let started = toggle(&one).await;
+    let session = started.split("session ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(started.starts_with("Started"), "{started}");
+    let stopped = format!("Stopped simulated logging for session {session}");
+    assert_eq!(toggle(&other).await, stopped);
+    assert!(toggle(&other).await.starts_with("Started"));
+    assert_eq!(toggle(&one).await, stopped);
+
+    // It ends with the client's session.
+    client.at(&other.url).delete().await;
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    eventually("the end", async || {
+        let request = reqwest::Client::new().post(&url).header("mcp-session-id", session);
+        let request = request.header("content-type", "application/json").body(ping.clone());
+        let request = request.header("accept", "application/json, text/event-stream");
+        request.send().await.unwrap().status().is_client_error()
+    })
+    .await;
+    child.kill().await.unwrap();
 }

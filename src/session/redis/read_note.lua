@@ -1,0 +1,6 @@
+-- The text of the note KEYS[1], and how many times it was read.
+local text = redis.call('HGET', KEYS[1], 'text')
+if not text then
+  return false
+end
+return { text, redis.call('HINCRBY', KEYS[1], 'reads', 1) }
