@@ -122,6 +122,7 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 proxies: ## Put nginx, Caddy and HAProxy before Larder and send requests after pauses (two minutes)
 	cargo build --locked --bin larder
 	tests/proxies/run $(ARGS)
+	tests/proxies/sticky
 
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)

@@ -27,7 +27,7 @@ const tool = (name, more = {}) => ({ name, description: `The tool ${name}.`, inp
 const lists = {
   plain: [[tool('echo'), tool('env'), tool('slow'), tool('mute'), tool('huge'), tool('die')],
     [tool('again', { annotations: { idempotentHint: true } }), tool('log'), tool('read_resource'), tool('grow')]],
-  asking: [[tool('ask'), tool('ask_often'), tool('ask_and_exit'), tool('ask_too_late')]],
+  asking: [[tool('ask'), tool('ask_often'), tool('ask_and_exit'), tool('ask_too_late'), tool('pid')]],
   waiting: [[tool('echo'), tool('wait')]],
   schemas: [[
     tool('tuple', {
@@ -57,7 +57,8 @@ const ask = (number) => new Promise((answered) => {
 
 const run = {
   echo: async (_, args) => text(JSON.stringify(args)),
-  ask: async () => text(JSON.stringify({ calls, answer: await ask(1) })),
+  ask: async () => text(JSON.stringify({ pid: process.pid, answer: await ask(1) })),
+  pid: async () => text(String(process.pid)),
   ask_often: async (_, { times }) => {
     const names = [];
     for (let number = 1; number <= times; number += 1) names.push((await ask(number)).result.content.name);
