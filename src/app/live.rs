@@ -112,7 +112,8 @@ impl Live {
         next.compute.clone_from(&new.compute);
         next.log.level.clone_from(&new.log.level);
         // The set of tools is fixed at startup.
-        next.tools = ToolsConfig { write: config.tools.write, ..new.tools.clone() };
+        let ToolsConfig { write, listing, .. } = config.tools;
+        next.tools = ToolsConfig { write, listing, ..new.tools.clone() };
         next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
         next.server.allowed_origins.clone_from(&new.server.allowed_origins);
         // Steps that can fail come first.

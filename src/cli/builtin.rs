@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::named::NamedUpstreams;
 use crate::{
-    config::{Config, UpstreamConfig, WorkflowLocations},
+    config::{Config, ToolListing, UpstreamConfig, WorkflowLocations},
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
     upstream::Upstreams,
@@ -42,6 +42,9 @@ pub(super) fn registry(
     }
     if config.tools.write {
         builder = builder.with(tools::writing());
+    }
+    if config.tools.listing == ToolListing::Search {
+        builder = builder.with(tools::finding(ToolOptions::default()));
     }
     for workflow in config.workflows.clone() {
         let locations = locations.clone();

@@ -4,7 +4,7 @@ use std::env;
 
 use clap::Args;
 
-use crate::upstream::{Command, Remote, Settings};
+use crate::upstream::{Command, Remote, Settings, Target};
 
 /// A server to stand in front of, without a configuration file.
 #[derive(Debug, Default, Clone, Args)]
@@ -51,14 +51,21 @@ impl NamedUpstreams {
             });
             let headers = headers.collect::<Result<_, String>>()?;
             let remote = Remote { url: url.clone(), headers };
-            all.push(Settings::new(Settings::name_of_url(url), remote));
+            all.push(named(Settings::name_of_url(url), remote));
         }
         if !self.command.is_empty() {
             let set = |name: &String| Some((name.clone(), env::var(name).ok()?));
             let env = self.env.iter().filter_map(set).collect();
             let command = Command { line: self.command.clone(), env };
-            all.push(Settings::new(Settings::name_of(&self.command), command));
+            all.push(named(Settings::name_of(&self.command), command));
         }
         Ok(all)
     }
+}
+
+/// The settings of a server for which lists wait as long as its start may take: some hosts list
+/// tools only once, and `npx` may have to install the server first.
+fn named(name: String, target: impl Into<Target>) -> Settings {
+    let settings = Settings::new(name, target);
+    Settings { list_timeout: settings.start_timeout, ..settings }
 }

@@ -129,6 +129,8 @@ mod tests {
             (&format!("{fs}url = \"http://a.example\""), "upstreams.url"),
             ("[[upstreams]]\nname = \"a\"\nurl = \"a.example\"", "upstreams.url"),
             (&format!("{fs}idle_time = 1"), "idle_time"),
+            (&format!("{fs}ttl = {{ x = \"31d\" }}"), "upstreams.ttl"),
+            (&format!("{fs}spill = {{ x = \"sometimes\" }}"), "sometimes"),
             (&format!("{fs}call_timeout = \"soon\""), "soon"),
             (&format!("{fs}env = {{ A = \"${{LARDER_TEST_UNSET}}\" }}"), "upstreams.env.A"),
             ("[server]\nlisten = \"here\"", "server.listen"),

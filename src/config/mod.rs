@@ -51,7 +51,7 @@ pub use self::{
     sessions::SessionsConfig,
     store::{MemoryConfig, StoreConfig},
     tasks::TasksConfig,
-    tools::ToolsConfig,
+    tools::{ToolListing, ToolsConfig},
 };
 #[cfg(feature = "upstream")]
 pub use self::{
@@ -131,7 +131,10 @@ impl Config {
         self.log.check()?;
         self.traces.check()?;
         #[cfg(feature = "upstream")]
-        UpstreamConfig::check_all(&self.upstreams)?;
+        UpstreamConfig::check_all(
+            &self.upstreams,
+            std::time::Duration::from_secs(self.store.max_ttl),
+        )?;
         self.auth.check(self.public_url()?.as_ref())?;
         let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && no_auth {

@@ -14,6 +14,9 @@ use crate::registry::{OutputRules, Spill};
 pub struct ToolsConfig {
     /// Whether the tools that create, update, delete and share resources are offered.
     pub write: bool,
+    /// How a model gets to know the tools of upstreams: `all` are listed, or it looks for them
+    /// (`search`) with find_tools and calls them with call_tool.
+    pub listing: ToolListing,
     /// The largest text result of a tool, in bytes, at least 2000. A larger result is
     /// stored as a resource and replaced by a preview with its URI.
     pub output_bytes: usize,
@@ -28,6 +31,17 @@ pub struct ToolsConfig {
     /// When the results of a tool are stored: `auto`, `always` or `never`. By tool name; a
     /// trailing `*` matches any ending.
     pub spill: BTreeMap<String, Spill>,
+}
+
+/// How the tools of upstreams are offered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolListing {
+    /// All of them are listed.
+    #[default]
+    All,
+    /// They are found by find_tools and called by call_tool.
+    Search,
 }
 
 impl ToolsConfig {
@@ -64,6 +78,7 @@ impl Default for ToolsConfig {
         let rules = OutputRules::default();
         Self {
             write: true,
+            listing: ToolListing::All,
             output_bytes: rules.output_bytes,
             media_bytes: rules.media_bytes,
             prompt_bytes: rules.prompt_bytes,

@@ -12,7 +12,10 @@ use super::{
     ConfigError,
     units::{Size, Span},
 };
-use crate::upstream::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter};
+use crate::{
+    registry::Spill,
+    upstream::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter},
+};
 
 /// `[[upstreams]]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +44,13 @@ pub struct UpstreamConfig {
     /// each caller), `caller` or `all`.
     #[serde(default)]
     pub session: SessionPolicy,
+    /// When the results of a tool are stored: `auto`, `always` or `never`. By the upstream's own
+    /// name of the tool; a trailing `*` matches any ending.
+    #[serde(default)]
+    pub spill: BTreeMap<String, Spill>,
+    /// How long stored results of a tool live, by name likewise; at most `store.max_ttl`.
+    #[serde(default)]
+    pub ttl: BTreeMap<String, Span>,
     /// Whether Larder is not ready (`/readyz`) while this upstream is down. One that nobody has
     /// used counts as ready, because it starts with its first use.
     #[serde(default)]
@@ -55,6 +65,10 @@ pub struct UpstreamConfig {
     /// How long the start may take.
     #[serde(default = "start_timeout")]
     pub start_timeout: Span,
+    /// How long a list waits for an upstream that was never listed. If that comes later, the
+    /// change is announced.
+    #[serde(default = "list_timeout")]
+    pub list_timeout: Span,
     /// How long a request may take. Progress starts it anew.
     #[serde(default = "call_timeout")]
     pub call_timeout: Span,
@@ -85,6 +99,10 @@ fn start_timeout() -> Span {
     Span(Duration::from_secs(30))
 }
 
+fn list_timeout() -> Span {
+    Span(Duration::from_secs(5))
+}
+
 fn call_timeout() -> Span {
     Span(Duration::from_secs(300))
 }
@@ -107,7 +125,7 @@ fn max_parked_per_caller() -> usize {
 
 impl UpstreamConfig {
     /// Checks all upstreams together.
-    pub(super) fn check_all(upstreams: &[Self]) -> Result<(), ConfigError> {
+    pub(super) fn check_all(upstreams: &[Self], max_ttl: Duration) -> Result<(), ConfigError> {
         let mut names = BTreeSet::new();
         for upstream in upstreams {
             let Self { name, command, .. } = upstream;
@@ -139,12 +157,16 @@ impl UpstreamConfig {
             for (setting, span) in [
                 ("idle", upstream.idle),
                 ("start_timeout", upstream.start_timeout),
+                ("list_timeout", upstream.list_timeout),
                 ("call_timeout", upstream.call_timeout),
                 ("answer_timeout", upstream.answer_timeout),
             ] {
                 if span.0.is_zero() {
                     return problem(setting, "it must be more than 0");
                 }
+            }
+            if upstream.ttl.values().any(|ttl| ttl.0.is_zero() || ttl.0 > max_ttl) {
+                return problem("ttl", "it must be more than 0 and at most store.max_ttl");
             }
             if upstream.max_message.0 < 1024 {
                 return problem("max_message", "it must be at least 1KiB");
@@ -176,11 +198,14 @@ impl UpstreamConfig {
             name: self.name.clone(),
             target,
             tools: self.tools.clone(),
+            spill: self.spill.clone(),
+            ttl: self.ttl.iter().map(|(tool, ttl)| (tool.clone(), ttl.0)).collect(),
             session: self.session,
             required: self.required,
             idle: self.idle.0,
             max_processes: self.max_processes,
             start_timeout: self.start_timeout.0,
+            list_timeout: self.list_timeout.0,
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
             answer_timeout: self.answer_timeout.0,

@@ -4,6 +4,7 @@
 mod admission;
 mod discover;
 mod end;
+mod inner_call;
 mod instrument;
 mod lifecycle;
 mod prompts;
@@ -166,7 +167,10 @@ impl Dispatcher {
     /// # Errors
     /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before any part of a response
     /// is sent.
-    pub fn start(self: &Arc<Self>, call: Call) -> Result<Running, Fault> {
+    pub fn start(self: &Arc<Self>, mut call: Call) -> Result<Running, Fault> {
+        if let Some(inner) = self.inner_call(&call) {
+            call.params = inner;
+        }
         self.authorize(call.method, &call.params, &call.identity)?;
         let permit = self.permit(call.method, &call.identity)?;
         let (outbox, messages) = mpsc::channel(OUTBOX_CAPACITY);

@@ -103,6 +103,28 @@ impl Params {
         arguments.get(begin..end).filter(|json| *json != b"null")
     }
 
+    /// The parameters of a tool call whose `name` and `arguments` are within `arguments`.
+    /// `None` if there is no name, or a member occurs twice. Other members stay.
+    pub(crate) fn inner_call(&self) -> Option<Self> {
+        let outer = self.ranges[Member::Arguments as usize].begin as usize;
+        let arguments =
+            self.member(Member::Arguments).filter(|json| json.first() == Some(&b'{'))?;
+        let members = [Member::Name, Member::Arguments];
+        let found = members::find(arguments, &members.map(Member::name)).ok()?;
+        let mut inner = self.clone();
+        for (member, value) in members.into_iter().zip(found) {
+            let value = value.filter(|(begin, end)| &arguments[*begin..*end] != b"null");
+            // Both fit, because those of the outer member do.
+            let offset = |offset| u32::try_from(outer + offset).unwrap_or(0);
+            inner.ranges[member as usize] =
+                value.map_or_else(ValueRange::default, |(begin, end)| ValueRange {
+                    begin: offset(begin),
+                    end: offset(end),
+                });
+        }
+        inner.member(Member::Name).is_some().then_some(inner)
+    }
+
     /// Parses one member; `None` if it is absent or null.
     ///
     /// # Errors
@@ -186,6 +208,29 @@ mod tests {
         assert!(params.text(Member::Arguments).is_err());
         assert_eq!(params.member(Member::Meta), None);
         assert_eq!(Params::default().as_bytes(), b"{}");
+    }
+
+    #[test]
+    fn a_call_within_a_call_is_found_without_a_copy() {
+        let inner = |json| params(json).inner_call();
+        let call = inner(
+            r#"{"_meta":{"a":1},"name":"call_tool","arguments":{"arguments":{"b":[2]},"name":"x"}}"#,
+        );
+        let call = call.expect("it has a name");
+        assert_eq!(call.required_text(Member::Name), Ok("x".into()));
+        assert_eq!(call.member(Member::Arguments), Some(&br#"{"b":[2]}"#[..]));
+        assert_eq!(call.argument("b"), Some(&b"[2]"[..]));
+        assert_eq!(call.member(Member::Meta), Some(&br#"{"a":1}"#[..]));
+        let bare = inner(r#"{"name":"c","arguments":{"name":"x","arguments":null}}"#);
+        assert_eq!(bare.expect("it has a name").member(Member::Arguments), None);
+        for none in [
+            r#"{"name":"c"}"#,
+            r#"{"name":"c","arguments":{}}"#,
+            r#"{"name":"c","arguments":["name"]}"#,
+            r#"{"name":"c","arguments":{"name":"x","name":"y"}}"#,
+        ] {
+            assert!(inner(none).is_none(), "{none}");
+        }
     }
 
     #[test]

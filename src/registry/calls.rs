@@ -61,7 +61,12 @@ impl Registry {
                 return Box::pin(tool.call(&*provider, arguments, scope)).await;
             }
         }
-        Err(unknown_tool(name))
+        Err(if self.hides_provided_tools() {
+            let name = shortened(name);
+            Fault::invalid_params(format!("Unknown tool: {name}. Look for it with find_tools."))
+        } else {
+            unknown_tool(name)
+        })
     }
 
     /// Gets a prompt's messages.

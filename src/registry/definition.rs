@@ -43,6 +43,7 @@ pub(super) struct Definition {
     pub(super) instructions: Option<String>,
     pub(super) page_size: usize,
     pub(super) fixed_lists: bool,
+    pub(super) hides_provided_tools: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
     /// In their order, after the catalogue.
     pub(super) providers: Providers,
@@ -84,6 +85,11 @@ impl Registry {
     /// Whether tools and prompts cannot change while the server runs.
     pub fn has_fixed_lists(&self) -> bool {
         self.definition.fixed_lists
+    }
+
+    /// Whether tools of providers are not listed, but found and called by other tools.
+    pub fn hides_provided_tools(&self) -> bool {
+        self.definition.hides_provided_tools
     }
 
     /// The experimental capabilities.

@@ -122,22 +122,38 @@ impl Registry {
         if !self.has_provided_tools() {
             return self.granted_tools(grant, cursor);
         }
-        let providers = self.definition.providers.load();
-        let lists = providers.iter().map(|provider| provider.tools(&scope));
-        let provided = try_join_all(lists).await?;
+        let provided = if self.hides_provided_tools() {
+            Vec::new()
+        } else {
+            self.provided_tools(&scope).await?
+        };
         let catalog = self.catalog();
         let granted = catalog.tools.iter().filter(|tool| self.is_shown(grant, &***tool));
         let mut tools: Vec<_> = granted.map(|tool| self.listed_tool(tool)).collect();
-        let mut names: HashSet<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
-        for tool in provided.into_iter().flatten() {
-            let name = &*tool.listed.name;
-            let is_taken = catalog.tools.get(name).is_some() || names.contains(name);
-            if !is_taken && self.is_granted(grant, name) {
-                names.insert(name.to_owned());
-                tools.push(self.listed_provided(&tool));
-            }
-        }
+        tools.extend(provided.iter().map(|tool| self.listed_provided(tool)));
         paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, self.page_size())
+    }
+
+    /// The tools of providers that the caller may use, listed or not.
+    ///
+    /// # Errors
+    /// A provider's error.
+    pub async fn provided_tools(
+        &self,
+        scope: &Arc<Scope>,
+    ) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
+        let providers = self.definition.providers.load();
+        let lists = providers.iter().map(|provider| provider.tools(scope));
+        let provided = try_join_all(lists).await?;
+        let (catalog, grant) = (self.catalog(), scope.identity.grant());
+        let mut names = HashSet::new();
+        let tools = provided.into_iter().flatten().filter(|tool| {
+            let name = &*tool.listed.name;
+            catalog.tools.get(name).is_none()
+                && self.is_granted(grant, name)
+                && names.insert(name.to_owned())
+        });
+        Ok(tools.collect())
     }
 
     fn listed_tool(&self, tool: &tool::Registered) -> model::Tool {

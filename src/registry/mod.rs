@@ -45,6 +45,11 @@ pub use headers::HeaderParameter;
 #[cfg(feature = "upstream")]
 pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
 pub(crate) use output_rules::READING_TOOL;
+#[cfg(feature = "upstream")]
+pub(crate) use output_rules::lookup;
+
+/// The tool that calls tools which are not listed.
+pub(crate) const CALL_TOOL: &str = "call_tool";
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;

@@ -1,6 +1,6 @@
 //! The registry's rules for the size of results.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model;
 
@@ -74,6 +74,14 @@ impl Registry {
             None => self.known_tool(tool)?.spill?,
         };
         Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
+    }
+
+    /// How long the tool's stored results live. `None` for the store's default.
+    pub(crate) fn ttl_of(&self, tool: &str) -> Option<Duration> {
+        match self.catalog().tools.get(tool) {
+            Some(_) => None,
+            None => self.known_tool(tool)?.ttl,
+        }
     }
 
     /// Whether a preview may replace the tool's result, so that the tool's

@@ -62,7 +62,7 @@ pub(super) fn is_match(pattern: &str, name: &str) -> bool {
 }
 
 /// The value of the longest pattern that matches.
-pub(super) fn lookup<'a, T>(rules: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
+pub(crate) fn lookup<'a, T>(rules: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
     let matching = rules.iter().filter(|(pattern, _)| is_match(pattern, name));
     // An exact name wins over a prefix of the same length.
     let longest = matching.max_by_key(|(pattern, _)| (pattern.len(), !pattern.ends_with('*')));

@@ -213,6 +213,8 @@ pub struct ProvidedTool {
     pub(super) spillable_schema: Option<Arc<JsonObject>>,
     /// `None` for a tool that bounds its results itself.
     pub(super) spill: Option<Spill>,
+    /// How long its stored results live, if not by the store's default.
+    pub(super) ttl: Option<Duration>,
     /// Whether arguments and structured content are validated here. Otherwise
     /// the provider does it.
     validates: bool,
@@ -232,13 +234,22 @@ impl ProvidedTool {
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
         let spill = Some(Spill::default());
-        Self { listed, headers, spillable_schema, spill, validates: false, input }
+        Self { listed, headers, spillable_schema, spill, ttl: None, validates: false, input }
+    }
+
+    /// When its results are stored, and how long they live.
+    #[must_use]
+    pub fn with_results(mut self, spill: Spill, ttl: Option<Duration>) -> Self {
+        self.spill = Some(spill);
+        self.ttl = ttl;
+        self
     }
 
     /// A tool of a custom handler, which relies on valid arguments.
     pub(super) fn custom(listed: model::Tool) -> Self {
         let (headers, input) = (Vec::new(), None);
-        Self { listed, headers, spillable_schema: None, spill: None, validates: true, input }
+        let (spillable_schema, spill, ttl) = (None, None, None);
+        Self { listed, headers, spillable_schema, spill, ttl, validates: true, input }
     }
 
     /// The arguments that clients mirror into headers.

@@ -16,6 +16,7 @@ use crate::{
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
     quote::visible,
     records::record_lines,
+    registry::Registry,
     store::{Content, Details, Entry, ResourceUri, StoreError},
 };
 
@@ -93,6 +94,7 @@ async fn store_part(
         description: preview.facts.first().map(|fact| visible(fact).into_owned()),
         mime_type: Some(visible(&mime_type).into_owned()),
         session: scope.session.clone(),
+        ttl: Registry::from_scope(scope).ttl_of(tool),
         ..Details::default()
     };
     let details = details.shortened();

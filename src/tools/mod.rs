@@ -4,9 +4,11 @@
 //! Every result stays under the output limit and says in plain text whether it
 //! is complete, what the total is, and the exact next call.
 
+mod bm25;
 mod create;
 mod delete;
 mod describe;
+mod finding;
 mod list;
 #[cfg(feature = "query")]
 mod query;
@@ -105,6 +107,27 @@ pub fn querying<S: Send + Sync + 'static>(
         } else {
             read_only(tool, title)
         })
+    }
+}
+
+/// Adds `find_tools` and `call_tool`, by which a model finds and calls the tools of providers.
+/// They are not listed any more: hundreds of definitions would fill its context.
+pub fn finding<S: Send + Sync + 'static>(
+    options: ToolOptions,
+) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    move |builder| {
+        // It may call anything.
+        let calls = ToolAnnotations::from_raw(
+            Some("Call a tool".to_owned()),
+            Some(false),
+            Some(true),
+            Some(false),
+            Some(true),
+        );
+        builder
+            .tool(read_only(finding::find_tool(options), "Find tools"))
+            .tool(finding::call_tool().annotations(calls))
+            .hide_provided_tools()
     }
 }
 

@@ -10,9 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    draft::to_2020_12, error::UpstreamError, link::Link, names::Naming, settings::ToolFilter,
+    draft::to_2020_12, error::UpstreamError, link::Link, names::Naming, settings::Settings,
 };
-use crate::{protocol::Announcement, registry::ProvidedTool, schema::Validator};
+use crate::{
+    protocol::Announcement,
+    registry::{ProvidedTool, lookup},
+    schema::Validator,
+};
 
 /// The most items of one list.
 const MAX_ITEMS: usize = 10_000;
@@ -42,14 +46,14 @@ impl Catalogue {
     /// Reads the lists of an upstream, each to its last page.
     pub(super) async fn load(
         link: &Arc<Link>,
-        filter: &ToolFilter,
+        settings: &Settings,
         naming: &Naming,
     ) -> Result<Self, UpstreamError> {
         let upstream = naming.upstream.as_str();
         let mut catalogue = Self::default();
         if link.declares("tools") {
             for tool in list(link, "tools/list", "tools").await? {
-                catalogue.add_tool(tool, filter, naming);
+                catalogue.add_tool(tool, settings, naming);
             }
             let tools = catalogue.tools.iter();
             link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
@@ -70,9 +74,9 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    fn add_tool(&mut self, mut tool: Value, filter: &ToolFilter, naming: &Naming) {
+    fn add_tool(&mut self, mut tool: Value, settings: &Settings, naming: &Naming) {
         let own_name = tool["name"].as_str().unwrap_or_default().to_owned();
-        let Some(name) = filter.name(&own_name) else { return };
+        let Some(name) = settings.tools.name(&own_name) else { return };
         naming.offer_ui(&mut tool);
         let is_task = tool["execution"]["taskSupport"] == "required";
         let Some(mut tool) = parse_tool(tool, &naming.upstream) else { return };
@@ -84,7 +88,9 @@ impl Catalogue {
             Value::Object(input) => Some(input),
             _ => None,
         };
-        let provided = Arc::new(ProvidedTool::new(tool, input));
+        let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
+        let ttl = lookup(&settings.ttl, &own_name).copied();
+        let provided = Arc::new(ProvidedTool::new(tool, input).with_results(spill, ttl));
         self.tools.push(Tool { own_name, is_task, provided });
     }
 

@@ -33,8 +33,6 @@ use super::{
 };
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// How long a list waits for an upstream that was never listed.
-const FIRST_LIST: Duration = Duration::from_secs(5);
 
 /// How long the lists wait for the subscription to their changes.
 const SUBSCRIBED: Duration = Duration::from_secs(3);
@@ -133,7 +131,7 @@ impl Connection {
         }
         let mut state = self.state.subscribe();
         let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
-        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        let _ = tokio::time::timeout(self.shared.settings.list_timeout, listed).await;
         // Set before the catalogue is looked at, so that none is missed.
         self.is_awaited.store(true, Ordering::SeqCst);
         self.catalogue.load_full()
@@ -354,7 +352,7 @@ impl Connection {
         loop {
             changed.borrow_and_update();
             tokio::select! {
-                listed = Catalogue::load(link, &self.shared.settings.tools, &self.shared.naming) => match listed {
+                listed = Catalogue::load(link, &self.shared.settings, &self.shared.naming) => match listed {
                     Ok(catalogue) => self.offer(catalogue),
                     Err(error) => {
                         tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::registry::Spill;
+
 /// Who shares a process of an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -113,6 +115,10 @@ pub struct Settings {
     pub target: Target,
     /// Which tools are offered.
     pub tools: ToolFilter,
+    /// When results are stored, by the upstream's own names of its tools or patterns.
+    pub spill: BTreeMap<String, Spill>,
+    /// How long stored results live, likewise.
+    pub ttl: BTreeMap<String, Duration>,
     /// Who shares a process.
     pub session: SessionPolicy,
     /// Whether the server is not ready while this one is down.
@@ -123,6 +129,8 @@ pub struct Settings {
     pub max_processes: usize,
     /// How long the start may take.
     pub start_timeout: Duration,
+    /// How long a list waits for an upstream that was never listed.
+    pub list_timeout: Duration,
     /// How long a request may take without progress.
     pub call_timeout: Duration,
     /// The most bytes of one message.
@@ -142,11 +150,14 @@ impl Settings {
             name: name.into(),
             target: target.into(),
             tools: ToolFilter::default(),
+            spill: BTreeMap::new(),
+            ttl: BTreeMap::new(),
             session: SessionPolicy::default(),
             required: false,
             idle: Duration::from_secs(600),
             max_processes: 16,
             start_timeout: Duration::from_secs(30),
+            list_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(300),
             max_message: 64 << 20,
             answer_timeout: Duration::from_secs(300),

@@ -28,6 +28,10 @@ const lists = {
   plain: [[tool('echo'), tool('env'), tool('slow'), tool('mute'), tool('huge'), tool('die')],
     [tool('again', { annotations: { idempotentHint: true } }), tool('log'), tool('read_resource'), tool('grow')]],
   asking: [[tool('ask'), tool('ask_often'), tool('ask_and_exit'), tool('ask_too_late'), tool('pid')]],
+  many: [Array.from({ length: 60 }, (_, number) => tool(`archive_${number}`, {
+    description: `Archives ${flag('topic')}, form ${number}.`,
+    inputSchema: object({ note: { type: 'string' }, fill: { type: 'number' }, size_of: { type: 'string' } }),
+  }))],
   waiting: [[tool('echo'), tool('wait')]],
   schemas: [[
     tool('tuple', {
@@ -143,6 +147,11 @@ const handle = {
   'tools/call': async (request) => {
     const { id, params } = request;
     calls += 1;
+    if (tools === 'many') {
+      const { fill, size_of } = params.arguments ?? {};
+      const shown = size_of ? size_of.length : fill ? 'x'.repeat(fill) : JSON.stringify(params.arguments);
+      return send({ id, result: text(`${params.name} ${shown}`) });
+    }
     if (!run[params.name]) return send({ id, error: { code: -32602, message: `Tool ${params.name} not found` } });
     send({ id, result: await run[params.name](request, params.arguments ?? {}) });
   },

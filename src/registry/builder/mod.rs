@@ -33,6 +33,7 @@ pub struct Builder<S = ()> {
     instructions: Option<String>,
     page_size: usize,
     fixed_lists: bool,
+    hides_provided_tools: bool,
     experimental: ExperimentalCapabilities,
     state: Arc<S>,
     catalog: Catalog,
@@ -83,6 +84,7 @@ impl Builder {
             instructions: None,
             page_size: DEFAULT_PAGE_SIZE,
             fixed_lists: false,
+            hides_provided_tools: false,
             experimental: ExperimentalCapabilities::new(),
             state: Arc::new(()),
             catalog: Catalog::default(),
@@ -101,6 +103,7 @@ impl Builder {
             instructions: self.instructions,
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
+            hides_provided_tools: self.hides_provided_tools,
             experimental: self.experimental,
             state: Arc::new(state),
             catalog: self.catalog,
@@ -236,6 +239,14 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Does not list the tools of providers, which the tools of
+    /// [`tools::finding`](crate::tools::finding) find and call.
+    #[must_use]
+    pub(crate) fn hide_provided_tools(mut self) -> Self {
+        self.hides_provided_tools = true;
+        self
+    }
+
     /// The names of the tools that are registered so far.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.catalog.tools.iter().map(|tool| &*tool.listed.name)
@@ -287,6 +298,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             instructions: self.instructions,
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
+            hides_provided_tools: self.hides_provided_tools,
             experimental: self.experimental,
             providers: Providers::new(providers, self.exchangeable),
         };

@@ -3,10 +3,12 @@
 
 mod failures;
 mod filesystem;
+mod finding;
 mod http;
 mod instances;
 mod items;
 mod passing_on;
+mod policies;
 mod process;
 mod questions;
 mod references;
@@ -105,6 +107,13 @@ async fn listed(client: &Legacy) -> BTreeMap<String, Value> {
 /// The text of a result's first block.
 fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// The URI of a result in the text of its preview.
+fn uri_in(preview: &str) -> String {
+    let at = preview.find("larder://r/").unwrap_or_else(|| panic!("{preview}"));
+    let is_part = |c: &char| c.is_ascii_alphanumeric() || "/:_-".contains(*c);
+    preview[at..].chars().take_while(is_part).collect()
 }
 
 /// The lines that a server has written to a file.
