@@ -56,7 +56,7 @@ pub use self::{
 #[cfg(feature = "upstream")]
 pub use self::{
     units::{Size, Span},
-    upstreams::UpstreamConfig,
+    upstreams::{RefsConfig, UpstreamConfig},
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;

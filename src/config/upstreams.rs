@@ -51,6 +51,9 @@ pub struct UpstreamConfig {
     /// How long stored results of a tool live, by name likewise; at most `store.max_ttl`.
     #[serde(default)]
     pub ttl: BTreeMap<String, Span>,
+    /// References in the arguments of its tools.
+    #[serde(default)]
+    pub refs: RefsConfig,
     /// Whether Larder is not ready (`/readyz`) while this upstream is down. One that nobody has
     /// used counts as ready, because it starts with its first use.
     #[serde(default)]
@@ -85,6 +88,21 @@ pub struct UpstreamConfig {
     /// The most calls of one caller that wait for such answers.
     #[serde(default = "max_parked_per_caller")]
     pub max_parked_per_caller: usize,
+}
+
+/// `[upstreams.refs]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RefsConfig {
+    /// The upstreams whose stored content may be an argument; `larder` is content that callers
+    /// and Larder itself have stored. A trailing `*` matches any ending.
+    pub accept: Vec<String>,
+}
+
+impl Default for RefsConfig {
+    fn default() -> Self {
+        Self { accept: vec!["*".to_owned()] }
+    }
 }
 
 fn idle() -> Span {
@@ -200,6 +218,7 @@ impl UpstreamConfig {
             tools: self.tools.clone(),
             spill: self.spill.clone(),
             ttl: self.ttl.iter().map(|(tool, ttl)| (tool.clone(), ttl.0)).collect(),
+            accept: self.refs.accept.clone(),
             session: self.session,
             required: self.required,
             idle: self.idle.0,

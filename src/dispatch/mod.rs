@@ -45,7 +45,7 @@ use crate::{
     random::Random,
     registry::Registry,
     spill::Spiller,
-    store::{Store, StoredBytes},
+    store::{Origins, Store, StoredBytes},
     task::Tasks,
 };
 
@@ -196,7 +196,7 @@ impl Dispatcher {
             client: call.client,
             session: call.session,
             client_session: call.client_session,
-            store: self.store.counting(stored_bytes),
+            store: self.store.counting(stored_bytes).tracing(Origins::default()),
             server: Arc::clone(&self.registry) as Arc<dyn Server>,
             random: self.random.clone(),
             progress_token: call.progress_token,

@@ -203,6 +203,7 @@ impl Registry {
         }
         for provider in &self.definition.providers {
             if let Some(read) = provider.read_all(uri, &scope).await {
+                scope.store.add_origins(provider.origin());
                 return Some(read);
             }
         }

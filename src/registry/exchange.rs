@@ -40,13 +40,7 @@ impl Registry {
     /// Tells the provider of a tool how many bytes of a call's result were stored instead of
     /// sent.
     pub fn count_kept_out(&self, tool: &str, bytes: u64) {
-        if self.catalog().tools.get(tool).is_some() {
-            return;
-        }
-        let providers = self.definition.providers.load();
-        if let Some(provider) =
-            providers.iter().find(|provider| provider.known_tool(tool).is_some())
-        {
+        if let Some(provider) = self.provider_of(tool) {
             provider.count_kept_out(bytes);
         }
     }

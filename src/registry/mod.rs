@@ -46,7 +46,7 @@ pub use headers::HeaderParameter;
 pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
 pub(crate) use output_rules::READING_TOOL;
 #[cfg(feature = "upstream")]
-pub(crate) use output_rules::lookup;
+pub(crate) use output_rules::{is_match, lookup};
 
 /// The tool that calls tools which are not listed.
 pub(crate) const CALL_TOOL: &str = "call_tool";

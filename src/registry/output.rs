@@ -7,6 +7,7 @@ use rmcp::model;
 use super::{
     definition::Registry,
     output_rules::{OutputRules, READING_TOOL, Spill, is_match, lookup},
+    provider::Provider,
 };
 use crate::protocol::{Announcement, ClientFacts};
 
@@ -74,6 +75,19 @@ impl Registry {
             None => self.known_tool(tool)?.spill?,
         };
         Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
+    }
+
+    /// The server behind this one that the tool's results come from.
+    pub(crate) fn origin_of(&self, tool: &str) -> Option<Arc<str>> {
+        self.provider_of(tool)?.origin()
+    }
+
+    /// The provider of a tool, as far as it is known.
+    pub(super) fn provider_of(&self, tool: &str) -> Option<Arc<dyn Provider>> {
+        if self.catalog().tools.get(tool).is_some() {
+            return None;
+        }
+        self.definition.providers.iter().find(|provider| provider.known_tool(tool).is_some())
     }
 
     /// How long the tool's stored results live. `None` for the store's default.

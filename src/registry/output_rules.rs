@@ -54,7 +54,7 @@ impl Default for OutputRules {
 }
 
 /// Whether a name matches a pattern: equal, or with the prefix before a `*`.
-pub(super) fn is_match(pattern: &str, name: &str) -> bool {
+pub(crate) fn is_match(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => name == pattern,

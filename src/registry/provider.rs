@@ -185,6 +185,17 @@ pub trait Provider: Send + Sync + 'static {
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}
 
+    /// The name of the server that its content comes from, if that is another one.
+    fn origin(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// Whether content of that origin may be an argument of its tools; `None` is content that
+    /// callers and this server have stored.
+    fn accepts(&self, _origin: Option<&str>) -> bool {
+        true
+    }
+
     /// Whether it can be used, if the server must not be without it.
     fn is_ready(&self) -> bool {
         true

@@ -101,6 +101,7 @@ async fn store_part(
     let pieces = stream::iter(pieces.into_iter().map(Ok));
     let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
     let uri = ResourceUri::for_result(tool, &scope.random.id())?;
+    scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
     let entry = scope.store.create(owner, uri, content, details).await?;
     let columns = match entry.records.clone() {
         Some(index) => {

@@ -6,7 +6,10 @@ use std::{fmt, ops::Range, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError, StoredBlock};
+use super::{
+    Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError, StoredBlock,
+    origins::union,
+};
 use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
 
 /// Stores resources. A backend removes expired resources, enforces quotas, and
@@ -233,6 +236,8 @@ pub struct Draft {
     pub blocks: Arc<[Block]>,
     /// The index of the records.
     pub records: Option<Arc<RecordIndex>>,
+    /// The servers behind this one that the content comes from.
+    pub origins: Arc<[Arc<str>]>,
     /// The time of this write.
     pub now: Timestamp,
     /// How many revisions to store, this one included; at least 1. Earlier ones
@@ -282,6 +287,11 @@ impl Draft {
     /// update and there is none. Call it while the predecessor cannot change.
     pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
+        let origins = match (&self.mode, previous) {
+            // New content may be made of the old one.
+            (WriteMode::Update { .. }, Some(previous)) => union(&self.origins, &previous.origins),
+            _ => self.origins,
+        };
         let (name, title, description, mime_type, created, expires, session) = match self.mode {
             WriteMode::Create { name, title, description, mime_type, ttl, session } => {
                 let expires = self.now.saturating_add(ttl);
@@ -324,6 +334,7 @@ impl Draft {
             updated: self.now,
             expires,
             session,
+            origins,
             blocks: self.blocks,
             records: self.records,
         })

@@ -83,6 +83,7 @@ fn detached_entry(
         sha256: stats.sha256.clone(),
         blocks: Arc::clone(&stats.blocks),
         records: stats.records.clone(),
+        origins: Arc::default(),
         now,
         revisions: 1,
         mode: WriteMode::Create {

@@ -42,6 +42,10 @@ pub struct Entry {
     /// The session that the resource ends with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
+    /// The servers behind this one that the content comes from, in order; none for what
+    /// callers and this server have stored.
+    #[serde(default, skip_serializing_if = "super::origins::is_empty")]
+    pub origins: Arc<[Arc<str>]>,
     /// The block table, in order of offsets.
     pub blocks: Arc<[Block]>,
     /// Where the records of structured text are. Short content has none, and
@@ -64,7 +68,8 @@ impl Entry {
     pub fn counted_bytes(&self) -> u64 {
         let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
         let texts = texts.into_iter().flatten().chain([&self.mime_type]);
-        let texts: usize = texts.map(String::len).sum();
+        let texts: usize = texts.map(String::len).sum::<usize>()
+            + self.origins.iter().map(|origin| origin.len()).sum::<usize>();
         let uri = self.uri.as_str().len() as u64;
         let records = self.records.as_ref().map_or(0, |index| index.memory_bytes());
         self.size + ENTRY_BYTES + URI_COPIES * uri + texts as u64 + records

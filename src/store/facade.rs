@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Backend, ChangeFeed, DiskSpace, Entry, Lookup, MemoryBackend, MemoryLimits, ResourceUri,
-    StoreError, StoredBytes, StoredResource, TotalLimit, Usage, limited::LimitedBackend,
+    Backend, ChangeFeed, DiskSpace, Entry, Lookup, MemoryBackend, MemoryLimits, Origins,
+    ResourceUri, StoreError, StoredBytes, StoredResource, TotalLimit, Usage,
+    limited::LimitedBackend,
 };
 use crate::{
     auth::{Owner, Principal},
@@ -46,12 +47,13 @@ pub struct Store {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: StoreLimits,
     pub(super) stored_bytes: StoredBytes,
+    pub(super) origins: Option<Origins>,
 }
 
 impl Store {
     /// A store over a backend.
     pub fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, limits: StoreLimits) -> Self {
-        Self { backend, clock, limits, stored_bytes: StoredBytes::default() }
+        Self { backend, clock, limits, stored_bytes: StoredBytes::default(), origins: None }
     }
 
     /// A store in this process's memory. Its resources are lost when the process
@@ -138,7 +140,7 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<StoredResource, StoreError> {
         match self.backend.get(owner, uri).await? {
-            Lookup::Live(found) => Ok(found.made_visible()),
+            Lookup::Live(found) => Ok(self.shown(found)),
             Lookup::Expired(at) => Err(StoreError::Expired { uri: uri.clone(), at }),
             Lookup::Missing => Err(StoreError::NotFound { uri: uri.clone() }),
         }
@@ -182,7 +184,7 @@ impl Store {
             // The error of `get` tells missing and expired apart.
             return Ok(vec![self.get(owner, uri).await?]);
         }
-        Ok(revisions.into_iter().map(StoredResource::made_visible).collect())
+        Ok(revisions.into_iter().map(|found| self.shown(found)).collect())
     }
 
     /// Up to `limit` of the owner's resources whose URI starts with `prefix` and
@@ -210,6 +212,6 @@ impl Store {
         let mut found = self.backend.page(owner, prefix, after, limit.saturating_add(1)).await?;
         let more = found.len() > limit;
         found.truncate(limit);
-        Ok((found.into_iter().map(StoredResource::made_visible).collect(), more))
+        Ok((found.into_iter().map(|found| self.shown(found)).collect(), more))
     }
 }

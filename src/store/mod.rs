@@ -26,6 +26,8 @@ mod memory;
 mod metadata;
 #[cfg(feature = "object")]
 mod object;
+mod origin_tracing;
+mod origins;
 mod quota;
 mod ranges;
 mod reading;
@@ -60,6 +62,7 @@ pub use memory::{MemoryBackend, MemoryLimits};
 pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
+pub use origins::Origins;
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};

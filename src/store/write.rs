@@ -125,6 +125,7 @@ impl Store {
             sha256: stats.sha256,
             blocks: stats.blocks,
             records: stats.records,
+            origins: self.origins_of_writes(),
             // The time to live begins after the upload, or a slow one would be
             // expired at once.
             now: self.clock.now(),

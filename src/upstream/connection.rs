@@ -87,6 +87,8 @@ struct Progress {
     /// The number of the latest attempt.
     attempt: u64,
     phase: Phase,
+    /// Whether it has not run since the last failure.
+    is_failing: bool,
 }
 
 #[derive(Clone)]
@@ -113,7 +115,11 @@ impl Connection {
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
-            state: watch::Sender::new(Progress { attempt: 0, phase: Phase::Starting }),
+            state: watch::Sender::new(Progress {
+                attempt: 0,
+                phase: Phase::Starting,
+                is_failing: false,
+            }),
             catalogue: ArcSwapOption::empty(),
             is_awaited: AtomicBool::new(false),
             wake: Notify::new(),
@@ -142,10 +148,11 @@ impl Connection {
         if self.task.lock().is_none() {
             return State::Idle;
         }
-        match &self.state.borrow().phase {
-            Phase::Starting => State::Starting,
+        let progress = self.state.borrow();
+        match &progress.phase {
+            Phase::Starting if !progress.is_failing => State::Starting,
             Phase::Up(link) if !link.has_ended() => State::Up,
-            Phase::Up(_) | Phase::Down(_) => State::Down,
+            Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
             Phase::Stopped => State::Idle,
         }
     }
@@ -327,7 +334,10 @@ impl Connection {
             let error = UpstreamError::Start(Arc::new(error));
             tracing::warn!(%error);
             if let UpstreamError::Start(error) = error {
-                self.state.send_modify(|state| state.phase = Phase::Down(error));
+                self.state.send_modify(|state| {
+                    state.phase = Phase::Down(error);
+                    state.is_failing = true;
+                });
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -364,6 +374,7 @@ impl Connection {
                 let is_new = matches!(state.phase, Phase::Starting);
                 if is_new {
                     state.phase = Phase::Up(Arc::clone(link));
+                    state.is_failing = false;
                 }
                 is_new
             });

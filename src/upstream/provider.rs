@@ -24,7 +24,9 @@ use super::{
 use crate::{
     handler::{IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
-    registry::{CompletionInput, Contents, Followed, Offer, ProvidedTool, Provider, Subscriber},
+    registry::{
+        CompletionInput, Contents, Followed, Offer, ProvidedTool, Provider, Subscriber, is_match,
+    },
     session::SharedParts,
     store::ResourceUri,
 };
@@ -385,6 +387,15 @@ impl Provider for Upstream {
 
     fn end_session(&self, id: &str) {
         self.connections.end_session(id);
+    }
+
+    fn origin(&self) -> Option<Arc<str>> {
+        Some(self.naming.upstream.as_str().into())
+    }
+
+    fn accepts(&self, origin: Option<&str>) -> bool {
+        let accept = &self.connections.shared.settings.accept;
+        accept.iter().any(|pattern| is_match(pattern, origin.unwrap_or("larder")))
     }
 
     fn is_ready(&self) -> bool {

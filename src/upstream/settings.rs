@@ -119,6 +119,9 @@ pub struct Settings {
     pub spill: BTreeMap<String, Spill>,
     /// How long stored results live, likewise.
     pub ttl: BTreeMap<String, Duration>,
+    /// Patterns of the upstreams whose stored content may be an argument of its tools;
+    /// `larder` is content that callers and Larder itself have stored.
+    pub accept: Vec<String>,
     /// Who shares a process.
     pub session: SessionPolicy,
     /// Whether the server is not ready while this one is down.
@@ -152,6 +155,7 @@ impl Settings {
             tools: ToolFilter::default(),
             spill: BTreeMap::new(),
             ttl: BTreeMap::new(),
+            accept: vec!["*".to_owned()],
             session: SessionPolicy::default(),
             required: false,
             idle: Duration::from_secs(600),

@@ -8,6 +8,7 @@
 
 mod content;
 mod expected;
+mod flow;
 mod form;
 mod select;
 
@@ -15,9 +16,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::{content::Limits, expected::Expected, form::Reference};
+use self::{content::Limits, expected::Expected, flow::Flow, form::Reference};
 use super::definition::Registry;
-use crate::{auth::audit, handler::Scope, protocol::Fault, quote::shortened};
+use crate::{handler::Scope, protocol::Fault, quote::shortened, store::Origins};
 
 /// The most references in one call.
 const MAX_REFERENCES: usize = 16;
@@ -65,13 +66,14 @@ impl Registry {
                 Err(problem) => Err(problem),
                 Ok(reference) => {
                     let expected = Expected::at(&schema, &path);
-                    let resolved = self.resolve(&reference, expected, scope, &mut limits).await;
-                    if resolved.is_ok() {
-                        let what =
-                            format!("{} as arguments.{} of {tool}", reference.uri, path.join("."));
-                        audit::allowed(&scope.identity, &what);
-                    }
-                    resolved
+                    let origins = Origins::default();
+                    let traced = Arc::new(Scope {
+                        store: scope.store.tracing(origins.clone()),
+                        ..Scope::clone(scope)
+                    });
+                    let resolved = self.resolve(&reference, expected, &traced, &mut limits).await;
+                    let what = Flow { reference: &reference, path: &path, tool, origins };
+                    resolved.and_then(|value| self.admit(&what, scope).map(|()| value))
                 }
             };
             match (resolved, at(&mut arguments, &path)) {

@@ -52,6 +52,8 @@ struct Meta<'a> {
     sha256: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    origins: Vec<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     records: Option<Arc<RecordIndex>>,
 }
@@ -75,6 +77,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         updated: _,
         expires: _,
         session,
+        origins,
         blocks: _,
         records,
     } = entry;
@@ -87,6 +90,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         lines: *lines,
         sha256: sha256.into(),
         session: session.as_deref().map(Cow::from),
+        origins: origins.to_vec(),
         records: records.clone(),
     };
     serde_json::to_string(&meta).expect("strings and numbers are JSON")
@@ -174,6 +178,7 @@ impl Stored {
             updated: time(updated)?,
             expires: time(expires)?,
             session: meta.session.map(Arc::from),
+            origins: meta.origins.into(),
             blocks: read_blocks(&blocks.ok_or_else(missing)?),
             records: meta.records,
         };

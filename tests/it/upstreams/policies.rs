@@ -1,13 +1,18 @@
-//! When results of an upstream's tools are stored, and for how long.
+//! When results of an upstream's tools are stored, for how long, and where they may flow.
 
 use std::time::Duration;
 
 use chrono::DateTime;
-use larder::registry::Spill;
+use larder::{
+    Registry,
+    registry::Spill,
+    tools::{self, ToolOptions},
+    upstream::Upstream,
+};
 use serde_json::json;
 
 use super::{in_front_of, odd, uri_in};
-use crate::support::Modern;
+use crate::support::{Modern, Server};
 
 #[tokio::test]
 async fn results_are_stored_by_the_policies_of_the_upstream() {
@@ -30,5 +35,41 @@ async fn results_are_stored_by_the_policies_of_the_upstream() {
             DateTime::parse_from_rfc3339(line.unwrap_or_else(|| panic!("{facts}"))).unwrap()
         };
         assert_eq!((time("expires: ") - time("created: ")).num_seconds(), ttl, "{facts}");
+    }
+}
+
+#[tokio::test]
+async fn content_flows_only_from_accepted_origins() {
+    let mut from = odd("from", &[]);
+    from.spill = [("*".to_owned(), Spill::Always)].into();
+    let (mut strict, open) = (odd("strict", &[]), odd("open", &[]));
+    strict.accept = vec!["larder".into(), "op*".into()];
+    let mut builder = Registry::builder("gateway")
+        .with(tools::reading(ToolOptions::default()))
+        .with(tools::writing());
+    for provider in Upstream::all(vec![from, strict, open], builder.tool_names()) {
+        builder = builder.provider(provider);
+    }
+    let server = Server::of(builder.build().unwrap()).await;
+    let client = Modern::of(&server);
+    let stored = uri_in(&client.call("from__slow", json!({})).await.text());
+    let create = async |uri: &str, text: &str| {
+        client.call("create_resource", json!({ "uri": uri, "text": text })).await.result();
+    };
+    create("x:own", "written by the caller").await;
+    // It keeps its origin through another resource, and when that is replaced.
+    create("x:copy", &format!("{{{{{stored}}}}}")).await;
+    let text = json!({ "uri": "x:copy", "text": "new" });
+    client.call("update_resource", text).await.result();
+
+    let pass = async |tool: &str, uri: &str| {
+        client.call(tool, json!({ "text": format!("{{{{{uri}}}}}") })).await
+    };
+    assert_eq!(pass("strict__echo", "x:own").await.text(), r#"{"text":"written by the caller"}"#);
+    for uri in [stored.as_str(), "x:copy"] {
+        let refused = pass("strict__echo", uri).await.failure();
+        let reason = "strict__echo was not called: arguments.text: its content comes from from";
+        assert!(refused.contains(reason) && refused.contains("refs.accept"), "{refused}");
+        assert!(pass("open__echo", uri).await.text().starts_with("{\"text\":"));
     }
 }
