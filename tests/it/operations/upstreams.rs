@@ -107,7 +107,7 @@ async fn upstreams_are_added_changed_and_removed_while_the_server_runs() {
     let go = folder.path().join("go");
     let (go, called) = (go.to_str().unwrap(), format!("{}.called", go.display()));
     let waiting = odd("one", &["--tools=waiting"], "");
-    let grace = "[server]\ngrace = 600\n";
+    let grace = "[log]\nlevel = \"info\"\n[server]\ngrace = 600\n";
     let file = TextFile::new(&format!("{grace}{waiting}{}", odd("two", &[], "")));
     let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
     let client = Modern::at(&server.url);
