@@ -357,7 +357,10 @@ impl Connection {
             && ["tools", "prompts", "resources"].into_iter().any(announces)
         {
             // Listed after the subscription, so that no change is missed.
-            let _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)).await;
+            tokio::select! {
+                _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)) => {}
+                () = link.ended() => return,
+            }
         }
         loop {
             changed.borrow_and_update();
