@@ -96,6 +96,7 @@ demo: ## Show Larder at work on a large text
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json ## Run the official MCP conformance suites
 	$(CONFORMANCE)/run $(ARGS)
+	$(if $(ARGS),,$(CONFORMANCE)/run --through)
 
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json
 	cd $(CONFORMANCE) && npm ci
