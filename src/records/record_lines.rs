@@ -155,7 +155,7 @@ mod tests {
             "{\"data\":{\"users\":[\n1,\n2\n],\n\"orders\":[\n3\n]}}"
         );
         for value in [json!([]), json!({}), json!([[]]), json!(7), json!("a,[")] {
-            assert_eq!(split_text(&value).replace("\n", ""), value.to_string());
+            assert_eq!(split_text(&value).replace('\n', ""), value.to_string());
         }
         assert_eq!(split_text(&json!({ "none": [] })), "{\"none\":[]}");
     }
@@ -216,7 +216,7 @@ mod tests {
             // The exceptions: an object with a single member, and a scalar.
             if index.container() == Container::List || records.len() > 1 {
                 let lines = records.iter().map(|r| {
-                    let (start, end) = (r.start as usize, r.end as usize);
+                    let [start, end] = [r.start, r.end].map(|at| usize::try_from(at).unwrap());
                     (start == 0 || text.as_bytes()[start - 1] == b'\n') && !text[start..end].contains('\n')
                 });
                 prop_assert!(lines.into_iter().all(|is_line| is_line), "{}", text);

@@ -224,7 +224,7 @@ async fn all_matches(client: &Modern, mut arguments: Value) -> Vec<(u64, String,
         assert_eq!(named_call(head, "read_resource"), data["read"]);
         let read = client.call("read_resource", data["read"].clone()).await.text();
         assert!(
-            read.contains(&*found[found.len() - matches.len()].2.trim_end_matches(',')),
+            read.contains(found[found.len() - matches.len()].2.trim_end_matches(',')),
             "{read}"
         );
         let Some(next) = data.get("next") else {
@@ -247,8 +247,9 @@ async fn the_next_calls_of_a_search_give_each_match_once() {
     let events = events();
     client.create(json!({ "uri": "x:list", "json": events })).await;
     client.create(json!({ "uri": "x:object", "json": { "items": events } })).await;
-    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
-    let lines = json!({ "uri": "x:lines", "text": lines, "mime_type": "application/x-ndjson" });
+    let lines: Vec<_> = events.iter().map(|event| event.to_string() + "\n").collect();
+    let lines =
+        json!({ "uri": "x:lines", "text": lines.concat(), "mime_type": "application/x-ndjson" });
     client.create(lines).await;
     for (uri, at) in [("x:list", Some("")), ("x:object", Some("/items")), ("x:lines", None)] {
         // The last is more than fits into one answer.
@@ -263,7 +264,10 @@ async fn the_next_calls_of_a_search_give_each_match_once() {
                 let member = if limit == 10_000 { "id" } else { "level" };
                 let expected = at.map(|at| format!("{at}/{record}/{member}")).unwrap_or_default();
                 assert_eq!(pointer, expected);
-                assert_eq!(text.trim_end_matches(','), events[record as usize].to_string());
+                assert_eq!(
+                    text.trim_end_matches(','),
+                    events[usize::try_from(record).unwrap()].to_string()
+                );
             }
         }
     }

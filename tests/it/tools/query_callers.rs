@@ -109,7 +109,7 @@ async fn older_revisions_are_queried_by_number() {
     let server = server(&[], |_| {}).await;
     let client = Modern::of(&server);
     for n in 1..=3 {
-        let rows: String = (0..n * 10).map(|id| format!("{id},{n}\n")).collect();
+        let rows = numbered(n * 10, |id| format!("{id},{n}"));
         store(&client, "x:1", &format!("id,of\n{rows}")).await;
     }
     let query = |revision: Value| {
@@ -136,6 +136,53 @@ async fn older_revisions_are_queried_by_number() {
         json!({ "from": { "a": "x:1", "b": "x:1" }, "sql": "SELECT 1 FROM a", "revision": 1 });
     let said = client.call("query_resource", both).await.failure();
     assert_eq!(said, "revision needs a single URI in from.");
+}
+
+#[tokio::test]
+async fn an_expired_resource_is_not_queried_and_a_stored_result_expires_by_itself() {
+    let server = server(&[], |_| {}).await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:1", "text": CSV, "mime_type": "text/csv", "ttl": 100 })).await;
+    let query = |uri: &str| json!({ "from": uri, "sql": "SELECT count(*) FROM t" });
+    let mut into = query("x:1");
+    into["into"] = json!({ "uri": "x:2", "ttl": 1_000 });
+    assert_eq!(rows(&client, into).await, json!([[3]]));
+    server.clock.advance(Duration::from_secs(101));
+    // Not even by the worker that still has its tables.
+    let said = client.call("query_resource", query("x:1")).await.failure();
+    assert!(said.starts_with("Resource expired: x:1 was removed at "), "{said}");
+    assert_eq!(rows(&client, query("x:2")).await, json!([[1]]));
+    server.clock.advance(Duration::from_secs(1_000));
+    let said = client.call("query_resource", query("x:2")).await.failure();
+    assert!(said.starts_with("Resource expired: x:2 was removed at "), "{said}");
+}
+
+#[tokio::test]
+async fn a_million_rows_have_a_total_and_are_given_in_parts() {
+    const SQL: &str = "WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 999999) SELECT n FROM c";
+
+    let server = server(&[], |_| {}).await;
+    let client = Modern::of(&server);
+    store(&client, "x:1", CSV).await;
+    let mut query = json!({ "from": "x:1", "sql": SQL, "limit": 10_000 });
+    // From one end, and to the other; what is between is the same.
+    for start in [0, 1_000_000 - 2_500] {
+        query["offset"] = json!(start);
+        let (mut next, mut expected) = (Some(query.clone()), start);
+        for _ in 0..4 {
+            let Some(arguments) = next.take() else { break };
+            let answer = client.call("query_resource", arguments).await.result();
+            let answer = &answer["structuredContent"];
+            assert_eq!((&answer["total"], &answer["complete"]), (&json!(1_000_000), &json!(false)));
+            for row in answer["rows"].as_array().unwrap() {
+                assert_eq!(row[0], expected);
+                expected += 1;
+            }
+            next = answer.get("next").cloned();
+            assert_eq!(next.is_none(), expected == 1_000_000);
+        }
+        assert!(expected > start + 2_000, "{expected}");
+    }
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ fn session() -> Vec<(String, String)> {
     let step = |command: &str| {
         // A command goes on to its closing quote.
         let ends = command.match_indices('\n').map(|(at, _)| at);
-        let end = ends.into_iter().find(|at| command[..*at].matches('\'').count() % 2 == 0);
+        let end =
+            ends.into_iter().find(|at| command[..*at].matches('\'').count().is_multiple_of(2));
         let (command, output) = command.split_at(end.unwrap() + 1);
         (command.to_owned(), output.trim_end_matches('\n').to_owned())
     };
