@@ -77,15 +77,19 @@ async fn a_server_of_others_works_over_http() {
     child.kill().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_forgotten_session_heals_unseen_and_no_token_is_passed_on() {
-    let token = |name: &str| TokenConfig {
+/// A token that is its name.
+pub(super) fn token(name: &str) -> TokenConfig {
+    TokenConfig {
         name: name.into(),
         sha256: sha256(name),
         scopes: Vec::new(),
         groups: Vec::new(),
         expires: None,
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_session_heals_unseen_and_no_token_is_passed_on() {
     let tokens = vec![token("of-the-gateway")];
     let upstream = Server::configured(|setup| {
         setup.config.server.max_version = "2025-11-25".into();

@@ -5,11 +5,12 @@ use std::{path::Path, time::Duration};
 
 use larder::{
     Tool, ToolError,
+    config::AuthMode,
     upstream::{Remote, Settings, Target},
 };
 use serde_json::{Value, json};
 
-use super::{command_line, in_front_of, lines, listed, odd, package, text};
+use super::{command_line, gateway, http::token, in_front_of, lines, listed, odd, package, text};
 use crate::{
     asking::{AskNothing, name},
     support::{Ctx, Events, Legacy, Modern, Server, eventually},
@@ -300,4 +301,48 @@ async fn a_question_that_comes_after_the_cancellation_is_asked_of_nobody() {
     assert_eq!(asked.len(), 1);
     assert!(result.contains("Ada in call 2"), "{result}");
     waiting.abort();
+}
+
+#[tokio::test]
+async fn a_parked_call_belongs_to_the_caller_that_began_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, record) = asking(&folder);
+    let registry = gateway(vec![settings]);
+    let server = Server::configured(|setup| {
+        setup.config.auth.mode = AuthMode::Static;
+        setup.config.auth.tokens = ["ada", "eve"].map(token).to_vec();
+        setup.offers = Box::new(|_, _| registry);
+    })
+    .await;
+    let (ada, eve) = (modern(&server).with_token("ada"), modern(&server).with_token("eve"));
+    let required = ada.call("ask", json!({})).await.result();
+    let round = next_round("ask", &json!({}), &required);
+    let stolen = eve.send("tools/call", round.clone()).await.error();
+    assert_eq!(stolen["code"], -32602, "{stolen}");
+    // Nor does another call of hers go on with it.
+    let other = ada.send("tools/call", next_round("pid", &json!({}), &required)).await.error();
+    assert_eq!(other["code"], -32602, "{other}");
+    assert!(text(&ada.send("tools/call", round).await.result()).contains("Ada"));
+    assert_eq!(received(&record, "tools/call").len(), 1);
+}
+
+#[tokio::test]
+async fn the_filesystem_server_gets_the_roots_of_a_client_without_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let server = in_front_of(vec![package("filesystem", &[])]).await;
+    let client = modern(&server);
+    let list = json!({ "name": "list_allowed_directories", "arguments": {} });
+    let required = client.send("tools/call", list.clone()).await.result();
+    let mut round = next_round("list_allowed_directories", &json!({}), &required);
+    let key = required["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let roots = json!({ "roots": [{ "uri": format!("file://{}", root.display()) }] });
+    round["inputResponses"] = json!({ key: roots });
+    client.send("tools/call", round).await.result();
+    // The server takes its time to look at the folders.
+    eventually("the root", async || {
+        let allowed = client.send("tools/call", list.clone()).await.result();
+        text(&allowed).contains(root.to_str().unwrap())
+    })
+    .await;
 }
