@@ -87,8 +87,9 @@ impl Parked {
         }
         exchange.park();
         *table.counts.entry(owner.clone()).or_default() += 1;
-        let _expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
-        let parked = ParkedCall { owner: owner.clone(), exchange, in_use, _expiry };
+        let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
+        let owner = owner.clone();
+        let parked = ParkedCall { owner, exchange, in_use, _expiry: expiry };
         table.calls.insert(call.clone(), parked);
         drop(table);
         Ok(Ticket { instance: self.instance.get_or_init(|| random.id()).clone(), call })

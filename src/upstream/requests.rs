@@ -138,7 +138,7 @@ impl Requests {
             }
             let InputRequired { input_requests, request_state } = required;
             let responses = self.ask(input_requests, scope).await?;
-            let mut params = sent.map(params_of).unwrap_or_default();
+            let mut params = sent.as_ref().map(params_of).unwrap_or_default();
             add_responses(&mut params, responses, request_state);
             exchange = Exchange::begin(&link, method, params, &what, Some(scope))?;
         }
@@ -228,8 +228,8 @@ fn add_responses(params: &mut Value, responses: Value, state: Option<String>) {
 }
 
 /// The params of a request, read from its message: they are rarely needed twice.
-fn params_of(message: Bytes) -> Value {
-    match protocol::parse(&message) {
+fn params_of(message: &Bytes) -> Value {
+    match protocol::parse(message) {
         Ok(Message::Request(request)) => request.params.parse().unwrap_or_default(),
         _ => Value::Null,
     }
@@ -242,12 +242,12 @@ mod tests {
     #[test]
     fn a_round_goes_on_with_what_the_last_one_had() {
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
-        let mut params = params_of(Bytes::from_static(message));
+        let mut params = params_of(&Bytes::from_static(message));
         add_responses(&mut params, json!({ "q": {} }), Some("s".into()));
         let next = json!({ "name": "a", "inputResponses": { "q": {} }, "requestState": "s" });
         assert_eq!(params, next);
         // The state of an earlier round does not go on.
-        let mut params = params_of(Bytes::from_static(message));
+        let mut params = params_of(&Bytes::from_static(message));
         add_responses(&mut params, json!({}), None);
         assert_eq!(params.get("requestState"), None);
     }
