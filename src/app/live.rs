@@ -19,6 +19,10 @@ use crate::{
     upstream::{Settings, Upstreams},
 };
 
+/// The upstreams, and the settings that they get.
+#[cfg(feature = "upstream")]
+type ChangedUpstreams<'a> = (&'a Arc<Upstreams>, Vec<Settings>);
+
 /// The parts of a running server that accept a new configuration: limits, result sizes,
 /// static tokens, hosts and origins, the log level, the certificate and the upstreams.
 pub struct Live {
@@ -73,7 +77,7 @@ impl Live {
         &self,
         old: &Config,
         new: &Config,
-    ) -> Result<Option<(&Arc<Upstreams>, Vec<Settings>)>, ConfigError> {
+    ) -> Result<Option<ChangedUpstreams<'_>>, ConfigError> {
         let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
         if old.upstreams == new.upstreams {
             return Ok(None);

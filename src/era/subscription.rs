@@ -89,7 +89,7 @@ impl Subscription {
             feed: dispatcher.store().feed().clone(),
         };
         let uris: Vec<_> = watched.iter().map(String::as_str).collect();
-        let _followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
+        let followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
         // The server does not announce changes of what it does not have.
         let announces = |list| dispatcher.registry().announces(&list);
         let mut accepted = requested;
@@ -122,7 +122,7 @@ impl Subscription {
             changes,
             links,
             edits,
-            _followed,
+            _followed: followed,
             pending,
             closing,
             expired,

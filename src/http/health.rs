@@ -42,6 +42,7 @@ pub(crate) struct Readiness {
 
 /// Which parts are ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each part is ready or not")]
 struct Report {
     store: bool,
     sessions: bool,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{StreamExt, stream};
 use parking_lot::RwLock;
 use rmcp::model;
 use tokio::sync::broadcast;

@@ -140,7 +140,7 @@ impl Metrics {
                 // Have a label, so their series appear with the first measurement.
                 Kind::UpstreamCounter => metrics::describe_counter!(name, description),
                 Kind::SharedGauge | Kind::UpstreamGauge => {
-                    metrics::describe_gauge!(name, description)
+                    metrics::describe_gauge!(name, description);
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),
             }

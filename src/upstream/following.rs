@@ -29,7 +29,7 @@ pub(super) async fn follow(link: &Arc<Link>, subscriptions: &Arc<Subscriptions>)
         Some(Era::Modern) => listen(link, subscriptions).await,
         _ => subscribe(link, subscriptions).await,
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Subscribes to each resource at a legacy upstream.

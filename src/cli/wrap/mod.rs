@@ -83,9 +83,8 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
     };
     let of_file = |problem: String| format!("{}: {problem}. It is unchanged.", file.display());
     let section = args.client.section();
-    let document = match read(&file, section).map_err(of_file)? {
-        Some(document) => document,
-        None => return Err(of_file("it does not exist".into())),
+    let Some(document) = read(&file, section).map_err(of_file)? else {
+        return Err(of_file("it does not exist".into()));
     };
     for name in &args.names {
         if document.entry(name).is_none() {
