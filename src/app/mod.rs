@@ -4,6 +4,8 @@ mod access;
 #[cfg(feature = "http")]
 mod http;
 mod live;
+#[cfg(feature = "upstream")]
+mod logins;
 mod state_key;
 mod stores;
 
@@ -168,6 +170,16 @@ impl App {
             &random,
         )
         .await?;
+        #[cfg(feature = "upstream")]
+        logins::open(
+            &registry,
+            &config,
+            #[cfg(feature = "redis")]
+            redis.as_ref(),
+            clock.clone(),
+            &random,
+        )
+        .await?;
         #[cfg(feature = "redis")]
         let calls_redis = match config.sessions_redis() {
             Some(settings) => Some(match &redis {
@@ -216,6 +228,8 @@ impl App {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let store = memory_store(&config, Arc::clone(&clock))?;
+        #[cfg(feature = "upstream")]
+        logins::open_in_memory(&registry, &config, Arc::clone(&clock), &random)?;
         #[cfg(feature = "redis")]
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));

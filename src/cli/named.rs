@@ -50,7 +50,7 @@ impl NamedUpstreams {
                 Ok((name.clone(), value))
             });
             let headers = headers.collect::<Result<_, String>>()?;
-            let remote = Remote { url: url.clone(), headers };
+            let remote = Remote { url: url.clone(), headers, auth: None };
             all.push(named(Settings::name_of_url(url), remote));
         }
         if !self.command.is_empty() {

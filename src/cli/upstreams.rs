@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     ServeArgs,
     args::file,
-    client::{ClientError, print},
+    client::{ClientError, LoginCommand, print, run_login},
     health::reachable,
 };
 use crate::{
@@ -23,7 +23,10 @@ pub(super) const PATH: &str = "/upstreams";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct UpstreamsArgs {
+    #[command(subcommand)]
+    command: Option<LoginCommand>,
     /// The address of the server's metrics, if it is not that of the configuration
     /// (metrics.listen).
     #[arg(long, value_name = "ADDR")]
@@ -42,6 +45,9 @@ struct Statuses {
 }
 
 pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
+    if let Some(command) = args.command {
+        return run_login(command).await;
+    }
     let address = match args.metrics {
         Some(address) => address,
         None => {

@@ -56,7 +56,7 @@ pub use self::{
 #[cfg(feature = "upstream")]
 pub use self::{
     units::{Size, Span},
-    upstreams::{RefsConfig, UpstreamConfig},
+    upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
@@ -135,6 +135,8 @@ impl Config {
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),
         )?;
+        #[cfg(feature = "upstream")]
+        self.check_logins()?;
         self.auth.check(self.public_url()?.as_ref())?;
         let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && no_auth {
@@ -147,6 +149,46 @@ impl Config {
             ));
         }
         Ok(())
+    }
+
+    /// Whether callers log in at upstreams.
+    #[cfg(feature = "upstream")]
+    pub fn has_logins(&self) -> bool {
+        self.upstreams.iter().any(|upstream| upstream.auth.is_some())
+    }
+
+    #[cfg(feature = "upstream")]
+    fn check_logins(&self) -> Result<(), ConfigError> {
+        if !self.has_logins() {
+            return Ok(());
+        }
+        if self.base_url()?.is_none() {
+            let problem = "upstreams.auth needs the URL to which browsers return after a login";
+            return Err(ConfigError::new("server.public_url", problem));
+        }
+        let is_shared = self.store.url.split(':').next() != Some("memory");
+        if is_shared && self.server.state_key_file.is_none() {
+            let problem = "upstreams.auth needs a key to seal the tokens that are kept in store.url: a file with at least 32 random bytes, the same on all instances";
+            return Err(ConfigError::new("server.state_key_file", problem));
+        }
+        Ok(())
+    }
+
+    /// The URL of the endpoint as browsers reach it: `server.public_url`, or that of a loopback
+    /// address.
+    ///
+    /// # Errors
+    /// `server.public_url` is invalid.
+    #[cfg(feature = "upstream")]
+    pub fn base_url(&self) -> Result<Option<String>, ConfigError> {
+        if let Some(url) = self.public_url()? {
+            let is_safe = url.is_safe();
+            return Ok(is_safe.then(|| url.as_str().to_owned()));
+        }
+        let (listen, server) = (self.server.listen, &self.server);
+        let scheme = if server.tls.is_some() { "https" } else { "http" };
+        let is_known = listen.ip().is_loopback() && listen.port() != 0;
+        Ok(is_known.then(|| format!("{scheme}://{listen}{}", server.path.trim_end_matches('/'))))
     }
 
     /// The Redis of `store.url`, if it names one.

@@ -13,8 +13,9 @@ use super::{
     units::{Size, Span},
 };
 use crate::{
+    auth::check_url,
     registry::Spill,
-    upstream::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter},
+    upstream::{Command, OAuth, Remote, SessionPolicy, Settings, Target, ToolFilter},
 };
 
 /// `[[upstreams]]`
@@ -33,6 +34,9 @@ pub struct UpstreamConfig {
     /// Headers of each request to `url`. `${NAME}` is replaced as in `env`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// How Larder authenticates itself at `url`, besides `headers`.
+    #[serde(default)]
+    pub auth: Option<UpstreamAuthConfig>,
     /// Environment variables of the program, which inherits only PATH, HOME, LANG and
     /// TMPDIR. `${NAME}` is replaced by a variable of Larder's own environment.
     #[serde(default)]
@@ -105,6 +109,53 @@ impl Default for RefsConfig {
     }
 }
 
+/// The kinds of authentication at an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UpstreamAuthKind {
+    /// Each caller logs in at the upstream's authorization server.
+    OAuth,
+}
+
+/// `auth` of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamAuthConfig {
+    /// `oauth`: each caller logs in at the upstream's authorization server.
+    pub kind: UpstreamAuthKind,
+    /// The client ID, if the authorization server has registered Larder beforehand. By default
+    /// Larder uses a Client ID Metadata Document or registers itself.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// The secret of that client. `${NAME}` is replaced as in `env`.
+    #[serde(default)]
+    pub client_secret: Option<String>,
+    /// The scopes to ask for, beside those that the upstream demands.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// The only authorization server that may be used, by its issuer URL. By default the first
+    /// one that the upstream names.
+    #[serde(default)]
+    pub issuer: Option<String>,
+}
+
+impl UpstreamAuthConfig {
+    fn settings(&self) -> Result<OAuth, ConfigError> {
+        let secret = self.client_secret.as_ref().map(|secret| {
+            expand(secret, |name| std::env::var(name).ok()).map_err(|missing| {
+                let problem = format!("the variable {missing} is not set");
+                ConfigError::new("upstreams.auth.client_secret", problem)
+            })
+        });
+        Ok(OAuth {
+            client_id: self.client_id.clone(),
+            client_secret: secret.transpose()?,
+            scopes: self.scopes.clone(),
+            issuer: self.issuer.clone(),
+        })
+    }
+}
+
 fn idle() -> Span {
     Span(Duration::from_secs(600))
 }
@@ -172,6 +223,23 @@ impl UpstreamConfig {
                 }
                 _ => {}
             }
+            if let Some(auth) = &upstream.auth {
+                let url = upstream.url.as_deref();
+                match url.map(check_url) {
+                    None => return problem("auth", "it is for upstreams with a url"),
+                    Some(Err(why)) => return problem("url", why),
+                    Some(Ok(())) => {}
+                }
+                if upstream.session == SessionPolicy::All {
+                    return problem("session", "with auth, each caller needs its own");
+                }
+                if auth.client_secret.is_some() && auth.client_id.is_none() {
+                    return problem("auth.client_id", "there is a client_secret without it");
+                }
+                if let Some(Err(why)) = auth.issuer.as_deref().map(check_url) {
+                    return problem("auth.issuer", why);
+                }
+            }
             for (setting, span) in [
                 ("idle", upstream.idle),
                 ("start_timeout", upstream.start_timeout),
@@ -205,7 +273,8 @@ impl UpstreamConfig {
         let target = match &self.url {
             Some(url) => {
                 let headers = expand_all("headers", &self.headers)?;
-                Target::Remote(Remote { url: url.clone(), headers })
+                let auth = self.auth.as_ref().map(UpstreamAuthConfig::settings).transpose()?;
+                Target::Remote(Remote { url: url.clone(), headers, auth })
             }
             None => {
                 let env = expand_all("env", &self.env)?;

@@ -17,6 +17,8 @@ mod health;
 mod host_check;
 mod instrument;
 mod legacy;
+#[cfg(feature = "upstream")]
+mod logins;
 mod metrics;
 mod modern;
 mod overload;
@@ -143,10 +145,13 @@ pub(crate) fn service(endpoint: Arc<Endpoint>) -> FastPath {
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
     let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
-    Router::new()
+    let router = Router::new()
         .route(&path, routing::any(pipeline::endpoint_path))
-        .fallback(pipeline::other_path)
-        // Public documents, readable by pages of any origin.
+        .fallback(pipeline::other_path);
+    #[cfg(feature = "upstream")]
+    let router = router.merge(logins::routes(&endpoint));
+    // Public documents, readable by pages of any origin.
+    router
         .merge(well_known::routes(&endpoint))
         .layer((pipeline, CatchPanicLayer::custom(error::panic_response)))
         .with_state(endpoint)

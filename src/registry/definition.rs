@@ -97,6 +97,12 @@ impl Registry {
         &self.definition.experimental
     }
 
+    /// Whether callers log in at a provider's server.
+    #[cfg(feature = "upstream")]
+    pub fn has_logins(&self) -> bool {
+        self.definition.providers.iter().any(|provider| provider.has_logins())
+    }
+
     /// Gives the providers what logins need.
     #[cfg(feature = "upstream")]
     pub fn open_logins(&self, site: &super::LoginSite) {

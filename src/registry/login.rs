@@ -63,6 +63,9 @@ pub trait ProviderLogin: Send + Sync {
     /// The provider's name.
     fn name(&self) -> &str;
 
+    /// The URL of this server's endpoint, as browsers reach it.
+    fn base_url(&self) -> &str;
+
     /// The URL of the page that begins a login of this caller.
     fn link(&self, identity: &Identity) -> String;
 

@@ -167,6 +167,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Gives the provider the channel for changes of its lists, which is the same each time.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
+    /// Whether callers log in at the provider's server.
+    #[cfg(feature = "upstream")]
+    fn has_logins(&self) -> bool {
+        false
+    }
+
     /// Gives the provider what logins need. Called once, before the first call.
     #[cfg(feature = "upstream")]
     fn open_logins(&self, _site: &super::LoginSite) {}

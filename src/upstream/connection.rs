@@ -25,9 +25,10 @@ use super::{
     error::{StartError, UpstreamError},
     following::follow,
     link::{Era, Link},
+    login::{Account, LoginNeeded},
     remote_session::KeptSession,
     shared::Shared,
-    start::{self, Started},
+    start::{self, Failed, Started},
     status::State,
     subscriptions::Subscriptions,
 };
@@ -48,6 +49,8 @@ pub(super) struct Connection {
     claim: Option<Claim>,
     /// Lets other instances go on with the upstream's session.
     kept: Option<KeptSession>,
+    /// The caller's token, if the upstream asks for one.
+    account: Option<Arc<Account>>,
     /// Forgets this connection unless it is in use again; returns whether it did.
     forget: Forget,
     /// Who uses it.
@@ -101,7 +104,13 @@ enum Phase {
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, client: Value, part: Part, forget: Forget) -> Arc<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        client: Value,
+        part: Part,
+        account: Option<Arc<Account>>,
+        forget: Forget,
+    ) -> Arc<Self> {
         let (claim, kept) = match part {
             Part::Own => (None, None),
             Part::Claimed(claim) => (Some(claim), None),
@@ -112,6 +121,7 @@ impl Connection {
             client,
             claim,
             kept,
+            account,
             forget,
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
@@ -167,6 +177,14 @@ impl Connection {
     /// What the upstream offers, as far as that is known.
     pub(super) fn known(&self) -> Option<Arc<Catalogue>> {
         self.catalogue.load_full()
+    }
+
+    /// The login that the upstream waits for.
+    pub(super) fn login_needed(&self) -> Option<Arc<LoginNeeded>> {
+        match &self.state.borrow().phase {
+            Phase::Down(error) => error.login.clone(),
+            _ => None,
+        }
     }
 
     /// The running upstream. Starts it if it is down.
@@ -297,50 +315,66 @@ impl Connection {
                 state.attempt += 1;
                 state.phase = Phase::Starting;
             });
+            let mut logins = self.account.as_ref().map(|account| account.changes());
+            let shared = &self.shared;
+            let started = start::start(
+                &shared.settings,
+                &shared.era,
+                &self.client,
+                self.kept.as_ref(),
+                self.account.as_ref(),
+            );
             let started = tokio::select! {
-                started = start::start(
-                    &self.shared.settings,
-                    &self.shared.era,
-                    &self.client,
-                    self.kept.as_ref(),
-                ) => started,
+                started = started => started,
                 () = self.stop.cancelled() => break,
             };
-            let (reason, stderr) = match started {
+            let Failed { reason, stderr, login } = match started {
                 Ok(Started { link, child, .. }) => {
                     let up_since = Instant::now();
-                    tokio::select! {
-                        () = self.serve(&link) => {}
-                        () = follow(&link, &self.subscriptions) => {}
+                    let login = tokio::select! {
+                        login = self.serve(&link) => login,
+                        () = follow(&link, &self.subscriptions) => None,
                         () = self.stop.cancelled() => {
                             child.end().await;
                             break;
                         }
-                    }
+                    };
                     if up_since.elapsed() >= MAX_BACKOFF {
                         failures = 0;
                     }
                     let stderr = child.last_lines.show();
                     child.end().await;
-                    ("it ended".to_owned(), stderr)
+                    Failed { reason: "it ended".to_owned(), stderr, login }
                 }
                 Err(failed) => failed,
             };
             failures += 1;
             let wait = backoff(failures);
             let name = self.name();
-            let error = StartError { name, reason, stderr, next_try: Instant::now() + wait };
-            self.shared.statistics.count_failure(error.what());
-            let error = UpstreamError::Start(Arc::new(error));
-            tracing::warn!(%error);
-            if let UpstreamError::Start(error) = error {
-                self.state.send_modify(|state| {
-                    state.phase = Phase::Down(error);
-                    state.is_failing = true;
-                });
+            let needs_login = login.is_some();
+            let error = StartError { name, reason, stderr, next_try: Instant::now() + wait, login };
+            let error = Arc::new(error);
+            if needs_login {
+                // The message has a link that is for the caller only.
+                tracing::debug!(upstream = shared.settings.name, "a caller must log in");
+            } else {
+                shared.statistics.count_failure(error.what());
+                tracing::warn!(error = %UpstreamError::Start(Arc::clone(&error)));
             }
+            self.state.send_modify(|state| {
+                state.phase = Phase::Down(error);
+                state.is_failing = !needs_login;
+            });
+            let logged_in = async {
+                match &mut logins {
+                    // The sender lives as long as the upstream.
+                    Some(logins) => drop(logins.changed().await),
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(wait), if !needs_login => {}
+                () = logged_in => {}
                 () = self.wake.notified() => {}
                 () = self.stop.cancelled() => break,
             }
@@ -349,8 +383,8 @@ impl Connection {
     }
 
     /// Lists what a running upstream offers, whenever that changes, until the
-    /// process ends.
-    async fn serve(&self, link: &Arc<Link>) {
+    /// process ends or needs a login.
+    async fn serve(&self, link: &Arc<Link>) -> Option<Arc<LoginNeeded>> {
         let mut changed = link.lists_changed();
         let announces = |list| link.declares_flag(list, "listChanged");
         if link.era() == Some(Era::Modern)
@@ -359,7 +393,7 @@ impl Connection {
             // Listed after the subscription, so that no change is missed.
             tokio::select! {
                 _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)) => {}
-                () = link.ended() => return,
+                () = link.ended() => return None,
             }
         }
         loop {
@@ -367,11 +401,14 @@ impl Connection {
             tokio::select! {
                 listed = Catalogue::load(link, &self.shared.settings, &self.shared.naming) => match listed {
                     Ok(catalogue) => self.offer(catalogue),
-                    Err(error) => {
-                        tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
-                    }
+                    Err(error) => match error.login() {
+                        Some(login) => return Some(login),
+                        None => {
+                            tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
+                        }
+                    },
                 },
-                () = link.ended() => return,
+                () = link.ended() => return None,
             }
             self.state.send_if_modified(|state| {
                 let is_new = matches!(state.phase, Phase::Starting);
@@ -383,14 +420,17 @@ impl Connection {
             });
             tokio::select! {
                 Ok(()) = changed.changed() => {}
-                () = link.ended() => return,
+                () = link.ended() => return None,
             }
         }
     }
 
     fn offer(&self, catalogue: Catalogue) {
         let catalogue = Arc::new(catalogue);
-        self.shared.latest.store(Some(Arc::clone(&catalogue)));
+        // With a login, it is the caller's own.
+        if self.account.is_none() {
+            self.shared.latest.store(Some(Arc::clone(&catalogue)));
+        }
         let changed = match self.catalogue.swap(Some(Arc::clone(&catalogue))) {
             Some(known) => catalogue.changes_since(&known),
             None if self.is_awaited.load(Ordering::SeqCst) => {

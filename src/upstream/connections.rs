@@ -12,6 +12,7 @@ use super::{
     claim::Claim,
     connection::{Connection, Part},
     error::UpstreamError,
+    login::Account,
     names::Naming,
     questions::capabilities,
     remote_session::KeptSession,
@@ -19,7 +20,11 @@ use super::{
     shared::Shared,
     status::State,
 };
-use crate::{auth::Owner, handler::Scope, protocol::ClientFacts};
+use crate::{
+    auth::{Identity, Owner},
+    handler::Scope,
+    protocol::ClientFacts,
+};
 
 /// Who shares a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -85,18 +90,17 @@ impl Connections {
 
     /// The connection of a call. The process starts when it is needed.
     pub(super) async fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
-        let (owner, session) = (scope.identity.owner(), scope.client_session.as_ref());
-        self.of_caller(owner, &scope.client, session).await
+        self.of_caller(&scope.identity, &scope.client, scope.client_session.as_ref()).await
     }
 
     /// The connection of a caller.
     pub(super) async fn of_caller(
         &self,
-        owner: &Owner,
+        identity: &Identity,
         client: &ClientFacts,
         session: Option<&Arc<str>>,
     ) -> Result<InUse, UpstreamError> {
-        let key = self.shared.settings.session.key(owner, client, session);
+        let key = self.shared.settings.session.key(identity.owner(), client, session);
         if let Some(connection) = self.existing(&key) {
             return Ok(connection);
         }
@@ -112,7 +116,7 @@ impl Connections {
             },
             _ => Part::Own,
         };
-        self.connect(key, owner, client, part)
+        self.connect(key, identity, client, part)
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
@@ -122,7 +126,7 @@ impl Connections {
     fn connect(
         &self,
         key: Key,
-        owner: &Owner,
+        identity: &Identity,
         client: &ClientFacts,
         part: Part,
     ) -> Result<InUse, UpstreamError> {
@@ -134,7 +138,7 @@ impl Connections {
         if let Some(opened) = open.connections.get(&key) {
             return Ok(InUse::new(&opened.connection));
         }
-        self.make_room(&mut open, owner)?;
+        self.make_room(&mut open, identity.owner())?;
         // Others could be asked what concerns one of those who share a process.
         let client = match key {
             Key::Session(_) | Key::Caller { .. } => capabilities(client),
@@ -144,8 +148,10 @@ impl Connections {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
-        let connection = Connection::new(Arc::clone(&self.shared), client, part, forget);
-        let owner = owner.clone();
+        let account = self.shared.login.as_ref().filter(|_| key != Key::All);
+        let account = account.map(|login| Arc::new(Account::new(login, identity)));
+        let connection = Connection::new(Arc::clone(&self.shared), client, part, account, forget);
+        let owner = identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
     }

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
+use super::login::LoginNeeded;
 use crate::protocol::{ErrorResponse, Fault};
 
 /// An error of an upstream, as the caller reads it.
@@ -57,6 +58,9 @@ pub(super) enum UpstreamError {
     /// It needs an answer that it does not get.
     #[error("{name} asks the client, and gets no answer: {reason}")]
     Unanswered { name: Arc<str>, reason: String },
+    /// The caller must log in there.
+    #[error("{0}")]
+    Login(Arc<LoginNeeded>),
     /// Its own error.
     #[error("{}", .0.message)]
     Refused(ErrorResponse),
@@ -71,6 +75,8 @@ pub(super) struct StartError {
     /// The last lines of its standard error.
     pub(super) stderr: String,
     pub(super) next_try: Instant,
+    /// The caller must log in there first.
+    pub(super) login: Option<Arc<LoginNeeded>>,
 }
 
 impl StartError {
@@ -81,7 +87,10 @@ impl StartError {
     }
 
     fn show(&self) -> String {
-        let Self { name, reason, stderr, next_try } = self;
+        let Self { name, reason, stderr, next_try, login } = self;
+        if let Some(login) = login {
+            return login.to_string();
+        }
         let wait = next_try.saturating_duration_since(Instant::now());
         let wait = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let (gap, stderr) = if stderr.is_empty() { ("", "") } else { (": ", stderr.as_str()) };
@@ -101,6 +110,15 @@ impl UpstreamError {
             Self::TooLong { .. } => "too_long",
             Self::Refused(_) => "refused",
             _ => "error",
+        }
+    }
+
+    /// The login that is necessary first.
+    pub(super) fn login(&self) -> Option<Arc<LoginNeeded>> {
+        match self {
+            Self::Login(login) => Some(Arc::clone(login)),
+            Self::Start(error) => error.login.clone(),
+            _ => None,
         }
     }
 
@@ -146,6 +164,7 @@ mod tests {
                 reason,
                 stderr,
                 next_try,
+                login: None,
             }))
         };
         let (how, request) = ("signal 9".into(), "read".to_owned());

@@ -22,12 +22,16 @@ use tokio_util::{io::StreamReader, sync::CancellationToken};
 use super::{
     error::UpstreamError,
     link::Link,
+    login::{Account, Refused},
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,
     sse::{Event, read_event},
 };
-use crate::protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId};
+use crate::{
+    protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId},
+    registry::LoginProblem,
+};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -48,6 +52,8 @@ struct Http {
     headers: HeaderMap,
     max_message: usize,
     session: Arc<RemoteSession>,
+    /// The caller's token, if the server asks for one.
+    account: Option<Arc<Account>>,
 }
 
 /// What headers repeat of a message.
@@ -72,6 +78,7 @@ pub(super) fn run(
     remote: &Remote,
     max_message: usize,
     session: Arc<RemoteSession>,
+    account: Option<Arc<Account>>,
     link: Arc<Link>,
     outgoing: mpsc::Receiver<Bytes>,
     stop: CancellationToken,
@@ -86,7 +93,8 @@ pub(super) fn run(
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
-    let http = Arc::new(Http { client, url: remote.url.clone(), headers, max_message, session });
+    let url = remote.url.clone();
+    let http = Arc::new(Http { client, url, headers, max_message, account, session });
     Ok(serve(http, link, outgoing, stop))
 }
 
@@ -163,29 +171,7 @@ impl Http {
         outline: &Outline,
     ) -> Result<(), UpstreamError> {
         let session = self.session.now.lock().clone();
-        let mut request = self.request(Verb::POST, &session);
-        request = request
-            .header(ACCEPT, "application/json, text/event-stream")
-            .header(CONTENT_TYPE, "application/json")
-            .body(message);
-        if outline.is_modern {
-            request = request.header(VERSION, ProtocolVersion::LATEST.as_str());
-            request = request.header("mcp-method", &outline.method);
-            if let Some(name) = &outline.name {
-                request = request.header("mcp-name", header_text(name));
-            }
-            for (header, value) in &outline.mirrored {
-                request = request.header(header, value);
-            }
-        }
-        let response = match request.send().await {
-            Ok(response) => response,
-            // Surely not processed.
-            Err(error) if error.is_connect() => {
-                return Err(self.gone(link, outline, &describe(&error)));
-            }
-            Err(error) => return Err(link.invalid(&describe(&error))),
-        };
+        let response = self.post(link, &session, message, outline).await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && session.id.is_some() {
             return Err(self.gone(link, outline, "its session ended"));
@@ -219,9 +205,66 @@ impl Http {
         }
     }
 
+    /// The response to a message. If the token is refused, it is refreshed once.
+    async fn post(
+        &self,
+        link: &Link,
+        session: &Session,
+        message: Bytes,
+        outline: &Outline,
+    ) -> Result<Response, UpstreamError> {
+        let mut may_retry = true;
+        loop {
+            let token = self.token().await.map_err(|problem| no_token(link, &problem))?;
+            let mut request = self.request(Verb::POST, session, token.as_deref());
+            request = request
+                .header(ACCEPT, "application/json, text/event-stream")
+                .header(CONTENT_TYPE, "application/json")
+                .body(message.clone());
+            if outline.is_modern {
+                request = request.header(VERSION, ProtocolVersion::LATEST.as_str());
+                request = request.header("mcp-method", &outline.method);
+                if let Some(name) = &outline.name {
+                    request = request.header("mcp-name", header_text(name));
+                }
+                for (header, value) in &outline.mirrored {
+                    request = request.header(header, value);
+                }
+            }
+            let response = match request.send().await {
+                Ok(response) => response,
+                // Surely not processed.
+                Err(error) if error.is_connect() => {
+                    return Err(self.gone(link, outline, &describe(&error)));
+                }
+                Err(error) => return Err(link.invalid(&describe(&error))),
+            };
+            let (Some(account), 401 | 403) = (&self.account, response.status().as_u16()) else {
+                return Ok(response);
+            };
+            let (status, headers) = (response.status(), response.headers());
+            let refused = account.refused(status, headers, token.as_deref(), may_retry).await;
+            match refused.map_err(|problem| no_token(link, &problem))? {
+                Refused::Retry => may_retry = false,
+                Refused::Login(login) => return Err(UpstreamError::Login(login)),
+                Refused::Other => return Ok(response),
+            }
+        }
+    }
+
+    async fn token(&self) -> Result<Option<String>, LoginProblem> {
+        match &self.account {
+            Some(account) => account.token().await,
+            None => Ok(None),
+        }
+    }
+
     /// A request with the headers of the settings and of the session.
-    fn request(&self, verb: Verb, session: &Session) -> RequestBuilder {
+    fn request(&self, verb: Verb, session: &Session, token: Option<&str>) -> RequestBuilder {
         let mut request = self.client.request(verb, &self.url).headers(self.headers.clone());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
         for (name, value) in [(SESSION, &session.id), (VERSION, &session.version)] {
             if let Some(value) = value {
                 request = request.header(name, value);
@@ -280,7 +323,9 @@ impl Http {
         let mut wait = Duration::from_secs(1);
         loop {
             let session = self.session.now.lock().clone();
-            let request = self.request(Verb::GET, &session).header(ACCEPT, "text/event-stream");
+            let token = self.token().await.ok().flatten();
+            let request = self.request(Verb::GET, &session, token.as_deref());
+            let request = request.header(ACCEPT, "text/event-stream");
             match request.send().await {
                 Ok(response) if is_stream(&response) => {
                     wait = Duration::from_secs(1);
@@ -298,7 +343,10 @@ impl Http {
     async fn end_session(&self) {
         let session = self.session.now.lock().clone();
         if session.id.is_some() && !self.session.outlives.load(Ordering::Relaxed) {
-            let ended = self.request(Verb::DELETE, &session).send();
+            let ended = async {
+                let token = self.token().await.ok().flatten();
+                let _ = self.request(Verb::DELETE, &session, token.as_deref()).send().await;
+            };
             let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
         }
     }
@@ -341,6 +389,11 @@ impl Outline {
             _ => Self::default(),
         }
     }
+}
+
+/// The token cannot be read or refreshed now.
+fn no_token(link: &Link, problem: &LoginProblem) -> UpstreamError {
+    link.unavailable(&format!("its login cannot be used now: {problem}"))
 }
 
 fn is_stream(response: &Response) -> bool {

@@ -18,6 +18,7 @@ mod following;
 mod http;
 mod line;
 mod link;
+mod login;
 mod mirrored;
 mod names;
 mod parked;
@@ -41,5 +42,5 @@ mod wire;
 
 pub use provider::Upstream;
 pub use set::Upstreams;
-pub use settings::{Command, Remote, SessionPolicy, Settings, Target, ToolFilter};
+pub use settings::{Command, OAuth, Remote, SessionPolicy, Settings, Target, ToolFilter};
 pub use status::{LastError, State, Status};

@@ -14,6 +14,7 @@ use super::{
     content,
     error::UpstreamError,
     link::Era,
+    login::{self, LoginNeeded},
     names::Naming,
     requests::Requests,
     settings::{Settings, Target},
@@ -22,10 +23,11 @@ use super::{
     tasks,
 };
 use crate::{
-    handler::{IntoToolResult, Scope, ToolError},
+    handler::{Context, Elicited, IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{
-        CompletionInput, Contents, Followed, Offer, ProvidedTool, Provider, Subscriber, is_match,
+        CompletionInput, Contents, Followed, LoginSite, Offer, ProvidedTool, Provider,
+        ProviderLogin, Subscriber, is_match,
     },
     session::SharedParts,
     store::ResourceUri,
@@ -112,6 +114,65 @@ impl Upstream {
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
     }
 
+    /// As [`Upstream::listed`]. If the upstream asks for a login, so does this.
+    async fn logged_in(
+        &self,
+        scope: &Arc<Scope>,
+    ) -> Result<Option<(InUse, Arc<Catalogue>)>, Fault> {
+        if let Some(listed) = self.listed(scope).await? {
+            return Ok(Some(listed));
+        }
+        if self.connections.shared.login.is_none() {
+            return Ok(None);
+        }
+        let connection = self.connections.of(scope).await.map_err(UpstreamError::into_fault)?;
+        let Some(login) = connection.login_needed() else { return Ok(None) };
+        if !ask_to_log_in(&login, scope).await {
+            return Err(UpstreamError::Login(login).into_fault());
+        }
+        connection.link().await.map_err(UpstreamError::into_fault)?;
+        let catalogue = connection.known();
+        Ok(catalogue.map(|catalogue| (connection, catalogue)))
+    }
+
+    /// The tool that is offered while nothing is known of those of the upstream, because the
+    /// caller must log in first.
+    fn login_tool(&self) -> ProvidedTool {
+        let upstream = &self.naming.upstream;
+        let description = format!("Log in to {upstream}. Its tools are listed after that.");
+        let mut schema = JsonObject::new();
+        schema.insert("type".into(), "object".into());
+        ProvidedTool::new(model::Tool::new(self.login_tool_name(), description, schema), None)
+    }
+
+    fn login_tool_name(&self) -> String {
+        format!("{}__login", self.naming.upstream)
+    }
+
+    /// Calls a tool. If the upstream asks for a login and the client can show the user its link,
+    /// the call waits for it.
+    async fn call_logged_in(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        scope: &Arc<Scope>,
+    ) -> Result<CallToolResult, UpstreamError> {
+        if self.connections.shared.login.is_none() {
+            return self.call(name, arguments, scope).await;
+        }
+        let again = arguments.clone();
+        let error = match self.call(name, arguments, scope).await {
+            Err(error) if error.login().is_some() => error,
+            called => return called,
+        };
+        match error.login() {
+            Some(login) if ask_to_log_in(&login, scope).await => {
+                self.call(name, again, scope).await
+            }
+            _ => Err(error),
+        }
+    }
+
     /// Calls a tool, or goes on with the call that an earlier round has begun.
     async fn call(
         &self,
@@ -148,7 +209,13 @@ impl Upstream {
             let link = connection.link().await?;
             let catalogue = connection.known();
             let tool = catalogue.as_ref().and_then(|catalogue| catalogue.tool(name));
-            let Some(tool) = tool else { return Err(unknown_tool(name)) };
+            let Some(tool) = tool else {
+                if self.connections.shared.login.is_some() && name == self.login_tool_name() {
+                    let done = format!("You are logged in to {}.", self.naming.upstream);
+                    return Ok(json!({ "content": [{ "type": "text", "text": done }] }));
+                }
+                return Err(unknown_tool(name));
+            };
             let mut params = json!({ "name": tool.own_name });
             let may_repeat = !is_last && (repeats(tool) || self.is_remote);
             if tool.is_task {
@@ -184,12 +251,16 @@ impl Upstream {
         let (requests, again) = (&self.requests, params.clone());
         let link = connection.link().await?;
         match requests.send(connection, &link, method, params, what, scope).await {
-            Err(UpstreamError::NotProcessed { .. }) => {
-                let link = connection.link().await?;
-                requests.send(connection, &link, method, again, what, scope).await
+            Err(UpstreamError::NotProcessed { .. }) => {}
+            Err(UpstreamError::Login(login)) => {
+                if !ask_to_log_in(&login, scope).await {
+                    return Err(UpstreamError::Login(login));
+                }
             }
-            answer => answer,
+            answer => return answer,
         }
+        let link = connection.link().await?;
+        requests.send(connection, &link, method, again, what, scope).await
     }
 
     fn parse<T: DeserializeOwned>(&self, result: Value) -> Result<T, UpstreamError> {
@@ -209,6 +280,13 @@ impl Provider for Upstream {
 
     async fn tools(&self, scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
         let listed = self.listed(scope).await?.map(|(_, catalogue)| catalogue);
+        if listed.is_none()
+            && self.connections.shared.login.is_some()
+            && let Ok(connection) = self.connections.of(scope).await
+            && connection.login_needed().is_some()
+        {
+            return Ok(vec![Arc::new(self.login_tool())]);
+        }
         // One that is down stays listed.
         let listed = listed.or_else(|| self.connections.shared.latest.load_full());
         let tools = listed.iter().flat_map(|catalogue| &catalogue.tools);
@@ -245,7 +323,7 @@ impl Provider for Upstream {
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
         let started = Instant::now();
-        let called = self.call(&tool.listed.name, arguments, &scope).await;
+        let called = self.call_logged_in(&tool.listed.name, arguments, &scope).await;
         let statistics = &self.connections.shared.statistics;
         statistics.count_call(&self.naming.upstream, started, called.as_ref().err());
         match called {
@@ -269,7 +347,7 @@ impl Provider for Upstream {
         if !self.naming.may_offer(name) {
             return None;
         }
-        let (connection, catalogue) = match self.listed(scope).await {
+        let (connection, catalogue) = match self.logged_in(scope).await {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
@@ -302,7 +380,7 @@ impl Provider for Upstream {
             return None;
         }
         let own = self.naming.own_uri(uri)?;
-        let (connection, catalogue) = match self.listed(scope).await {
+        let (connection, catalogue) = match self.logged_in(scope).await {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
@@ -362,7 +440,7 @@ impl Provider for Upstream {
         let own = self.naming.own_uri(uri)?;
         let offered = ResourceUri::parse(uri).ok()?;
         let Subscriber { identity, client, session, .. } = subscriber;
-        let connection = self.connections.of_caller(identity.owner(), client, session.as_ref());
+        let connection = self.connections.of_caller(identity, client, session.as_ref());
         let connection = connection.await.inspect_err(|error| tracing::warn!(%error)).ok()?;
         Some(connection.follow(own, offered, subscriber).await)
     }
@@ -383,6 +461,20 @@ impl Provider for Upstream {
     fn share_sessions(&self, parts: &SharedParts) {
         // Set once, before the first use.
         let _ = self.connections.shared.parts.set(parts.clone());
+    }
+
+    fn has_logins(&self) -> bool {
+        self.connections.shared.login.is_some()
+    }
+
+    fn open_logins(&self, site: &LoginSite) {
+        if let Some(login) = &self.connections.shared.login {
+            login.open(site);
+        }
+    }
+
+    fn login(&self) -> Option<Arc<dyn ProviderLogin>> {
+        login::provided(self.connections.shared.login.as_ref()?)
     }
 
     fn end_session(&self, id: &str) {
@@ -416,6 +508,18 @@ impl Provider for Upstream {
         self.requests.close();
         self.connections.close().await;
     }
+}
+
+/// Shows the user the link of a login, if the client can, and waits for the login. Returns
+/// whether it has happened.
+async fn ask_to_log_in(login: &LoginNeeded, scope: &Arc<Scope>) -> bool {
+    let context = Context::new(Arc::clone(scope), Arc::new(()));
+    if !context.can_elicit_url() {
+        return false;
+    }
+    let (key, message) = (login.key(), login.message());
+    let asked = context.elicit_url(&key, &message, &login.url).await;
+    matches!(asked, Ok(Elicited::Accepted(()))) && login.wait().await
 }
 
 fn unknown_tool(name: &str) -> UpstreamError {

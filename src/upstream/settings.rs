@@ -45,6 +45,28 @@ pub struct Remote {
     pub url: String,
     /// Headers of each request.
     pub headers: BTreeMap<String, String>,
+    /// Each caller logs in at the server.
+    pub auth: Option<OAuth>,
+}
+
+/// How callers log in at a server over HTTP.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// The client ID, if the authorization server has registered Larder beforehand.
+    pub client_id: Option<String>,
+    /// The secret of that client.
+    pub client_secret: Option<String>,
+    /// The scopes to ask for, beside those that the server demands.
+    pub scopes: Vec<String>,
+    /// The only authorization server that may be used.
+    pub issuer: Option<String>,
+}
+
+impl fmt::Debug for OAuth {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Remote {

@@ -7,7 +7,12 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use super::{
-    catalogue::Catalogue, link::Era, names::Naming, settings::Settings, statistics::Statistics,
+    catalogue::Catalogue,
+    link::Era,
+    login::Login,
+    names::Naming,
+    settings::{Settings, Target},
+    statistics::Statistics,
 };
 use crate::{protocol::Announcement, session::SharedParts};
 
@@ -25,11 +30,18 @@ pub(super) struct Shared {
     /// How instances share what belongs to sessions. Set once, before the first use; empty if
     /// this is the only instance.
     pub(super) parts: OnceLock<SharedParts>,
+    /// The logins of callers, if the upstream asks for them.
+    pub(super) login: Option<Arc<Login>>,
 }
 
 impl Shared {
     pub(super) fn new(settings: Settings, naming: Naming) -> Self {
+        let login = match &settings.target {
+            Target::Remote(remote) => Login::of(&settings.name, remote),
+            Target::Command(_) => None,
+        };
         Self {
+            login,
             settings: Arc::new(settings),
             naming,
             era: Mutex::default(),

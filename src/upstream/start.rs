@@ -17,6 +17,7 @@ use super::{
     http,
     line::{Line, read_line},
     link::{Era, Link},
+    login::{Account, LoginNeeded},
     process::Process,
     remote_session::{KeptSession, RemoteSession, SavedSession},
     settings::{Settings, Target},
@@ -59,22 +60,42 @@ impl Drop for Child {
     }
 }
 
-/// Why a start failed: the reason, and the last lines of standard error.
-pub(super) type Failed = (String, String);
+/// Why a start failed.
+pub(super) struct Failed {
+    pub(super) reason: String,
+    /// The last lines of standard error.
+    pub(super) stderr: String,
+    /// The caller must log in first.
+    pub(super) login: Option<Arc<LoginNeeded>>,
+}
+
+impl From<String> for Failed {
+    fn from(reason: String) -> Self {
+        Self { reason, stderr: String::new(), login: None }
+    }
+}
+
+impl From<Arc<LoginNeeded>> for Failed {
+    fn from(login: Arc<LoginNeeded>) -> Self {
+        let reason = "a login is needed".to_owned();
+        Self { reason, stderr: String::new(), login: Some(login) }
+    }
+}
 
 /// Starts the process, if there is one, and opens the protocol. `known` is the era that an earlier
 /// start has found; `client` is what the client can be asked for; `kept` is where an earlier
-/// session of a server over HTTP is found.
+/// session of a server over HTTP is found; `account` has the caller's token.
 pub(super) async fn start(
     settings: &Arc<Settings>,
     known: &Mutex<Option<Era>>,
     client: &Value,
     kept: Option<&KeptSession>,
+    account: Option<&Arc<Account>>,
 ) -> Result<Started, Failed> {
     if let Some(kept) = kept
         && let Some((saved, links)) = kept.load().await
     {
-        let resumed = open(settings, client, Some(&saved), Some(kept))?;
+        let resumed = open(settings, client, Some(&saved), Some(kept), account)?;
         resumed.link.skip_ids(links);
         let answer = resumed.link.request("ping", json!({}));
         if let Ok(Ok(_)) = tokio::time::timeout(PROBE_TIMEOUT, answer).await {
@@ -87,8 +108,8 @@ pub(super) async fn start(
     let era = match remembered {
         Some(era) => era,
         None => {
-            let started = open(settings, client, None, kept)?;
-            if let Some(capabilities) = discover(&started.link).await {
+            let started = open(settings, client, None, kept, account)?;
+            if let Some(capabilities) = discover(&started.link).await? {
                 started.link.set_era(Era::Modern, capabilities);
                 *known.lock() = Some(Era::Modern);
                 return Ok(started);
@@ -98,21 +119,22 @@ pub(super) async fn start(
             Era::Legacy
         }
     };
-    let started = open(settings, client, None, kept)?;
+    let started = open(settings, client, None, kept, account)?;
     let Started { link, child, session } = &started;
     let opened = async {
         match era {
-            Era::Modern => match discover(link).await {
+            Era::Modern => match discover(link).await? {
                 Some(capabilities) => Ok(capabilities),
-                None => Err("it no longer answers server/discover".to_owned()),
+                None => Err("it no longer answers server/discover".to_owned().into()),
             },
             Era::Legacy => initialize(link).await,
         }
     };
     let opened = tokio::time::timeout(settings.start_timeout, opened).await;
     let seconds = settings.start_timeout.as_secs_f64();
-    let opened = opened
-        .unwrap_or_else(|_| Err(format!("no answer within {seconds} s, upstreams.start_timeout")));
+    let opened = opened.unwrap_or_else(|_| {
+        Err(format!("no answer within {seconds} s, upstreams.start_timeout").into())
+    });
     match opened {
         Ok(capabilities) => {
             if let Some(kept) = kept
@@ -124,39 +146,51 @@ pub(super) async fn start(
             *known.lock() = Some(era);
             Ok(started)
         }
-        Err(reason) => {
-            *known.lock() = None;
+        Err(failed) => {
+            if failed.login.is_none() {
+                *known.lock() = None;
+            }
             let stderr = child.last_lines.show();
             tokio::spawn(started.child.end());
-            Err((reason, stderr))
+            Err(Failed { stderr, ..failed })
         }
     }
 }
 
 /// The capabilities of a modern server.
-async fn discover(link: &Arc<Link>) -> Option<Value> {
+///
+/// # Errors
+/// The caller must log in first, so nothing is known of the era.
+async fn discover(link: &Arc<Link>) -> Result<Option<Value>, Failed> {
     let mut params = json!({});
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
-    let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await.ok()?.ok()?;
-    let versions = answer["supportedVersions"].as_array()?;
-    let is_modern = versions.iter().any(|v| v == ProtocolVersion::LATEST.as_str());
-    is_modern.then(|| answer["capabilities"].clone())
+    let answer = match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(UpstreamError::Login(login))) => return Err(login.into()),
+        Ok(Err(_)) | Err(_) => return Ok(None),
+    };
+    let mut versions = answer["supportedVersions"].as_array().into_iter().flatten();
+    let is_modern = versions.any(|version| version == ProtocolVersion::LATEST.as_str());
+    Ok(is_modern.then(|| answer["capabilities"].clone()))
 }
 
 /// The capabilities of a legacy server.
-async fn initialize(link: &Arc<Link>) -> Result<Value, String> {
+async fn initialize(link: &Arc<Link>) -> Result<Value, Failed> {
     let params = json!({
         "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
         "capabilities": link.client_capabilities(),
         "clientInfo": wire::client_info(),
     });
-    let mut answer = link.request("initialize", params).await.map_err(|error| match error {
-        UpstreamError::Ended { how, .. } => how.to_string(),
-        UpstreamError::NotProcessed { reason, .. } => reason,
-        UpstreamError::Invalid { problem, .. } => problem,
-        UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
-        other => other.to_string(),
+    let mut answer = link.request("initialize", params).await.map_err(|error| {
+        Failed::from(match error {
+            UpstreamError::Login(login) => return login.into(),
+            UpstreamError::Ended { how, .. } => how.to_string(),
+            UpstreamError::NotProcessed { reason, .. } => reason,
+            UpstreamError::Invalid { problem, .. } => problem,
+            UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
+            other => other.to_string(),
+        })
     })?;
     link.notify("notifications/initialized", &json!({})).await;
     Ok(answer["capabilities"].take())
@@ -168,6 +202,7 @@ fn open(
     client: &Value,
     saved: Option<&SavedSession>,
     kept: Option<&KeptSession>,
+    account: Option<&Arc<Account>>,
 ) -> Result<Started, Failed> {
     let outlives = kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
     let session = Arc::new(RemoteSession::new(saved, outlives));
@@ -176,14 +211,14 @@ fn open(
     let running = match &settings.target {
         Target::Remote(remote) => {
             let (link, max) = (Arc::clone(&link), settings.max_message);
-            let session = Arc::clone(&session);
-            let serving = http::run(remote, max, session, link, outgoing, stop.clone());
-            tokio::spawn(serving.map_err(|problem| (problem, String::new()))?)
+            let (session, account) = (Arc::clone(&session), account.map(Arc::clone));
+            let serving = http::run(remote, max, session, account, link, outgoing, stop.clone());
+            tokio::spawn(serving?)
         }
         Target::Command(command) => {
             let (process, pipes) = Process::spawn(command).map_err(|error| {
                 let program = command.line.first().map_or("", String::as_str);
-                (format!("{program}: {error}"), String::new())
+                Failed::from(format!("{program}: {error}"))
             })?;
             tokio::spawn(last_lines.clone().read(settings.name.as_str().into(), pipes.stderr));
             let writing = tokio::spawn(write(outgoing, pipes.stdin, stop.clone()));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::Stream;
-use reqwest::{Body, StatusCode};
+use reqwest::{Body, Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use super::{ClientError, DEFAULT_URL, ServerArgs};
@@ -77,24 +77,25 @@ impl McpClient {
         self.send(request.to_string().into()).await
     }
 
+    /// The caller's login at an upstream: asks for it, begins or ends it.
+    pub(super) async fn account(&self, upstream: &str, verb: Method) -> Result<Value, ClientError> {
+        let url = format!("{}/upstreams/{upstream}/account", self.url.trim_end_matches('/'));
+        let (status, message) = self.exchange(self.http.request(verb, url)).await?;
+        if status.is_success() {
+            return Ok(message);
+        }
+        Err(match status {
+            StatusCode::NOT_FOUND => {
+                ClientError::Failed(format!("The server has no upstream {upstream} with a login."))
+            }
+            _ => ClientError::unexpected_reply(),
+        })
+    }
+
     async fn send(&self, body: Body) -> Result<Value, ClientError> {
         let request = self.http.post(&self.url).body(body);
         let request = request.header("content-type", "application/json");
-        let mut request = request.header("accept", "application/json");
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
-        let status = response.status();
-        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-        let mut message: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if let Some(text) = message["error"]["message"].as_str() {
-            let text = text.to_owned();
-            return Err(match status {
-                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::Denied(text),
-                _ => ClientError::Failed(text),
-            });
-        }
+        let (status, mut message) = self.exchange(request).await?;
         match message.get_mut("result") {
             Some(result) => Ok(result.take()),
             None => Err(ClientError::Unreachable(format!(
@@ -102,6 +103,30 @@ impl McpClient {
                 self.url
             ))),
         }
+    }
+
+    /// Sends a request with the caller's token, and reads the JSON of the response. An error
+    /// of the server is an error.
+    async fn exchange(&self, request: RequestBuilder) -> Result<(StatusCode, Value), ClientError> {
+        let mut request = request.header("accept", "application/json");
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if let Some(text) = message["error"]["message"].as_str() {
+            let text = text.to_owned();
+            return Err(match status {
+                StatusCode::NOT_FOUND if text.starts_with("Not found. The MCP endpoint") => {
+                    return Ok((status, message));
+                }
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::Denied(text),
+                _ => ClientError::Failed(text),
+            });
+        }
+        Ok((status, message))
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {

@@ -4,6 +4,7 @@
 mod call;
 mod cat;
 mod grep;
+mod login;
 mod ls;
 mod mcp_client;
 mod put;
@@ -19,7 +20,10 @@ use std::{
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub(super) use self::mcp_client::McpClient;
+pub(super) use self::{
+    login::{LoginCommand, run as run_login},
+    mcp_client::McpClient,
+};
 use super::{fail, in_runtime};
 
 /// Why a command failed. Exit codes: 1, the server refused or found nothing;

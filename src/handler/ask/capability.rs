@@ -3,7 +3,7 @@
 use rmcp::model::ClientCapabilities;
 use serde_json::{Value, json};
 
-use crate::handler::Context;
+use crate::handler::{AskMode, Context};
 
 /// A capability that the client must declare before it is sent a request.
 #[derive(Clone, Copy)]
@@ -44,6 +44,12 @@ impl<S> Context<S> {
     /// Whether the client supports form elicitation.
     pub fn can_elicit(&self) -> bool {
         Capability::FormElicitation.is_declared_in(&self.client().capabilities)
+    }
+
+    /// Whether the client can show a URL to its user, and be asked to.
+    pub fn can_elicit_url(&self) -> bool {
+        !matches!(self.scope().asking, AskMode::Unavailable(_))
+            && Capability::UrlElicitation.is_declared_in(&self.client().capabilities)
     }
 
     /// Whether the client supports sampling.

@@ -13,7 +13,7 @@ mod keys;
 mod limits;
 mod metadata;
 mod opaque;
-mod provider;
+pub(crate) mod provider;
 mod scopes;
 mod signer;
 mod static_tokens;

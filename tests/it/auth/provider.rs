@@ -21,8 +21,8 @@ use crate::support::{http, patiently};
 const SECRET: &str = "a secret for tests only";
 const CALLBACK: &str = "http://127.0.0.1/callback";
 
-pub(super) struct Provider {
-    pub(super) issuer: String,
+pub(crate) struct Provider {
+    pub(crate) issuer: String,
     http: Client,
     process: Mutex<Child>,
     /// The process ends when it is closed.
@@ -31,17 +31,17 @@ pub(super) struct Provider {
 
 impl Provider {
     /// The provider that all tests share which do not change it: it takes a second to start.
-    pub(super) async fn shared() -> &'static Self {
+    pub(crate) async fn shared() -> &'static Self {
         static SHARED: OnceCell<Provider> = OnceCell::const_new();
         SHARED.get_or_init(Self::start).await
     }
 
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::spawn(http().clone(), &[]).await
     }
 
     /// A provider that serves HTTPS, with this key and certificate.
-    pub(super) async fn encrypted(http: Client, key: &Path, cert: &Path) -> Self {
+    pub(crate) async fn encrypted(http: Client, key: &Path, cert: &Path) -> Self {
         Self::spawn(http, &[("TLS_KEY", key), ("TLS_CERT", cert)]).await
     }
 
@@ -84,18 +84,18 @@ impl Provider {
     }
 
     /// The token of a machine (client credentials), of a kind such as `es256` or `opaque`.
-    pub(super) async fn machine(&self, kind: &str, scope: &str) -> String {
+    pub(crate) async fn machine(&self, kind: &str, scope: &str) -> String {
         self.machine_for(kind, scope, RESOURCE).await
     }
 
-    pub(super) async fn machine_for(&self, kind: &str, scope: &str, resource: &str) -> String {
+    pub(crate) async fn machine_for(&self, kind: &str, scope: &str, resource: &str) -> String {
         let form = [("grant_type", "client_credentials"), ("scope", scope), ("resource", resource)];
         let token = self.token(&form, Some(&format!("machine-{kind}"))).await;
         token["access_token"].as_str().unwrap().to_owned()
     }
 
     /// The tokens of a user (authorization code with PKCE).
-    pub(super) async fn login(&self, kind: &str, user: &str, scope: &str) -> Value {
+    pub(crate) async fn login(&self, kind: &str, user: &str, scope: &str) -> Value {
         let client = format!("app-{kind}");
         let verifier = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(user));
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
@@ -129,7 +129,7 @@ impl Provider {
     }
 
     /// New tokens by a refresh token.
-    pub(super) async fn refresh(&self, kind: &str, tokens: &Value) -> Value {
+    pub(crate) async fn refresh(&self, kind: &str, tokens: &Value) -> Value {
         let form = [
             ("grant_type", "refresh_token"),
             ("client_id", &format!("app-{kind}")),
@@ -139,7 +139,7 @@ impl Provider {
         self.token(&form, None).await
     }
 
-    pub(super) async fn revoke(&self, machine: &str, token: &str) {
+    pub(crate) async fn revoke(&self, machine: &str, token: &str) {
         let request = self.post("/token/revocation", &[("token", token)]);
         let request = request.header("authorization", basic(machine)).send();
         let response = patiently("a revocation", request).await.unwrap();
@@ -147,17 +147,17 @@ impl Provider {
     }
 
     /// Replaces all keys.
-    pub(super) async fn rotate(&self) {
+    pub(crate) async fn rotate(&self) {
         self.control("rotate").await;
     }
 
     /// Sets how the key endpoint responds: `up`, `down` or `hang`.
-    pub(super) async fn jwks(&self, mode: &str) {
+    pub(crate) async fn jwks(&self, mode: &str) {
         self.control(&format!("jwks/{mode}")).await;
     }
 
     /// How often a path was requested.
-    pub(super) async fn fetches(&self, path: &str) -> u64 {
+    pub(crate) async fn fetches(&self, path: &str) -> u64 {
         let counts: Value = serde_json::from_str(&self.control("counts").await).unwrap();
         counts[path].as_u64().unwrap_or(0)
     }
@@ -169,13 +169,13 @@ impl Provider {
     }
 
     /// Stops the process: connections are accepted, and no request is answered.
-    pub(super) fn freeze(&self) {
+    pub(crate) fn freeze(&self) {
         let id = self.process.lock().unwrap().id().to_string();
         assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
     }
 
     /// Kills the process: connections are refused.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = process.kill();
         let _ = process.wait();

@@ -94,8 +94,12 @@ impl Server {
     }
 
     pub(crate) async fn configured(change: impl FnOnce(&mut Setup)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut config = patient_config();
+        config.server.listen = address;
         let mut setup = Setup {
-            config: patient_config(),
+            config,
             http: Box::new(|_| {}),
             page_size: 100,
             clock: Arc::new(SystemClock),
@@ -113,8 +117,6 @@ impl Server {
         // The form of a response must not depend on how busy the machine is.
         app.http().promote_after = Duration::from_secs(3600);
         (setup.http)(app.http());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(app.serve(listener, async {
             // Dropping the server closes the channel, which stops it as well.

@@ -7,6 +7,7 @@ mod finding;
 mod http;
 mod instances;
 mod items;
+mod logins;
 mod passing_on;
 mod policies;
 mod process;

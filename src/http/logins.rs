@@ -1,0 +1,355 @@
+//! Logins at upstreams, below the endpoint's path: pages for browsers, and the state of a
+//! caller's login for terminals. Only the latter need a token of this server: a browser has none,
+//! and shows a sealed ticket instead.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::to_bytes,
+    extract::{Path, RawQuery, Request, State},
+    response::{IntoResponse, Response},
+    routing,
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use super::{
+    Endpoint, bearer,
+    error::{HttpError, json_response},
+    host_check,
+};
+use crate::{
+    admission::RequestPermit,
+    auth::Identity,
+    registry::{LoginProblem, ProviderLogin},
+};
+
+/// How long a browser keeps the cookie of a login, in seconds.
+const COOKIE_AGE: u32 = 600;
+/// The most bytes of a form, and the longest time for it.
+const FORM_BYTES: usize = 16 << 10;
+const FORM_TIME: Duration = Duration::from_secs(10);
+
+/// The pages of logins, if there are any.
+pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
+    if !endpoint.dispatcher.registry().has_logins() {
+        return Router::new();
+    }
+    let base = format!("{}/upstreams/{{name}}", endpoint.options().path.trim_end_matches('/'));
+    Router::new()
+        .route(&format!("{base}/login"), routing::get(confirm).post(begin))
+        .route(&format!("{base}/callback"), routing::get(finish))
+        .route(&format!("{base}/client.json"), routing::get(client_document))
+        .route(&format!("{base}/account"), routing::get(show).post(link).delete(log_out))
+}
+
+fn parameters(text: &[u8]) -> Vec<(String, String)> {
+    url::form_urlencoded::parse(text).into_owned().collect()
+}
+
+fn ticket(parameters: Vec<(String, String)>) -> String {
+    let ticket = parameters.into_iter().find(|(name, _)| name == "ticket");
+    ticket.map(|(_, ticket)| ticket).unwrap_or_default()
+}
+
+fn found(endpoint: &Endpoint, name: &str) -> Result<Arc<dyn ProviderLogin>, Box<Response>> {
+    endpoint.dispatcher.registry().login(name).ok_or_else(|| {
+        let problem = "There is no login of that name.";
+        Box::new(page(StatusCode::NOT_FOUND, "Not found", &escape(problem)))
+    })
+}
+
+/// Asks whether the login is wanted.
+async fn confirm(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let login = match found(&endpoint, &name) {
+        Ok(login) => login,
+        Err(response) => return *response,
+    };
+    let ticket = ticket(parameters(query.unwrap_or_default().as_bytes()));
+    let request = match login.request(&ticket) {
+        Ok(request) => request,
+        Err(problem) => return problem_page(&problem),
+    };
+    let body = format!(
+        "<p>Larder asks for access to <strong>{}</strong> ({}) for this user of Larder:</p>\
+         <p><strong>{}</strong></p>\
+         <p>Go on only if that is you and you have asked for it. Otherwise close this page: \
+         whoever sent you the link could use your account.</p>\
+         <form method=\"post\"><input type=\"hidden\" name=\"ticket\" value=\"{}\">\
+         <button>Log in</button></form>",
+        escape(&request.provider),
+        escape(&request.server),
+        escape(&request.principal),
+        escape(&ticket),
+    );
+    page(StatusCode::OK, "Log in", &body)
+}
+
+/// Sends the browser to the authorization server.
+async fn begin(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let login = match found(&endpoint, &name) {
+        Ok(login) => login,
+        Err(response) => return *response,
+    };
+    // A page of others must not skip the question. Browsers name the origin of each form.
+    let (head, body) = request.into_parts();
+    if !is_same_origin(&head.headers, login.base_url()) {
+        return problem_page(&LoginProblem::Refused(
+            "This page was not opened by its link.".into(),
+        ));
+    }
+    let form = match tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await {
+        Ok(Ok(form)) => form,
+        Ok(Err(_)) | Err(_) => return HttpError::Incomplete.into_response(),
+    };
+    match login.begin(&ticket(parameters(&form))).await {
+        Ok(redirect) => {
+            let Ok(location) = HeaderValue::try_from(redirect.url) else {
+                let problem = "The authorization server's URL is not valid.";
+                return problem_page(&LoginProblem::Refused(problem.to_owned()));
+            };
+            let mut response = page(StatusCode::SEE_OTHER, "Log in", "");
+            response.headers_mut().insert(header::LOCATION, location);
+            set_cookie(&*login, &mut response, &redirect.cookie, COOKIE_AGE);
+            response
+        }
+        Err(problem) => problem_page(&problem),
+    }
+}
+
+/// The browser comes back from the authorization server.
+async fn finish(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let login = match found(&endpoint, &name) {
+        Ok(login) => login,
+        Err(response) => return *response,
+    };
+    let cookie = cookie(&headers, &name);
+    let parameters = parameters(query.unwrap_or_default().as_bytes());
+    let mut response = match login.finish(parameters, cookie.as_deref()).await {
+        Ok(()) => {
+            let body = format!(
+                "<p>You are logged in to <strong>{}</strong>. You can close this page and go on \
+                 where you were.</p>",
+                escape(&name)
+            );
+            page(StatusCode::OK, "Logged in", &body)
+        }
+        Err(problem) => problem_page(&problem),
+    };
+    set_cookie(&*login, &mut response, "", 0);
+    response
+}
+
+async fn client_document(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+) -> Response {
+    match found(&endpoint, &name) {
+        Ok(login) => {
+            let document = login.client_document().to_string();
+            let mut response = json_response(StatusCode::OK, document.into());
+            let cached = HeaderValue::from_static("public, max-age=300");
+            response.headers_mut().insert(header::CACHE_CONTROL, cached);
+            response
+        }
+        Err(response) => *response,
+    }
+}
+
+/// Whether the caller is logged in.
+async fn show(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let (login, identity, _permit) = match admitted(&endpoint, &name, request).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    match login.is_logged_in(identity.owner()).await {
+        Ok(is_logged_in) => answer(&json!({ "logged_in": is_logged_in })),
+        Err(problem) => refusal(&problem),
+    }
+}
+
+/// The link for a login of the caller.
+async fn link(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    match admitted(&endpoint, &name, request).await {
+        Ok((login, identity, _permit)) => answer(&json!({ "url": login.link(&identity) })),
+        Err(response) => *response,
+    }
+}
+
+async fn log_out(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let (login, identity, _permit) = match admitted(&endpoint, &name, request).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    match login.log_out(identity.owner()).await {
+        Ok(()) => answer(&json!({ "logged_in": false })),
+        Err(problem) => refusal(&problem),
+    }
+}
+
+type Admitted = (Arc<dyn ProviderLogin>, Identity, RequestPermit);
+
+/// The checks of the endpoint, for a request without an MCP message.
+async fn admitted(
+    endpoint: &Endpoint,
+    name: &str,
+    request: Request,
+) -> Result<Admitted, Box<Response>> {
+    let (head, _) = request.into_parts();
+    host_check::origin(endpoint, &head.headers).map_err(|error| Box::new(error.into_response()))?;
+    let (identity, permit) = bearer::authenticate(endpoint, &head).await?;
+    let login = endpoint.dispatcher.registry().login(name);
+    let login = login.ok_or_else(|| {
+        let path = endpoint.options().path.clone();
+        Box::new(HttpError::Path(path).into_response())
+    })?;
+    Ok((login, identity, permit))
+}
+
+fn answer(body: &serde_json::Value) -> Response {
+    json_response(StatusCode::OK, body.to_string().into())
+}
+
+fn refusal(problem: &LoginProblem) -> Response {
+    let body = json!({ "error": { "message": problem.to_string() } });
+    json_response(status(problem), body.to_string().into())
+}
+
+fn status(problem: &LoginProblem) -> StatusCode {
+    match problem {
+        LoginProblem::Refused(_) => StatusCode::BAD_REQUEST,
+        LoginProblem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn problem_page(problem: &LoginProblem) -> Response {
+    let body = format!("<p>{}</p>", escape(&problem.to_string()));
+    page(status(problem), "No login", &body)
+}
+
+/// A page without scripts, which no other page can frame.
+fn page(status: StatusCode, title: &str, body: &str) -> Response {
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Larder: {title}</title>\
+         <h1>{title}</h1>{body}"
+    );
+    let mut response = (status, html).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        // Without `form-action`, which browsers apply to redirects as well.
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+        ),
+        // With `no-referrer`, forms would have no origin.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Whether a form was sent by a page of this server.
+fn is_same_origin(headers: &HeaderMap, base_url: &str) -> bool {
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    let rest = origin.and_then(|origin| base_url.strip_prefix(origin));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn cookie_name(name: &str) -> String {
+    format!("larder-login-{name}")
+}
+
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let name = cookie_name(name);
+    let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
+}
+
+/// Sets a cookie that the authorization server's redirect brings back.
+fn set_cookie(login: &dyn ProviderLogin, response: &mut Response, value: &str, age: u32) {
+    let (name, base_url) = (cookie_name(login.name()), login.base_url());
+    let secure = if base_url.starts_with("https:") { "; Secure" } else { "" };
+    let path = base_url.splitn(4, '/').nth(3).unwrap_or_default();
+    let path = format!("/{path}").trim_end_matches('/').to_owned();
+    let cookie = format!(
+        "{name}={value}; Path={path}/upstreams/{}/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}",
+        login.name()
+    );
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn forms_of_other_pages_are_told_apart() {
+        let same = |origin: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+            is_same_origin(&headers, "https://a.example:8000/mcp")
+        };
+        assert!(same("https://a.example:8000"));
+        for other in [
+            "null",
+            "http://a.example:8000",
+            "https://a.example",
+            "https://a.example:80",
+            "https://b.example:8000",
+        ] {
+            assert!(!same(other), "{other}");
+        }
+        assert!(!is_same_origin(&HeaderMap::new(), "https://a.example:8000/mcp"));
+    }
+
+    #[test]
+    fn the_cookie_of_a_login_is_found_among_others() {
+        let mut headers = HeaderMap::new();
+        headers
+            .append(header::COOKIE, "a=1; larder-login-crm=x; larder-login-b=y".parse().unwrap());
+        assert_eq!(cookie(&headers, "crm").as_deref(), Some("x"));
+        assert_eq!(cookie(&headers, "c"), None);
+        assert_eq!(escape("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+    }
+}

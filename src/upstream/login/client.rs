@@ -1,0 +1,150 @@
+//! Larder as a client of an authorization server: as the settings say, by a Client ID Metadata
+//! Document, or registered dynamically (RFC 7591).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Login, discovery::Metadata};
+use crate::{
+    auth::{is_loopback, safe_url},
+    clock::Timestamp,
+    quote::quoted,
+    registry::{LoginProblem, LoginSite},
+};
+
+/// Who Larder is to an authorization server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClientIdentity {
+    pub(super) id: String,
+    pub(super) secret: Option<String>,
+    /// Whether the secret is sent in the body, not in a header.
+    pub(super) is_secret_in_body: bool,
+}
+
+/// A dynamic registration.
+#[derive(Serialize, Deserialize)]
+struct Registration {
+    client: ClientIdentity,
+    redirect_uri: String,
+    expires: Option<Timestamp>,
+}
+
+impl Login {
+    /// The URL to which authorization servers send the browser back.
+    pub(super) fn redirect_uri(&self, site: &LoginSite) -> String {
+        format!("{}/upstreams/{}/callback", site.base_url, self.name)
+    }
+
+    fn document_url(&self, site: &LoginSite) -> String {
+        format!("{}/upstreams/{}/client.json", site.base_url, self.name)
+    }
+
+    /// The metadata of the client, with its URL as client ID.
+    pub(super) fn document(&self, site: &LoginSite) -> Value {
+        let mut document = self.registration(site, "none");
+        document["client_id"] = json!(self.document_url(site));
+        document
+    }
+
+    fn registration(&self, site: &LoginSite, method: &str) -> Value {
+        let redirect_uri = self.redirect_uri(site);
+        let is_native = safe_url(&redirect_uri).is_ok_and(|url| is_loopback(&url));
+        json!({
+            "client_name": "Larder",
+            "redirect_uris": [redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+            "application_type": if is_native { "native" } else { "web" },
+        })
+    }
+
+    /// The client for an authorization server, registered if necessary.
+    pub(super) async fn client(
+        &self,
+        site: &LoginSite,
+        server: &Metadata,
+    ) -> Result<ClientIdentity, LoginProblem> {
+        let methods = server.token_endpoint_auth_methods_supported.as_deref();
+        let supports = |method: &str| {
+            methods
+                .map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
+        };
+        let is_secret_in_body = !supports("client_secret_basic");
+        if let Some(id) = &self.settings.client_id {
+            let secret = self.settings.client_secret.clone();
+            return Ok(ClientIdentity { id: id.clone(), secret, is_secret_in_body });
+        }
+        let document_url = self.document_url(site);
+        // Authorization servers must be able to fetch it.
+        let is_public = document_url.starts_with("https://")
+            && safe_url(&document_url).is_ok_and(|url| !is_loopback(&url));
+        if server.client_id_metadata_document_supported && is_public {
+            return Ok(ClientIdentity { id: document_url, secret: None, is_secret_in_body });
+        }
+        let Some(endpoint) = &server.registration_endpoint else {
+            return Err(LoginProblem::Refused(format!(
+                "{} does not register clients: set upstreams.auth.client_id",
+                quoted(&server.issuer)
+            )));
+        };
+        let slot = format!("client/{}/{}", self.name, server.issuer);
+        let redirect_uri = self.redirect_uri(site);
+        let (known, version) = site.vault.read::<Registration>(&slot).await.map_err(unavailable)?;
+        if let Some(known) = known
+            && known.redirect_uri == redirect_uri
+            && known.expires.is_none_or(|expires| expires > site.clock.now())
+        {
+            return Ok(known.client);
+        }
+        let method = match (supports("none"), is_secret_in_body) {
+            (true, _) => "none",
+            (false, false) => "client_secret_basic",
+            (false, true) => "client_secret_post",
+        };
+        let registration = self.register(endpoint, &self.registration(site, method)).await?;
+        let client = ClientIdentity {
+            id: registration.client_id,
+            secret: registration.client_secret,
+            is_secret_in_body,
+        };
+        let expires = registration.client_secret_expires_at.filter(|seconds| *seconds > 0);
+        let expires = expires.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
+        let registration = Registration { client: client.clone(), redirect_uri, expires };
+        // Another instance may have registered meanwhile: both registrations are valid.
+        site.vault.replace(&slot, version, Some(&registration)).await.map_err(unavailable)?;
+        Ok(client)
+    }
+
+    async fn register(&self, endpoint: &str, metadata: &Value) -> Result<Registered, LoginProblem> {
+        let refused = |problem: &str| {
+            LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
+        };
+        let url = safe_url(endpoint).map_err(refused)?;
+        let mut request = reqwest::Request::new(reqwest::Method::POST, url);
+        let headers = request.headers_mut();
+        for name in ["content-type", "accept"] {
+            headers.insert(name, reqwest::header::HeaderValue::from_static("application/json"));
+        }
+        *request.body_mut() = Some(metadata.to_string().into());
+        let sent = self.fetcher.send(request).await;
+        let (status, body) = sent.map_err(|error| LoginProblem::Unavailable(error.to_string()))?;
+        match status {
+            200 | 201 => {
+                serde_json::from_slice(&body).map_err(|_| refused("the response is not valid"))
+            }
+            _ => Err(refused(&format!("status {status}"))),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_expires_at: Option<u64>,
+}
+
+pub(super) fn unavailable(error: impl std::fmt::Display) -> LoginProblem {
+    LoginProblem::Unavailable(error.to_string())
+}

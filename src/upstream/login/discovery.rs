@@ -1,0 +1,235 @@
+//! Where an upstream's tokens come from: the metadata of the protected resource (RFC 9728), and
+//! that of its authorization server (RFC 8414; OpenID Connect Discovery 1.0).
+
+use reqwest::Url;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{
+    auth::{FetchError, Fetcher, is_loopback, metadata_urls, safe_url},
+    quote::quoted,
+};
+
+/// An authorization server, as it and the protected resource describe it.
+#[derive(Debug, Clone)]
+pub(super) struct AuthorizationServer {
+    /// The protected resource, as tokens name it.
+    pub(super) resource: String,
+    /// The scopes that the resource suggests.
+    pub(super) scopes: Vec<String>,
+    pub(super) metadata: Metadata,
+}
+
+/// The metadata of an authorization server, with checked URLs.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Metadata {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) scopes_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// Finds out about the authorization server of an upstream. `metadata` is the URL that the
+/// upstream has named; `issuer` is the only issuer that may be used.
+///
+/// # Errors
+/// What is wrong or does not respond.
+pub(super) async fn discover(
+    fetcher: &Fetcher,
+    upstream: &str,
+    metadata: Option<&str>,
+    issuer: Option<&str>,
+) -> Result<AuthorizationServer, String> {
+    let upstream =
+        safe_url(upstream).map_err(|problem| format!("the upstream's URL: {problem}"))?;
+    let finder = Finder { fetcher, is_local: is_loopback(&upstream) };
+    let resource = finder.resource(&upstream, metadata).await?;
+    let (resource, servers, scopes) = match resource {
+        Some(Resource { resource, authorization_servers, scopes_supported }) => {
+            if !covers(&resource, &upstream) {
+                return Err(format!(
+                    "its metadata is that of another resource, {}",
+                    quoted(&resource)
+                ));
+            }
+            (resource, authorization_servers, scopes_supported)
+        }
+        // Servers before RFC 9728 are their own authorization servers.
+        None => {
+            let mut resource = upstream.clone();
+            resource.set_fragment(None);
+            let origin = upstream.origin().ascii_serialization();
+            (resource.into(), vec![origin], Vec::new())
+        }
+    };
+    let chosen = match issuer {
+        Some(issuer) => servers.into_iter().find(|server| server == issuer).ok_or_else(|| {
+            format!(
+                "it does not name the authorization server {} (upstreams.auth.issuer)",
+                quoted(issuer)
+            )
+        })?,
+        None => servers.into_iter().next().ok_or("it names no authorization server")?,
+    };
+    let metadata = finder.server(&chosen).await?;
+    Ok(AuthorizationServer { resource, scopes, metadata })
+}
+
+struct Finder<'a> {
+    fetcher: &'a Fetcher,
+    /// Whether the upstream is on this machine: only then others may be.
+    is_local: bool,
+}
+
+impl Finder<'_> {
+    /// A URL that may be used: `https`, or `http` to loopback if the upstream is there, too.
+    fn url(&self, text: &str) -> Result<Url, String> {
+        let url = safe_url(text).map_err(|problem| format!("{}: {problem}", quoted(text)))?;
+        if is_loopback(&url) && !self.is_local {
+            return Err(format!("{}: a remote server must not name this machine", quoted(text)));
+        }
+        Ok(url)
+    }
+
+    async fn fetch<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, String> {
+        match self.fetcher.get(url).await {
+            Ok(document) => {
+                let parsed = serde_json::from_slice(&document);
+                parsed
+                    .map(Some)
+                    .map_err(|_| format!("{}: not valid metadata", quoted(url.as_str())))
+            }
+            Err(FetchError::Status(400..=499)) => Ok(None),
+            Err(error) => Err(format!("{}: {error}", quoted(url.as_str()))),
+        }
+    }
+
+    /// The metadata of the protected resource, if it has any.
+    async fn resource(
+        &self,
+        upstream: &Url,
+        named: Option<&str>,
+    ) -> Result<Option<Resource>, String> {
+        if let Some(named) = named {
+            let found = self.fetch(&self.url(named)?).await?;
+            return found.map(Some).ok_or_else(|| format!("{}: not found", quoted(named)));
+        }
+        const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+        let path = upstream.path().trim_end_matches('/');
+        let mut paths = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
+        paths.dedup();
+        for path in paths {
+            let mut url = upstream.clone();
+            url.set_path(&path);
+            url.set_query(None);
+            if let Some(found) = self.fetch(&url).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn server(&self, issuer: &str) -> Result<Metadata, String> {
+        self.url(issuer)?;
+        let mut problem = "it has no metadata".to_owned();
+        for url in metadata_urls(issuer)? {
+            match self.fetch::<Metadata>(&url).await {
+                Ok(Some(metadata)) => match self.check(&metadata, issuer) {
+                    Ok(()) => return Ok(metadata),
+                    Err(found) => problem = found,
+                },
+                Ok(None) => {}
+                Err(found) => problem = found,
+            }
+        }
+        Err(format!("the authorization server {}: {problem}", quoted(issuer)))
+    }
+
+    fn check(&self, metadata: &Metadata, issuer: &str) -> Result<(), String> {
+        // RFC 8414, section 3.3: otherwise one server could impersonate another.
+        if metadata.issuer != issuer {
+            return Err(format!("its metadata is that of {}", quoted(&metadata.issuer)));
+        }
+        let optional = [&metadata.registration_endpoint, &metadata.revocation_endpoint];
+        let optional = optional.into_iter().flatten();
+        for url in
+            [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(optional)
+        {
+            self.url(url)?;
+        }
+        if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err("it does not support PKCE with S256".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Whether the resource of metadata is that of the upstream: the same origin, and its path or a
+/// part of it.
+fn covers(resource: &str, upstream: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else { return false };
+    let path = resource.path().trim_end_matches('/');
+    resource.origin() == upstream.origin()
+        && upstream
+            .path()
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_resource_covers_what_is_below_it() {
+        let upstream = Url::parse("https://a.example/mcp/x").unwrap();
+        for good in [
+            "https://a.example/mcp/x",
+            "https://a.example/mcp",
+            "https://A.example:443",
+            "https://a.example/",
+        ] {
+            assert!(covers(good, &upstream), "{good}");
+        }
+        for bad in [
+            "https://b.example/mcp/x",
+            "http://a.example/mcp/x",
+            "https://a.example/mc",
+            "https://a.example/mcp/x/y",
+            "x",
+        ] {
+            assert!(!covers(bad, &upstream), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_remote_server_cannot_name_this_machine() {
+        let fetcher = Fetcher::new().unwrap();
+        let url = |is_local, text| Finder { fetcher: &fetcher, is_local }.url(text).is_ok();
+        assert!(url(true, "http://127.0.0.1:1/x") && url(false, "https://b.example"));
+        for bad in ["http://127.0.0.1:1/x", "https://localhost/x", "http://b.example", "file:///x"]
+        {
+            assert!(!url(false, bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! [`Tokens`] of a principal, and the requests for them.
+
+use std::time::Duration;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use futures_util::{FutureExt, future::BoxFuture};
+use oauth2::{
+    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, HttpRequest,
+    HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    TokenResponse, TokenUrl,
+    basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
+};
+use reqwest::header::HeaderValue;
+use serde::{Deserialize, Serialize};
+
+use super::client::ClientIdentity;
+use crate::{
+    auth::{FetchError, Fetcher, safe_url},
+    clock::Timestamp,
+    quote::quoted,
+    registry::LoginProblem,
+};
+
+/// Where tokens come from.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Source {
+    pub(super) client: ClientIdentity,
+    pub(super) token_endpoint: String,
+    pub(super) revocation_endpoint: Option<String>,
+    /// The protected resource (RFC 8707).
+    pub(super) resource: String,
+    /// The scopes that are asked for.
+    pub(super) scopes: Vec<String>,
+}
+
+/// The tokens of a principal for an upstream.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Tokens {
+    pub(super) access: String,
+    pub(super) refresh: Option<String>,
+    pub(super) expires: Option<Timestamp>,
+    /// The granted scopes.
+    pub(super) scopes: Vec<String>,
+    pub(super) source: Source,
+}
+
+/// Why there are no tokens.
+pub(super) enum TokenError {
+    /// The code or refresh token is not valid; another login is necessary.
+    Refused(String),
+    Unavailable(String),
+}
+
+impl From<TokenError> for LoginProblem {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Refused(problem) => Self::Refused(problem),
+            TokenError::Unavailable(problem) => Self::Unavailable(problem),
+        }
+    }
+}
+
+type Answer = Result<BasicTokenResponse, RequestTokenError<Failure, BasicErrorResponse>>;
+
+impl Source {
+    /// The tokens for an authorization code.
+    pub(super) async fn exchange(
+        self,
+        fetcher: &Fetcher,
+        code: String,
+        verifier: String,
+        redirect_uri: &str,
+        now: Timestamp,
+    ) -> Result<Tokens, TokenError> {
+        let redirect_uri = RedirectUrl::new(redirect_uri.to_owned());
+        let redirect_uri = redirect_uri.map_err(|error| TokenError::Refused(error.to_string()))?;
+        let answer = {
+            let client = self.oauth()?.set_redirect_uri(redirect_uri);
+            let request = client.exchange_code(AuthorizationCode::new(code));
+            let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier));
+            let request = request.add_extra_param("resource", self.resource.as_str());
+            request.request_async(&Http(fetcher)).await
+        };
+        self.tokens(answer, None, now)
+    }
+
+    fn oauth(&self) -> Result<TokenClient, TokenError> {
+        let token_url = TokenUrl::new(self.token_endpoint.clone());
+        let token_url = token_url.map_err(|error| TokenError::Refused(error.to_string()))?;
+        let auth_type =
+            if self.client.is_secret_in_body { AuthType::RequestBody } else { AuthType::BasicAuth };
+        let client = BasicClient::new(ClientId::new(self.client.id.clone()))
+            .set_token_uri(token_url)
+            .set_auth_type(auth_type);
+        Ok(match &self.client.secret {
+            Some(secret) => client.set_client_secret(ClientSecret::new(secret.clone())),
+            None => client,
+        })
+    }
+
+    fn tokens(
+        self,
+        answer: Answer,
+        before: Option<&Tokens>,
+        now: Timestamp,
+    ) -> Result<Tokens, TokenError> {
+        let response = match answer {
+            Ok(response) => response,
+            // No response is shown, because it may contain a token.
+            Err(RequestTokenError::ServerResponse(refused)) => {
+                let code = quoted(refused.error().as_ref());
+                return Err(match refused.error() {
+                    BasicErrorResponseType::Extension(_) => TokenError::Unavailable(code),
+                    _ => TokenError::Refused(code),
+                });
+            }
+            Err(RequestTokenError::Request(failure)) => {
+                return Err(TokenError::Unavailable(failure.to_string()));
+            }
+            Err(_) => return Err(TokenError::Unavailable("the response cannot be parsed".into())),
+        };
+        let refresh = response.refresh_token().map(|token| token.secret().clone());
+        let scopes = response
+            .scopes()
+            .map(|scopes| scopes.iter().map(|scope: &Scope| scope.as_str().to_owned()).collect());
+        let lifetime = response.expires_in().map(|lifetime| lifetime.min(MAX_LIFETIME));
+        Ok(Tokens {
+            access: response.access_token().secret().clone(),
+            refresh: refresh.or_else(|| before?.refresh.clone()),
+            expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
+            // Left out if they are those that were asked for (RFC 6749, 5.1).
+            scopes: scopes
+                .or_else(|| before.map(|before| before.scopes.clone()))
+                .unwrap_or_else(|| self.scopes.clone()),
+            source: self,
+        })
+    }
+}
+
+/// The longest lifetime of a token that is believed.
+const MAX_LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+type TokenClient = BasicClient<
+    oauth2::EndpointNotSet,
+    oauth2::EndpointNotSet,
+    oauth2::EndpointNotSet,
+    oauth2::EndpointNotSet,
+    oauth2::EndpointSet,
+>;
+
+impl Tokens {
+    /// New tokens by the refresh token.
+    pub(super) async fn refreshed(
+        &self,
+        fetcher: &Fetcher,
+        now: Timestamp,
+    ) -> Result<Self, TokenError> {
+        let Some(refresh) = &self.refresh else {
+            return Err(TokenError::Refused("there is no refresh token".to_owned()));
+        };
+        let refresh = RefreshToken::new(refresh.clone());
+        let answer = {
+            let client = self.source.oauth()?;
+            let request = client.exchange_refresh_token(&refresh);
+            let request = request.add_extra_param("resource", self.source.resource.as_str());
+            request.request_async(&Http(fetcher)).await
+        };
+        self.source.clone().tokens(answer, Some(self), now)
+    }
+
+    /// Revokes the tokens (RFC 7009). `oauth2` would do so over `https` only.
+    pub(super) async fn revoke(&self, fetcher: &Fetcher) -> Result<(), String> {
+        let Some(endpoint) = &self.source.revocation_endpoint else { return Ok(()) };
+        let url = safe_url(endpoint)?;
+        let refresh = self.refresh.as_ref().map(|token| (token, "refresh_token"));
+        for (token, hint) in refresh.into_iter().chain([(&self.access, "access_token")]) {
+            let request = self.source.client.revocation(url.clone(), token, hint);
+            match fetcher.send(request).await {
+                Ok((200, _)) => {}
+                Ok((status, _)) => return Err(format!("status {status}")),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ClientIdentity {
+    fn revocation(&self, url: reqwest::Url, token: &str, hint: &str) -> reqwest::Request {
+        let mut request = reqwest::Request::new(reqwest::Method::POST, url);
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("token", token).append_pair("token_type_hint", hint);
+        match &self.secret {
+            Some(secret) if !self.is_secret_in_body => {
+                let encode = |text: &str| -> String {
+                    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+                };
+                let credentials = format!("{}:{}", encode(&self.id), encode(secret));
+                let header = format!("Basic {}", BASE64_STANDARD.encode(credentials));
+                if let Ok(header) = header.parse() {
+                    request.headers_mut().insert(reqwest::header::AUTHORIZATION, header);
+                }
+            }
+            secret => {
+                form.append_pair("client_id", &self.id);
+                if let Some(secret) = secret {
+                    form.append_pair("client_secret", secret);
+                }
+            }
+        }
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(reqwest::header::CONTENT_TYPE, form_type);
+        *request.body_mut() = Some(form.finish().into());
+        request
+    }
+}
+
+/// Sends requests for `oauth2`, which would take any error with a JSON body for a verdict.
+struct Http<'a>(&'a Fetcher);
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("the request cannot be built")]
+    Request,
+}
+
+impl<'c> AsyncHttpClient<'c> for Http<'_> {
+    type Error = Failure;
+    type Future = BoxFuture<'c, Result<HttpResponse, Failure>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        async move {
+            let request = reqwest::Request::try_from(request).map_err(|_| Failure::Request)?;
+            let (status, body) = self.0.send(request).await?;
+            let mut response = HttpResponse::new(body);
+            *response.status_mut() = match status {
+                200 => http::StatusCode::OK,
+                400 | 401 => http::StatusCode::BAD_REQUEST,
+                status => return Err(FetchError::Status(status).into()),
+            };
+            let json = http::HeaderValue::from_static("application/json");
+            response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+            Ok(response)
+        }
+        .boxed()
+    }
+}
