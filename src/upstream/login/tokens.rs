@@ -177,12 +177,19 @@ impl Tokens {
             let request = self.source.client.revocation(url.clone(), token, hint);
             match fetcher.send(request).await {
                 Ok((200, _)) => {}
+                // Tokens with claims of their own only expire (RFC 7009, 2.2.1).
+                Ok((400, body)) if is_unsupported(&body) => {}
                 Ok((status, _)) => return Err(format!("status {status}")),
                 Err(error) => return Err(error.to_string()),
             }
         }
         Ok(())
     }
+}
+
+fn is_unsupported(body: &[u8]) -> bool {
+    let body = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
+    body["error"] == "unsupported_token_type"
 }
 
 impl ClientIdentity {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use larder::{
-    Context, Registry, Tool,
+    Context, Registry, Resource, Tool,
     clock::{Clock, SystemClock},
     config::{AuthMode, Config, IssuerConfig, TokenConfig},
     upstream::{OAuth, Remote, Settings, Upstream},
@@ -22,10 +22,6 @@ use crate::{
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Whoami {}
 
-/// Says who calls, to those who may write.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Secret {}
-
 /// The upstream: it accepts the tokens of a provider.
 async fn upstream(issuer: &str) -> Server {
     let issuer = issuer.to_owned();
@@ -35,12 +31,12 @@ async fn upstream(issuer: &str) -> Server {
         config.auth.mode = AuthMode::OAuth;
         config.auth.issuers = vec![IssuerConfig { issuer, ..IssuerConfig::default() }];
         config.auth.required_scopes = vec!["mcp:read".into()];
-        config.auth.scopes.insert("secret".into(), vec!["mcp:write".into()]);
         setup.offers = Box::new(|_, _| {
             let whoami = |ctx: Context, _: Whoami| async move { ctx.principal().to_string() };
-            let secret = |ctx: Context, _: Secret| async move { ctx.principal().to_string() };
-            let builder = Registry::builder("crm");
-            builder.tool(Tool::new(whoami)).tool(Tool::new(secret)).build().unwrap()
+            let secret = Resource::text("docs://secret", "hush").scope("mcp:write");
+            let builder = Registry::builder("crm").tool(Tool::new(whoami));
+            let open = Resource::text("docs://open", "open");
+            builder.resource(open).resource(secret).build().unwrap()
         });
     })
     .await;
@@ -189,9 +185,9 @@ async fn each_principal_logs_in_and_has_tokens_of_its_own() {
     assert_eq!(listed[0]["name"], "crm__login", "{listed:?}");
     Browser::new().log_in(&link(&alice, "whoami").await, "anna").await;
     assert!(whoami(&alice).await.contains("\"anna\""));
-    assert_eq!(alice.list("tools/list", "tools").await.len(), 2);
+    assert_eq!(alice.list("tools/list", "tools").await[0]["name"], "whoami");
     // The other one has neither the tokens nor the list.
-    assert_eq!(bob.list("tools/list", "tools").await.len(), 1);
+    assert_eq!(bob.list("tools/list", "tools").await[0]["name"], "crm__login");
     Browser::new().log_in(&link(&bob, "whoami").await, "bert").await;
     assert!(whoami(&bob).await.contains("\"bert\""));
     assert!(whoami(&alice).await.contains("\"anna\""));
@@ -308,14 +304,13 @@ async fn an_operation_that_needs_another_scope_asks_for_it() {
     let mut browser = Browser::new();
     browser.log_in(&link(&alice, "whoami").await, "anna").await;
     assert!(whoami(&alice).await.contains("\"anna\""));
-    let refused = alice.call("secret", json!({})).await.result();
-    assert!(
-        text(&refused).starts_with("crm needs a login with the scopes mcp:write: "),
-        "{refused}"
-    );
-    browser.log_in(&link(&alice, "secret").await, "anna").await;
-    let done = alice.call("secret", json!({})).await.result();
-    assert!(text(&done).contains("\"anna\""), "{done}");
+    let uri = json!({ "uri": "docs://secret" });
+    let refused = alice.send("resources/read", uri.clone()).await.error();
+    assert_eq!(refused["code"], -32603);
+    let said = refused["message"].as_str().unwrap();
+    let link = said.strip_prefix("crm needs a login with the scopes mcp:write: ").expect(said);
+    browser.log_in(&link.parse().unwrap(), "anna").await;
+    assert_eq!(alice.read("docs://secret").await["text"], "hush");
     assert!(whoami(&alice).await.contains("\"anna\""));
 }
 
@@ -355,6 +350,7 @@ async fn tokens_survive_in(store: &str) {
     let server = async || {
         gateway(crm(&upstream.url), |config| {
             config.store.url = store.to_owned();
+            config.redis.migrate = true;
             config.server.state_key_file = Some(key_file(folder.path()));
         })
         .await
