@@ -196,7 +196,8 @@ async fn each_principal_logs_in_and_has_tokens_of_its_own() {
     let said = legacy.call("whoami", json!({})).await.result();
     assert!(text(&said).contains("\"bert\""), "{said}");
     // Resources and prompts ask, too.
-    let refused = Modern::bearing(&gateway(crm(&world.upstream.url), |_| {}).await, "alice");
+    let other = gateway(crm(&world.upstream.url), |_| {}).await;
+    let refused = Modern::bearing(&other, "alice");
     let refused = refused.send("prompts/get", json!({ "name": "x" })).await.error();
     assert_eq!(refused["code"], -32603);
     assert!(refused["message"].as_str().unwrap().starts_with("crm needs a login: http"));
@@ -308,7 +309,7 @@ async fn an_operation_that_needs_another_scope_asks_for_it() {
     let refused = alice.send("resources/read", uri.clone()).await.error();
     assert_eq!(refused["code"], -32603);
     let said = refused["message"].as_str().unwrap();
-    let link = said.strip_prefix("crm needs a login with the scopes mcp:write: ").expect(said);
+    let link = said.strip_prefix("crm needs a login with the scopes mcp:read mcp:write: ").expect(said);
     browser.log_in(&link.parse().unwrap(), "anna").await;
     assert_eq!(alice.read("docs://secret").await["text"], "hush");
     assert!(whoami(&alice).await.contains("\"anna\""));
