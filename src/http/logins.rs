@@ -107,10 +107,8 @@ async fn begin(
             "This page was not opened by its link.".into(),
         ));
     }
-    let form = match tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await {
-        Ok(Ok(form)) => form,
-        Ok(Err(_)) | Err(_) => return HttpError::Incomplete.into_response(),
-    };
+    let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
+    let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
     match login.begin(&ticket(parameters(&form))).await {
         Ok(redirect) => {
             let Ok(location) = HeaderValue::try_from(redirect.url) else {

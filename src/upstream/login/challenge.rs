@@ -20,8 +20,8 @@ impl Challenge {
     /// The first challenge of the scheme Bearer; empty if there is none.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
-        let texts = values.filter_map(|value| value.to_str().ok());
-        texts.filter_map(Self::parse).next().unwrap_or_default()
+        let mut texts = values.filter_map(|value| value.to_str().ok());
+        texts.find_map(Self::parse).unwrap_or_default()
     }
 
     fn parse(text: &str) -> Option<Self> {

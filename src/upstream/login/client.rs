@@ -103,12 +103,9 @@ impl Login {
             (false, true) => "client_secret_post",
         };
         let registration = self.register(endpoint, &self.registration(site, method)).await?;
-        let client = ClientIdentity {
-            id: registration.client_id,
-            secret: registration.client_secret,
-            is_secret_in_body,
-        };
-        let expires = registration.client_secret_expires_at.filter(|seconds| *seconds > 0);
+        let client =
+            ClientIdentity { id: registration.id, secret: registration.secret, is_secret_in_body };
+        let expires = registration.expires.filter(|seconds| *seconds > 0);
         let expires = expires.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
         let registration = Registration { client: client.clone(), redirect_uri, expires };
         // Another instance may have registered meanwhile: both registrations are valid.
@@ -140,9 +137,12 @@ impl Login {
 
 #[derive(Deserialize)]
 struct Registered {
-    client_id: String,
-    client_secret: Option<String>,
-    client_secret_expires_at: Option<u64>,
+    #[serde(rename = "client_id")]
+    id: String,
+    #[serde(rename = "client_secret")]
+    secret: Option<String>,
+    #[serde(rename = "client_secret_expires_at")]
+    expires: Option<u64>,
 }
 
 pub(super) fn unavailable(error: impl std::fmt::Display) -> LoginProblem {

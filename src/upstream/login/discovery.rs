@@ -40,7 +40,8 @@ pub(super) struct Metadata {
 
 #[derive(Deserialize)]
 struct Resource {
-    resource: String,
+    #[serde(rename = "resource")]
+    url: String,
     #[serde(default)]
     authorization_servers: Vec<String>,
     #[serde(default)]
@@ -63,7 +64,7 @@ pub(super) async fn discover(
     let finder = Finder { fetcher, is_local: is_loopback(&upstream) };
     let resource = finder.resource(&upstream, metadata).await?;
     let (resource, servers, scopes) = match resource {
-        Some(Resource { resource, authorization_servers, scopes_supported }) => {
+        Some(Resource { url: resource, authorization_servers, scopes_supported }) => {
             if !covers(&resource, &upstream) {
                 return Err(format!(
                     "its metadata is that of another resource, {}",

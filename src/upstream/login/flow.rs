@@ -221,7 +221,7 @@ impl ProviderLogin for Login {
         let is_this = |pending: &Pending| pending.state == cookie.state;
         let before = slot.change(|record| {
             let begun = record.pending.as_ref().is_some_and(is_this);
-            begun.then(|| Record { pending: None, ..record })
+            begun.then_some(Record { pending: None, ..record })
         });
         let pending = before.await?.pending.filter(is_this);
         let pending = pending.filter(|pending| pending.expires > slot.now()).ok_or_else(unknown)?;

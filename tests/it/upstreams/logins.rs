@@ -309,7 +309,8 @@ async fn an_operation_that_needs_another_scope_asks_for_it() {
     let refused = alice.send("resources/read", uri.clone()).await.error();
     assert_eq!(refused["code"], -32603);
     let said = refused["message"].as_str().unwrap();
-    let link = said.strip_prefix("crm needs a login with the scopes mcp:read mcp:write: ").expect(said);
+    let link =
+        said.strip_prefix("crm needs a login with the scopes mcp:read mcp:write: ").expect(said);
     browser.log_in(&link.parse().unwrap(), "anna").await;
     assert_eq!(alice.read("docs://secret").await["text"], "hush");
     assert!(whoami(&alice).await.contains("\"anna\""));
