@@ -94,7 +94,7 @@ pub(super) fn run(
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
     let url = remote.url.clone();
-    let http = Arc::new(Http { client, url, headers, max_message, account, session });
+    let http = Arc::new(Http { client, url, headers, max_message, session, account });
     Ok(serve(http, link, outgoing, stop))
 }
 
