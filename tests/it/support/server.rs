@@ -108,11 +108,11 @@ impl Server {
         change(&mut setup);
         let (clock, stage) = (ManualClock::new(), Stage::new());
         let registry = (setup.offers)(&stage, setup.page_size);
-        let mut app = if setup.config.store.url != "memory:" {
-            App::open_with(registry, setup.config, setup.clock, Random::system()).await.unwrap()
-        } else {
+        let mut app = if setup.config.store.url == "memory:" {
             let time = Arc::new(clock.clone());
             App::with(registry, setup.config, time, Random::system()).unwrap()
+        } else {
+            App::open_with(registry, setup.config, setup.clock, Random::system()).await.unwrap()
         };
         // The form of a response must not depend on how busy the machine is.
         app.http().promote_after = Duration::from_secs(3600);

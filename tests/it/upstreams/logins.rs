@@ -53,7 +53,7 @@ fn crm(url: &str) -> Settings {
 /// Larder in front of an upstream, for the principals alice and bob.
 async fn gateway(crm: Settings, change: impl FnOnce(&mut Config)) -> Server {
     let builder = Upstream::all(vec![crm], []).into_iter();
-    let builder = builder.fold(Registry::builder("gateway"), |b, provider| b.provider(provider));
+    let builder = builder.fold(Registry::builder("gateway"), larder::Builder::provider);
     let registry = builder.build().unwrap();
     Server::configured(|setup| {
         let token = |name: &str| TokenConfig {
@@ -351,7 +351,7 @@ async fn tokens_survive_in(store: &str) {
     let upstream = upstream(&provider.issuer).await;
     let server = async || {
         gateway(crm(&upstream.url), |config| {
-            config.store.url = store.to_owned();
+            store.clone_into(&mut config.store.url);
             config.redis.migrate = true;
             config.server.state_key_file = Some(key_file(folder.path()));
         })

@@ -43,13 +43,13 @@ async fn lookup(_: Context, args: Lookup) -> Result<String, ToolError> {
     if args.name.as_deref() == Some("nobody") {
         return Err(ToolError::new("There is nobody of that name."));
     }
-    let mut user = found_user(json!(args.name));
+    let mut user = found_user(args.name.as_deref());
     user["count"] = json!(args.count);
     Ok(user.to_string())
 }
 
 /// What the tool finds.
-fn found_user(name: Value) -> Value {
+fn found_user(name: Option<&str>) -> Value {
     json!({
         "id": 123,
         "name": name,

@@ -103,7 +103,7 @@ async fn each_source_feeds_a_tool_with_its_own_type() {
         (field("user", "none"), json!(null)),
         (field("user", "api"), json!({ "endpoint_name": "v1" })),
         // A whole result: an object keeps its type, and so does text.
-        (from_step("user"), found_user(Value::Null)),
+        (from_step("user"), found_user(None)),
         (from_step("page"), json!("The static page.")),
         (constant(json!([1, { "a": true }])), json!([1, { "a": true }])),
         (template("docs://{id}", [("id", field("user", "id"))]), json!("docs://123")),

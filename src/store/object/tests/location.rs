@@ -1,5 +1,7 @@
 //! A location for a test, with what is needed to inspect its objects.
 
+#![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
