@@ -31,8 +31,10 @@ impl Statistics {
         )
         .record(started.elapsed());
         match error {
-            // Its own answer, and what a failed start has counted.
-            None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}
+            // Its own answer, what a failed start has counted, and a link for the caller only.
+            None
+            | Some(UpstreamError::Refused(_) | UpstreamError::Start(_) | UpstreamError::Login(_)) =>
+                {}
             Some(error) => self.set_error(error.to_string()),
         }
     }
