@@ -19,8 +19,10 @@ mod steps;
 mod structure;
 mod structured;
 
+#[cfg(feature = "upstream")]
+pub(crate) use ask::can_be_asked;
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
-pub(crate) use ask::{below_root, can_be_asked, form};
+pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use context::{Context, CreateResource, UpdateResource};

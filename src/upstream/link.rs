@@ -1,6 +1,8 @@
 //! [`Link`]: one running upstream. Requests go out with ids of its own;
 //! responses, progress and log messages find their call by that id.
 
+mod errors;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -314,26 +316,6 @@ impl Link {
         }
     }
 
-    /// The error for what the upstream should not have sent.
-    pub(super) fn invalid(&self, problem: &str) -> UpstreamError {
-        UpstreamError::Invalid { name: Arc::clone(&self.name), problem: problem.to_owned() }
-    }
-
-    /// The error for an upstream that cannot be used now.
-    pub(super) fn unavailable(&self, problem: &str) -> UpstreamError {
-        UpstreamError::Unavailable { name: Arc::clone(&self.name), problem: problem.to_owned() }
-    }
-
-    /// The error for a request that the upstream has not processed.
-    pub(super) fn not_processed(&self, reason: &str) -> UpstreamError {
-        UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }
-    }
-
-    /// The error for a message that is longer than allowed.
-    pub(super) fn too_long_error(&self) -> UpstreamError {
-        UpstreamError::TooLong { name: Arc::clone(&self.name), max: self.settings.max_message }
-    }
-
     /// Handles a message of the upstream.
     pub(super) async fn receive(&self, message: Bytes) {
         self.receive_within(None, message).await;
@@ -488,18 +470,5 @@ impl Link {
     /// Sends a notification.
     pub(super) async fn notify(&self, method: &str, params: &Value) {
         self.send(wire::notification(method, params)).await;
-    }
-
-    /// The error for a request during which the upstream ended.
-    pub(super) fn ended_during(&self, what: &str) -> UpstreamError {
-        let how = self.state.lock().ended.clone();
-        let (name, request) = (Arc::clone(&self.name), what.to_owned());
-        UpstreamError::Ended { name, how: how.unwrap_or_else(|| "closed".into()), request }
-    }
-
-    /// The error for a request that took too long.
-    pub(super) fn timed_out(&self) -> UpstreamError {
-        let name = Arc::clone(&self.name);
-        UpstreamError::TimedOut { name, after: self.settings.call_timeout }
     }
 }

@@ -1,5 +1,7 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
+mod logged_in;
+
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -8,13 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{sync::broadcast, time::Instant};
 
+use self::logged_in::ask_to_log_in;
 use super::{
     catalogue::Catalogue,
     connections::{Connections, InUse, repeats},
     content,
     error::UpstreamError,
     link::Era,
-    login::{self, LoginNeeded},
+    login,
     names::Naming,
     requests::Requests,
     settings::{Settings, Target},
@@ -23,7 +26,7 @@ use super::{
     tasks,
 };
 use crate::{
-    handler::{Context, Elicited, IntoToolResult, Scope, ToolError},
+    handler::{IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{
         CompletionInput, Contents, Followed, LoginSite, Offer, ProvidedTool, Provider,
@@ -112,65 +115,6 @@ impl Upstream {
         };
         let catalogue = connection.catalogue().await;
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
-    }
-
-    /// As [`Upstream::listed`]. If the upstream asks for a login, so does this.
-    async fn logged_in(
-        &self,
-        scope: &Arc<Scope>,
-    ) -> Result<Option<(InUse, Arc<Catalogue>)>, Fault> {
-        if let Some(listed) = self.listed(scope).await? {
-            return Ok(Some(listed));
-        }
-        if self.connections.shared.login.is_none() {
-            return Ok(None);
-        }
-        let connection = self.connections.of(scope).await.map_err(UpstreamError::into_fault)?;
-        let Some(login) = connection.login_needed() else { return Ok(None) };
-        if !ask_to_log_in(&login, scope).await {
-            return Err(UpstreamError::Login(login).into_fault());
-        }
-        connection.link().await.map_err(UpstreamError::into_fault)?;
-        let catalogue = connection.known();
-        Ok(catalogue.map(|catalogue| (connection, catalogue)))
-    }
-
-    /// The tool that is offered while nothing is known of those of the upstream, because the
-    /// caller must log in first.
-    fn login_tool(&self) -> ProvidedTool {
-        let upstream = &self.naming.upstream;
-        let description = format!("Log in to {upstream}. Its tools are listed after that.");
-        let mut schema = JsonObject::new();
-        schema.insert("type".into(), "object".into());
-        ProvidedTool::new(model::Tool::new(self.login_tool_name(), description, schema), None)
-    }
-
-    fn login_tool_name(&self) -> String {
-        format!("{}__login", self.naming.upstream)
-    }
-
-    /// Calls a tool. If the upstream asks for a login and the client can show the user its link,
-    /// the call waits for it.
-    async fn call_logged_in(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        scope: &Arc<Scope>,
-    ) -> Result<CallToolResult, UpstreamError> {
-        if self.connections.shared.login.is_none() {
-            return self.call(name, arguments, scope).await;
-        }
-        let again = arguments.clone();
-        let error = match self.call(name, arguments, scope).await {
-            Err(error) if error.login().is_some() => error,
-            called => return called,
-        };
-        match error.login() {
-            Some(login) if ask_to_log_in(&login, scope).await => {
-                self.call(name, again, scope).await
-            }
-            _ => Err(error),
-        }
     }
 
     /// Calls a tool, or goes on with the call that an earlier round has begun.
@@ -508,18 +452,6 @@ impl Provider for Upstream {
         self.requests.close();
         self.connections.close().await;
     }
-}
-
-/// Shows the user the link of a login, if the client can, and waits for the login. Returns
-/// whether it has happened.
-async fn ask_to_log_in(login: &LoginNeeded, scope: &Arc<Scope>) -> bool {
-    let context = Context::new(Arc::clone(scope), Arc::new(()));
-    if !context.can_elicit_url() {
-        return false;
-    }
-    let (key, message) = (login.key(), login.message());
-    let asked = context.elicit_url(&key, &message, &login.url).await;
-    matches!(asked, Ok(Elicited::Accepted(()))) && login.wait().await
 }
 
 fn unknown_tool(name: &str) -> UpstreamError {

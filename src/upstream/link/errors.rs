@@ -1,0 +1,41 @@
+//! The errors of a link, which name its upstream.
+
+use std::sync::Arc;
+
+use super::Link;
+use crate::upstream::error::UpstreamError;
+
+impl Link {
+    /// The error for what the upstream should not have sent.
+    pub(in crate::upstream) fn invalid(&self, problem: &str) -> UpstreamError {
+        UpstreamError::Invalid { name: Arc::clone(&self.name), problem: problem.to_owned() }
+    }
+
+    /// The error for an upstream that cannot be used now.
+    pub(in crate::upstream) fn unavailable(&self, problem: &str) -> UpstreamError {
+        UpstreamError::Unavailable { name: Arc::clone(&self.name), problem: problem.to_owned() }
+    }
+
+    /// The error for a request that the upstream has not processed.
+    pub(in crate::upstream) fn not_processed(&self, reason: &str) -> UpstreamError {
+        UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }
+    }
+
+    /// The error for a message that is longer than allowed.
+    pub(in crate::upstream) fn too_long_error(&self) -> UpstreamError {
+        UpstreamError::TooLong { name: Arc::clone(&self.name), max: self.settings.max_message }
+    }
+
+    /// The error for a request during which the upstream ended.
+    pub(in crate::upstream) fn ended_during(&self, what: &str) -> UpstreamError {
+        let how = self.state.lock().ended.clone();
+        let (name, request) = (Arc::clone(&self.name), what.to_owned());
+        UpstreamError::Ended { name, how: how.unwrap_or_else(|| "closed".into()), request }
+    }
+
+    /// The error for a request that took too long.
+    pub(in crate::upstream) fn timed_out(&self) -> UpstreamError {
+        let name = Arc::clone(&self.name);
+        UpstreamError::TimedOut { name, after: self.settings.call_timeout }
+    }
+}
