@@ -133,7 +133,9 @@ async fn uses_of_resources() {
     let messages = client.send("prompts/get", prompt).await.result()["messages"].clone();
     let embedded = messages[0]["content"]["resource"]["text"].as_str().unwrap();
     let customers: Value = serde_json::from_str(embedded).unwrap();
-    assert_eq!(client.read("customers://all").await["text"], embedded);
+    let read = client.read("customers://all").await;
+    let read: Value = serde_json::from_str(read["text"].as_str().unwrap()).unwrap();
+    assert_eq!(read, customers);
     let ana = customers.as_object().unwrap().iter().find(|(_, c)| c["name"] == "Ana").unwrap();
     let orders = client.call("query_orders", json!({ "customer_id": ana.0 })).await.text();
     assert!(orders.contains("Ana"), "{orders}");

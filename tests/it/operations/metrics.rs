@@ -261,7 +261,11 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
     let upstream = json!(["node", odd]);
     let file = TextFile::new(&format!("[[upstreams]]\nname = \"odd\"\ncommand = {upstream}"));
-    let server = Measured::larder(&[("LARDER_CONFIG", file.path())]).await;
+    // Only a store on a disk has free space.
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("file://{}", folder.path().display());
+    let server =
+        Measured::larder(&[("LARDER_CONFIG", file.path()), ("LARDER_STORE__URL", &store)]).await;
     server.call("echo", json!({})).await;
     let metrics = server.metrics.scrape().await.0;
     let shown: BTreeSet<_> = metrics

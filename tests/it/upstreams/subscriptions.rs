@@ -8,10 +8,15 @@ use super::{
 };
 use crate::support::{Events, Legacy, Modern};
 
+/// The URI of the next resource that is updated. Its creation may be announced before.
 async fn updated(events: &mut Events) -> String {
-    let message = events.message().await;
-    assert_eq!(message["method"], "notifications/resources/updated", "{message}");
-    message["params"]["uri"].as_str().unwrap().to_owned()
+    loop {
+        let message = events.message().await;
+        if message["method"] != "notifications/resources/list_changed" {
+            assert_eq!(message["method"], "notifications/resources/updated", "{message}");
+            return message["params"]["uri"].as_str().unwrap().to_owned();
+        }
+    }
 }
 
 #[tokio::test]
