@@ -1,4 +1,5 @@
 //! Resources that one caller shares with others.
 
 mod changes;
+mod clocks;
 pub(crate) mod links;

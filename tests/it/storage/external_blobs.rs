@@ -46,7 +46,7 @@ impl Installation {
         sizes
     }
 
-    /// The names of all objects outside of Redis.
+    /// The names of all objects outside of Redis, without the reserve on the disk.
     async fn objects(&self) -> Vec<String> {
         match &self.blobs.s3 {
             Some(s3) => s3.keys(self.prefix()).await,
@@ -54,7 +54,8 @@ impl Installation {
                 let root = self.folder();
                 let files = files_below(&root);
                 let files = files.iter().map(|file| file.strip_prefix(&root).unwrap());
-                files.map(|file| file.to_str().unwrap().to_owned()).collect()
+                let files = files.map(|file| file.to_str().unwrap().to_owned());
+                files.filter(|file| !file.starts_with("=reserve/")).collect()
             }
         }
     }

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     location::{HOUR, Location, below, lasting, name, patiently, read},
-    open, url,
+    open, over, url,
 };
 use crate::{
     auth::Owner,
@@ -19,8 +19,7 @@ use crate::{
     random::Random,
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, Store, StoreError,
-        StoreLimits,
-        object::{kept::GRACE, objects::Objects},
+        StoreLimits, object::kept::GRACE,
     },
     testing::{
         S3Server,
@@ -113,14 +112,7 @@ async fn no_uri_or_owner_leads_out_of_the_directory() {
 #[tokio::test]
 async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct() {
     let memory = Arc::new(InMemory::new());
-    let objects = Objects {
-        store: memory.clone(),
-        name: "az",
-        lists_in_order: false,
-        drops_dots: true,
-        disk: None,
-    };
-    let location = ObjectLocation { objects, url: "az://container".into() };
+    let location = over(memory.clone(), true);
     let clock = Arc::new(ManualClock::new());
     let backend =
         ObjectBackend::new(location, clock.clone(), Random::system(), OwnerQuota::default());

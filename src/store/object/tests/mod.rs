@@ -10,7 +10,9 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{ObjectBackend, ObjectLocation};
+use object_store::ObjectStore;
+
+use super::{ObjectBackend, ObjectLocation, objects::Objects};
 use crate::{
     clock::ManualClock,
     random::Random,
@@ -81,6 +83,13 @@ mod s3 {
     }
 
     crate::store_contract!(Bucket { clock: ManualClock::new(), server: S3Server::shared().await });
+}
+
+/// A location over objects that list in order, or drop dots as Azure does.
+fn over(store: Arc<dyn ObjectStore>, drops_dots: bool) -> ObjectLocation {
+    let (name, lists_in_order) = if drops_dots { ("az", false) } else { ("file", true) };
+    let objects = Objects { store, name, lists_in_order, drops_dots, disk: None };
+    ObjectLocation { objects, url: format!("{name}://test") }
 }
 
 fn url(folder: &std::path::Path) -> String {

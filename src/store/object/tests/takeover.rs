@@ -20,14 +20,14 @@ use object_store::{
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::over;
 use crate::{
     auth::Owner,
     clock::ManualClock,
     random::Random,
     store::{
-        ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, ResourceUri, Store,
-        StoreError, StoreLimits,
-        object::{layout, objects::Objects},
+        ChangeKind, Details, ObjectBackend, OwnerQuota, ResourceUri, Store, StoreError,
+        StoreLimits, object::layout,
     },
 };
 
@@ -112,14 +112,7 @@ impl ObjectStore for Stopped {
 }
 
 fn instance(objects: Arc<dyn ObjectStore>, clock: &ManualClock) -> Store {
-    let objects = Objects {
-        store: objects,
-        name: "file",
-        lists_in_order: true,
-        drops_dots: false,
-        disk: None,
-    };
-    let location = ObjectLocation { objects, url: "file:///test".into() };
+    let location = over(objects, false);
     let (clock, quota) = (Arc::new(clock.clone()), OwnerQuota::default());
     let backend = ObjectBackend::new(location, clock.clone(), Random::system(), quota);
     Store::new(Arc::new(backend), clock, StoreLimits::default())
