@@ -1,6 +1,7 @@
 //! Several instances on one Redis: a session, a task or a resource must not
 //! depend on which instance serves it.
 
+mod crowd;
 mod failover;
 mod failure;
 mod random;

@@ -51,6 +51,11 @@ impl Legacy {
         Self::with(Some(token.to_owned()), &server.url, &initialize, false).await
     }
 
+    /// The same with the server at a URL, which may be another process.
+    pub(crate) async fn bearing_at(url: &str, token: &str) -> Self {
+        Self::with(Some(token.to_owned()), url, &Self::initialize("2025-11-25"), true).await
+    }
+
     /// The same session with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }
