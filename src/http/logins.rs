@@ -79,7 +79,7 @@ async fn confirm(
         "<p>Larder asks for access to <strong>{}</strong> ({}) for this user of Larder:</p>\
          <p><strong>{}</strong></p>\
          <p>Go on only if that is you and you have asked for it. Otherwise close this page: \
-         whoever sent you the link could use your account.</p>\
+         the person who sent you the link could use your account.</p>\
          <form method=\"post\"><input type=\"hidden\" name=\"ticket\" value=\"{}\">\
          <button>Log in</button></form>",
         escape(&request.provider),
