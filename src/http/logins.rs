@@ -53,10 +53,25 @@ fn ticket(parameters: Vec<(String, String)>) -> String {
     ticket.map(|(_, ticket)| ticket).unwrap_or_default()
 }
 
-fn found(endpoint: &Endpoint, name: &str) -> Result<Arc<dyn ProviderLogin>, Box<Response>> {
+/// A response that ends a request early.
+struct Refused(Box<Response>);
+
+impl From<Box<Response>> for Refused {
+    fn from(response: Box<Response>) -> Self {
+        Self(response)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+fn found(endpoint: &Endpoint, name: &str) -> Result<Arc<dyn ProviderLogin>, Refused> {
     endpoint.dispatcher.registry().login(name).ok_or_else(|| {
         let problem = "There is no login of that name.";
-        Box::new(page(StatusCode::NOT_FOUND, "Not found", &escape(problem)))
+        Refused(Box::new(page(StatusCode::NOT_FOUND, "Not found", &escape(problem))))
     })
 }
 
@@ -68,7 +83,7 @@ async fn confirm(
 ) -> Response {
     let login = match found(&endpoint, &name) {
         Ok(login) => login,
-        Err(response) => return *response,
+        Err(refused) => return refused.into_response(),
     };
     let ticket = ticket(parameters(query.unwrap_or_default().as_bytes()));
     let request = match login.request(&ticket) {
@@ -98,7 +113,7 @@ async fn begin(
 ) -> Response {
     let login = match found(&endpoint, &name) {
         Ok(login) => login,
-        Err(response) => return *response,
+        Err(refused) => return refused.into_response(),
     };
     // A page of others must not skip the question. Browsers name the origin of each form.
     let (head, body) = request.into_parts();
@@ -133,7 +148,7 @@ async fn finish(
 ) -> Response {
     let login = match found(&endpoint, &name) {
         Ok(login) => login,
-        Err(response) => return *response,
+        Err(refused) => return refused.into_response(),
     };
     let cookie = cookie(&headers, &name);
     let parameters = parameters(query.unwrap_or_default().as_bytes());
@@ -164,7 +179,7 @@ async fn client_document(
             response.headers_mut().insert(header::CACHE_CONTROL, cached);
             response
         }
-        Err(response) => *response,
+        Err(refused) => refused.into_response(),
     }
 }
 
@@ -173,15 +188,12 @@ async fn show(
     State(endpoint): State<Arc<Endpoint>>,
     Path(name): Path<String>,
     request: Request,
-) -> Response {
-    let (login, identity, _permit) = match admitted(&endpoint, &name, request).await {
-        Ok(admitted) => admitted,
-        Err(response) => return *response,
-    };
-    match login.is_logged_in(identity.owner()).await {
+) -> Result<Response, Refused> {
+    let (login, identity, _permit) = admitted(&endpoint, &name, request).await?;
+    Ok(match login.is_logged_in(identity.owner()).await {
         Ok(is_logged_in) => answer(&json!({ "logged_in": is_logged_in })),
         Err(problem) => refusal(&problem),
-    }
+    })
 }
 
 /// The link for a login of the caller.
@@ -189,43 +201,35 @@ async fn link(
     State(endpoint): State<Arc<Endpoint>>,
     Path(name): Path<String>,
     request: Request,
-) -> Response {
-    match admitted(&endpoint, &name, request).await {
-        Ok((login, identity, _permit)) => answer(&json!({ "url": login.link(&identity) })),
-        Err(response) => *response,
-    }
+) -> Result<Response, Refused> {
+    let (login, identity, _permit) = admitted(&endpoint, &name, request).await?;
+    Ok(answer(&json!({ "url": login.link(&identity) })))
 }
 
 async fn log_out(
     State(endpoint): State<Arc<Endpoint>>,
     Path(name): Path<String>,
     request: Request,
-) -> Response {
-    let (login, identity, _permit) = match admitted(&endpoint, &name, request).await {
-        Ok(admitted) => admitted,
-        Err(response) => return *response,
-    };
-    match login.log_out(identity.owner()).await {
+) -> Result<Response, Refused> {
+    let (login, identity, _permit) = admitted(&endpoint, &name, request).await?;
+    Ok(match login.log_out(identity.owner()).await {
         Ok(()) => answer(&json!({ "logged_in": false })),
         Err(problem) => refusal(&problem),
-    }
+    })
 }
 
 type Admitted = (Arc<dyn ProviderLogin>, Identity, RequestPermit);
 
 /// The checks of the endpoint, for a request without an MCP message.
-async fn admitted(
-    endpoint: &Endpoint,
-    name: &str,
-    request: Request,
-) -> Result<Admitted, Box<Response>> {
+async fn admitted(endpoint: &Endpoint, name: &str, request: Request) -> Result<Admitted, Refused> {
     let (head, _) = request.into_parts();
-    host_check::origin(endpoint, &head.headers).map_err(|error| Box::new(error.into_response()))?;
+    host_check::origin(endpoint, &head.headers)
+        .map_err(|error| Refused(Box::new(error.into_response())))?;
     let (identity, permit) = bearer::authenticate(endpoint, &head).await?;
     let login = endpoint.dispatcher.registry().login(name);
     let login = login.ok_or_else(|| {
         let path = endpoint.options().path.clone();
-        Box::new(HttpError::Path(path).into_response())
+        Refused(Box::new(HttpError::Path(path).into_response()))
     })?;
     Ok((login, identity, permit))
 }
