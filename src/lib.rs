@@ -106,9 +106,9 @@ pub mod watch;
 pub mod workflow;
 
 pub use handler::{
-    AskError, Audio, Context, Elicited, Image, IntoContent, IntoPromptMessage, IntoPromptResult,
-    IntoToolResult, Json, ResourceError, Root, Sampled, Sampling, Structured, ToolError, assistant,
-    user, within_roots,
+    AskError, Audio, Contents, Context, Elicited, Image, IntoContent, IntoContents,
+    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Root, Sampled,
+    Sampling, Structured, ToolError, assistant, user, within_roots,
 };
 pub use registry::{
     BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,
