@@ -67,6 +67,9 @@ pub mod cli;
 pub mod clock;
 mod compute;
 pub mod config;
+#[cfg(feature = "http")]
+#[allow(dead_code, unused_imports, reason = "the endpoints that use it follow")]
+mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;

@@ -25,7 +25,7 @@ const LAYERS: [&[&str]; 16] = [
     &["auth", "redis"],
     &["admission"],
     &["store", "session", "task"],
-    &["handler", "query"],
+    &["handler", "query", "content_link"],
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools", "upstream"],
