@@ -41,10 +41,10 @@ pub use authenticator::{
     IssuerOptions,
 };
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use discovery::metadata_urls;
 pub use error::{AuthError, Denied};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use fetch::{FetchError, Fetcher};
 pub use identity::Identity;
 #[cfg(feature = "oauth")]
@@ -55,6 +55,6 @@ pub use secret::Secret;
 pub use static_tokens::StaticToken;
 #[cfg(any(feature = "http", feature = "oauth"))]
 pub use url::{canonical_url, check_url};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use url::{is_loopback, safe_url};
 pub use validity::Validity;
