@@ -5,9 +5,7 @@ use oauth2::{
     EndpointNotSet, EndpointSet, ExtraTokenFields, PkceCodeVerifier, RedirectUrl, RefreshToken,
     RequestTokenError, StandardRevocableToken, StandardTokenIntrospectionResponse,
     StandardTokenResponse, TokenResponse, TokenUrl,
-    basic::{
-        BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenType,
-    },
+    basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenType},
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
