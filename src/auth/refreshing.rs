@@ -15,11 +15,11 @@ use super::AuthError;
 use crate::clock::{Clock, Timestamp};
 
 /// The age at which a document is refreshed in the background.
-const MAX_AGE: Duration = Duration::from_secs(10 * 60);
+pub(super) const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 /// The delay before a failed refresh is retried.
 const RETRY: Duration = Duration::from_secs(60);
 /// The delay between fetches while there is no document at all.
-const BACKOFF: Duration = Duration::from_secs(5);
+pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
 /// Fetches a document.
 pub(crate) type Source<T> = Arc<dyn Fn() -> BoxFuture<'static, Result<T, String>> + Send + Sync>;
