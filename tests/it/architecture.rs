@@ -29,7 +29,7 @@ const LAYERS: [&[&str]; 16] = [
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools", "upstream"],
-    &["dispatch"],
+    &["dispatch", "login"],
     &["era"],
     &["http", "stdio"],
     &["telemetry", "shutdown", "watch"],

@@ -10,6 +10,7 @@ mod clients;
 mod content;
 mod docs;
 mod examples;
+mod identity;
 mod instances;
 mod operations;
 mod prompts;
