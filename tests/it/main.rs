@@ -7,6 +7,7 @@ mod asking;
 mod auth;
 mod changes;
 mod clients;
+mod content;
 mod docs;
 mod examples;
 mod identity;
