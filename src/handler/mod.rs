@@ -29,6 +29,7 @@ pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Context, CreateResource, UpdateResource};
 pub use control::{Control, Suspended};
+pub(crate) use error::log_internal;
 pub use error::{ResourceError, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};

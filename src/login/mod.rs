@@ -4,6 +4,7 @@
 mod person;
 mod policy;
 mod provider;
+mod providers;
 
 pub use self::{
     person::Person,
@@ -12,4 +13,5 @@ pub use self::{
         Authenticated, AuthorizationRequest, IdentityProvider, ProviderError, ProviderGrant,
         Redemption, ResponseIssuer,
     },
+    providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
 };
