@@ -26,6 +26,8 @@ mod jwt;
 mod keys;
 #[cfg(feature = "oauth")]
 mod oauth;
+#[cfg(feature = "oauth")]
+mod own_tokens;
 mod principal;
 mod scopes;
 mod secret;
@@ -49,6 +51,8 @@ pub(crate) use fetch::{FetchError, Fetcher};
 pub use identity::Identity;
 #[cfg(feature = "oauth")]
 pub use oauth::install_crypto;
+#[cfg(feature = "oauth")]
+pub use own_tokens::{OwnSession, OwnTokens};
 pub use principal::{Owner, Principal};
 pub use scopes::{Grant, Hierarchy, ScopeError, Scopes};
 pub use secret::Secret;
