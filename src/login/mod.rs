@@ -15,6 +15,7 @@ mod person;
 mod policy;
 mod problem;
 mod provider;
+mod providers;
 mod rate;
 mod records;
 mod redirect;
@@ -34,5 +35,6 @@ pub use self::{
         Authenticated, AuthorizationRequest, IdentityProvider, ProviderError, ProviderGrant,
         Redemption, ResponseIssuer,
     },
+    providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
     server::{LoginOptions, LoginServer},
 };

@@ -28,6 +28,14 @@ pub trait IdentityProvider: fmt::Debug + Send + Sync + 'static {
     /// The issuer that the provider's authorization response must name (RFC 9207), if it names
     /// one. A response that names another one is refused.
     async fn issuer(&self) -> Result<ResponseIssuer, ProviderError>;
+
+    /// Connects to the provider, for an operator. Says what was found.
+    ///
+    /// # Errors
+    /// What does not work.
+    async fn check(&self) -> Result<String, String> {
+        self.issuer().await.map(|_| "it responds".to_owned()).map_err(|error| error.to_string())
+    }
 }
 
 /// What the provider's page is asked for.

@@ -9,6 +9,7 @@ mod changes;
 mod clients;
 mod docs;
 mod examples;
+mod identity;
 mod instances;
 mod operations;
 mod prompts;
