@@ -10,8 +10,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+#[cfg(not(feature = "login"))]
+use self::bucket::Bucket;
+#[cfg(feature = "login")]
+pub(crate) use self::bucket::Bucket;
 use self::{
-    bucket::Bucket,
     limits::Kind,
     permit::{Caller, Shared, Usage},
 };

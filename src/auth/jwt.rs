@@ -94,6 +94,14 @@ impl<'a> Jwt<'a> {
         text(&self.claims, "iss")?.ok_or(Denied::Claim("iss"))
     }
 
+    /// The claimed session, in tokens of this server.
+    ///
+    /// # Errors
+    /// [`Denied::Claim`] if it is not a string.
+    pub(super) fn session(&self) -> Result<&str, Denied> {
+        text(&self.claims, "sid")?.ok_or(Denied::Claim("sid"))
+    }
+
     /// The claimed key id.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ mod jwt;
 mod keys;
 #[cfg(feature = "oauth")]
 mod oauth;
+#[cfg(feature = "oauth")]
+mod own_tokens;
 mod principal;
 #[cfg(feature = "oauth")]
 mod refreshing;
@@ -57,6 +59,8 @@ pub(crate) use id_token::IdTokens;
 pub use identity::Identity;
 #[cfg(feature = "oauth")]
 pub use oauth::install_crypto;
+#[cfg(feature = "oauth")]
+pub use own_tokens::{OwnSession, OwnTokens};
 pub use principal::{Owner, Principal};
 #[cfg(feature = "login")]
 pub(crate) use refreshing::Refreshing;
