@@ -74,7 +74,16 @@ impl RecordIndex {
     }
 
     /// Adds the records that begin at these bits after an offset.
-    pub(super) fn add_starts(&mut self, offset: u64, mut starts: u64) {
+    #[inline]
+    pub(super) fn add_starts(&mut self, offset: u64, starts: u64) {
+        if offset + u64::from(u64::BITS) <= self.next_mark() {
+            self.total += u64::from(starts.count_ones());
+        } else {
+            self.add_due_starts(offset, starts);
+        }
+    }
+
+    fn add_due_starts(&mut self, offset: u64, mut starts: u64) {
         while starts != 0 {
             let first = self.next_mark().saturating_sub(offset);
             let due = u32::try_from(first).ok().and_then(|first| (!0_u64).checked_shl(first));

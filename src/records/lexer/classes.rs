@@ -8,7 +8,6 @@ pub(in crate::records) const WORD: usize = 64;
 const LANE: usize = 16;
 
 /// A bit for each byte of a word; the lowest is the first byte.
-#[derive(Default)]
 pub(super) struct Classes {
     pub(super) quotes: u64,
     pub(super) backslashes: u64,
@@ -26,29 +25,42 @@ pub(super) struct Classes {
 impl Classes {
     #[inline]
     pub(super) fn of(word: &[u8; WORD]) -> Self {
-        let mut all = Self::default();
-        for (index, lane) in word.as_chunks::<LANE>().0.iter().enumerate() {
-            let lane = u8x16::new(*lane);
-            let is = |byte: u8| lane.simd_eq(u8x16::splat(byte));
-            let is_within = |lane: u8x16, first: u8, last: u8| {
-                let above = lane - u8x16::splat(first);
-                above.min(u8x16::splat(last - first)).simd_eq(above)
-            };
-            // This bit is what `{` and `}` have and `[` and `]` lack.
-            let curly = lane | u8x16::splat(0x20);
-            let add = |bits: &mut u64, found: u8x16| {
-                *bits |= u64::from(found.to_bitmask()) << (index * LANE);
-            };
-            add(&mut all.quotes, is(b'"'));
-            add(&mut all.backslashes, is(b'\\'));
-            add(&mut all.opens, curly.simd_eq(u8x16::splat(b'{')));
-            add(&mut all.closes, curly.simd_eq(u8x16::splat(b'}')));
-            add(&mut all.commas, is(b','));
-            add(&mut all.colons, is(b':'));
-            add(&mut all.spaces, is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'));
-            let digit = is_within(lane, b'0', b'9');
-            add(&mut all.starts, is_within(lane, b'a', b'z') | digit | is(b'-'));
+        let lane = |index| {
+            let bytes = word[index * LANE..].first_chunk();
+            u8x16::new(*bytes.expect("a word has four lanes"))
+        };
+        let lanes: [u8x16; WORD / LANE] = std::array::from_fn(lane);
+        let bits = |is_found: &dyn Fn(u8x16) -> u8x16| {
+            let bits = |index| u64::from(is_found(lanes[index]).to_bitmask()) << (index * LANE);
+            bits(0) | bits(1) | bits(2) | bits(3)
+        };
+        Self {
+            quotes: bits(&|lane| is(lane, b'"')),
+            backslashes: bits(&|lane| is(lane, b'\\')),
+            opens: bits(&|lane| is(lane | u8x16::splat(CURLY), b'{')),
+            closes: bits(&|lane| is(lane | u8x16::splat(CURLY), b'}')),
+            commas: bits(&|lane| is(lane, b',')),
+            colons: bits(&|lane| is(lane, b':')),
+            spaces: bits(&|lane| {
+                is(lane, b' ') | is(lane, b'\n') | is(lane, b'\r') | is(lane, b'\t')
+            }),
+            starts: bits(&|lane| {
+                is_within(lane, b'a', b'z') | is_within(lane, b'0', b'9') | is(lane, b'-')
+            }),
         }
-        all
     }
+}
+
+/// The bit that `{` and `}` have, and `[` and `]` lack.
+pub(super) const CURLY: u8 = 0x20;
+
+#[inline]
+fn is(lane: u8x16, byte: u8) -> u8x16 {
+    lane.simd_eq(u8x16::splat(byte))
+}
+
+#[inline]
+fn is_within(lane: u8x16, first: u8, last: u8) -> u8x16 {
+    let above = lane - u8x16::splat(first);
+    above.min(u8x16::splat(last - first)).simd_eq(above)
 }

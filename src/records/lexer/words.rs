@@ -6,7 +6,7 @@
 
 use super::{
     Expected, Lexer, Mode,
-    classes::{Classes, WORD},
+    classes::{CURLY, Classes, WORD},
 };
 
 /// The depth up to which words are passed: the bits of a mask.
@@ -27,9 +27,7 @@ impl Lexer {
         let from = *at;
         while let Some(word) = block[*at..].first_chunk::<WORD>() {
             let Some((next, starts)) = state.after(word) else { break };
-            if starts != 0 {
-                items(self.offset + (*at - from) as u64, starts);
-            }
+            items(self.offset + (*at - from) as u64, starts);
             state = next;
             *at += WORD;
         }
@@ -172,15 +170,14 @@ impl State {
         let Self { mut depth, level, mut objects, .. } = self;
         let mut in_object = fill(objects & 1);
         let mut at_level = fill((depth == level).into());
-        if depth + opens.count_ones() > MAX_DEPTH {
-            return None;
-        }
         let mut brackets = opens | closes;
         while brackets != 0 {
             let at = brackets.trailing_zeros();
-            // The bit that `{` and `}` have, and `[` and `]` lack.
-            let object = u64::from(word[at as usize] >> 5 & 1);
+            let object = u64::from(word[at as usize] & CURLY != 0);
             if opens >> at & 1 == 1 {
+                if depth == MAX_DEPTH {
+                    return None;
+                }
                 objects = objects << 1 | object;
                 depth += 1;
             } else {
