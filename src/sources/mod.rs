@@ -9,5 +9,7 @@ mod sniff;
 mod web;
 
 pub use file::{DirectoryResource, FileResource};
+#[cfg(feature = "http")]
+pub(crate) use sniff::is_text;
 #[cfg(feature = "web")]
 pub use web::HttpResource;
