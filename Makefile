@@ -4,6 +4,7 @@ CARGO_DENY := 0.20.2
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
+CONTENT := tests/content
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -27,7 +28,7 @@ build: ## Build the release binary
 dist: ## Build the binary that is released: fully optimised, in several times the time
 	cargo build --profile dist --locked --bin larder
 
-test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Run every test
+test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -113,6 +114,9 @@ $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lo
 
 $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTREAMS)/package-lock.json
 	cd $(UPSTREAMS) && npm ci
+
+$(CONTENT)/node_modules/.package-lock.json: $(CONTENT)/package.json $(CONTENT)/package-lock.json
+	cd $(CONTENT) && npm ci
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)

@@ -259,6 +259,8 @@ fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions 
         path: config.server.path.clone(),
         json_response: config.server.json_response,
         content: config.content.enabled,
+        upload_bytes: config.content.upload_bytes,
+        upload_ttl: Duration::from_secs(config.content.upload_ttl),
         ..HttpOptions::default()
     })
 }

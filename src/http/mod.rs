@@ -6,6 +6,7 @@ mod activity;
 mod bearer;
 mod body;
 mod certificate_error;
+mod conditions;
 mod connection;
 mod connection_count;
 mod content;
@@ -36,6 +37,7 @@ mod tls;
 #[path = "no_tls.rs"]
 mod tls;
 mod tls_protocols;
+mod upload;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
@@ -46,7 +48,6 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-pub(crate) use content::RESOURCES_PATH;
 pub(crate) use health::{PROBE_PATHS, Readiness};
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
@@ -62,6 +63,12 @@ use crate::{
     era::{Legacy, Modern},
     random::Random,
 };
+
+/// The path at which callers with a bearer token read, store and delete resources.
+pub(crate) const RESOURCES_PATH: &str = "/resources";
+
+/// The path of the uploads of these callers that can be resumed.
+pub(crate) const UPLOADS_PATH: &str = "/resources/uploads";
 
 /// Options of the endpoint.
 #[derive(Debug, Clone)]
@@ -90,6 +97,10 @@ pub struct HttpOptions {
     pub retry: Duration,
     /// Whether stored content can be read and deleted at `/resources`.
     pub content: bool,
+    /// The maximum size of content that is received over HTTP, in bytes.
+    pub upload_bytes: u64,
+    /// How long an upload that can be resumed may take.
+    pub upload_ttl: Duration,
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
 }
@@ -107,6 +118,8 @@ impl Default for HttpOptions {
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             content: true,
+            upload_bytes: 5 << 30,
+            upload_ttl: Duration::from_secs(3600),
             hosts: AllowedHosts::default(),
         }
     }
