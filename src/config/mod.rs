@@ -3,6 +3,8 @@
 
 mod auth;
 mod compute;
+#[cfg(feature = "cli")]
+mod environment;
 mod error;
 mod limits;
 #[cfg(feature = "cli")]
