@@ -39,7 +39,7 @@
 //! 6. [`registry`]
 //! 7. [`spill`]
 //! 8. [`sources`], [`workflow`], [`tools`], [`upstream`]
-//! 9. [`dispatch`]
+//! 9. [`dispatch`], [`login`]
 //! 10. [`era`]
 //! 11. [`http`], stdio
 //! 12. [`telemetry`], [`shutdown`], [`watch`]
@@ -67,6 +67,9 @@ pub mod cli;
 pub mod clock;
 mod compute;
 pub mod config;
+#[cfg(feature = "http")]
+#[allow(dead_code, unused_imports, reason = "the endpoints that use it follow")]
+mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
@@ -74,6 +77,8 @@ pub mod handler;
 pub mod http;
 mod in_flight;
 mod key_ring;
+#[cfg(feature = "login")]
+pub mod login;
 pub mod preview;
 pub mod protocol;
 #[cfg(feature = "query")]
@@ -100,15 +105,15 @@ pub mod tools;
 #[cfg(feature = "upstream")]
 pub mod upstream;
 pub mod uri_template;
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub mod vault;
 pub mod watch;
 pub mod workflow;
 
 pub use handler::{
-    AskError, Audio, Context, Elicited, Image, IntoContent, IntoPromptMessage, IntoPromptResult,
-    IntoToolResult, Json, ResourceError, Root, Sampled, Sampling, Structured, ToolError, assistant,
-    user, within_roots,
+    AskError, Audio, Contents, Context, Elicited, Image, IntoContent, IntoContents,
+    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Root, Sampled,
+    Sampling, Structured, ToolError, assistant, user, within_roots,
 };
 pub use registry::{
     BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,

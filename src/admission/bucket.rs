@@ -6,13 +6,13 @@ use crate::clock::Timestamp;
 
 /// A token bucket that starts full and refills over the window.
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     tokens: f64,
     updated: Timestamp,
 }
 
 impl Bucket {
-    pub(super) fn full(requests: u32, now: Timestamp) -> Self {
+    pub(crate) fn full(requests: u32, now: Timestamp) -> Self {
         Self { tokens: f64::from(requests), updated: now }
     }
 
@@ -20,7 +20,7 @@ impl Bucket {
     ///
     /// # Errors
     /// The time until there is one.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         requests: u32,
         window: Duration,
@@ -38,7 +38,7 @@ impl Bucket {
     }
 
     /// Whether nothing was taken within the window, so that a new bucket is the same.
-    pub(super) fn is_idle(&self, window: Duration, now: Timestamp) -> bool {
+    pub(crate) fn is_idle(&self, window: Duration, now: Timestamp) -> bool {
         now.since(self.updated) >= window
     }
 }

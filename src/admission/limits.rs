@@ -8,6 +8,7 @@ pub(super) enum Kind {
     Requests,
     Calls,
     Streams,
+    Transfers,
     BodyBytes,
 }
 
@@ -29,6 +30,8 @@ pub struct Maximums {
     pub calls: usize,
     /// Open streams for change notifications.
     pub streams: usize,
+    /// Contents that are sent or received over HTTP.
+    pub transfers: usize,
     /// Bytes of request bodies that are received or in use.
     pub body_bytes: usize,
 }
@@ -39,6 +42,7 @@ impl Maximums {
             Kind::Requests => self.requests,
             Kind::Calls => self.calls,
             Kind::Streams => self.streams,
+            Kind::Transfers => self.transfers,
             Kind::BodyBytes => self.body_bytes,
         }
     }
@@ -63,11 +67,18 @@ impl Default for AdmissionLimits {
         Self {
             requests_per_window: 60_000,
             window: Duration::from_secs(60),
-            caller: Maximums { requests: 512, calls: 256, streams: 1_000, body_bytes: 64 << 20 },
+            caller: Maximums {
+                requests: 512,
+                calls: 256,
+                streams: 1_000,
+                transfers: 16,
+                body_bytes: 64 << 20,
+            },
             total: Maximums {
                 requests: 4_096,
                 calls: 2_048,
                 streams: 10_000,
+                transfers: 64,
                 body_bytes: 256 << 20,
             },
         }
@@ -92,16 +103,19 @@ impl LimitReached {
             Kind::Requests => "requests",
             Kind::Calls => "calls",
             Kind::Streams => "open streams",
+            Kind::Transfers => "transfers of content",
             Kind::BodyBytes => "bytes of request bodies",
         };
         let setting = match (level, kind) {
             (LimitLevel::Caller, Kind::Requests) => "limits.concurrent_requests",
             (LimitLevel::Caller, Kind::Calls) => "limits.concurrent_calls",
             (LimitLevel::Caller, Kind::Streams) => "limits.open_streams",
+            (LimitLevel::Caller, Kind::Transfers) => "limits.transfers",
             (LimitLevel::Caller, Kind::BodyBytes) => "limits.caller_body_bytes",
             (LimitLevel::Total, Kind::Requests) => "limits.total_requests",
             (LimitLevel::Total, Kind::Calls) => "limits.total_calls",
             (LimitLevel::Total, Kind::Streams) => "limits.total_streams",
+            (LimitLevel::Total, Kind::Transfers) => "limits.total_transfers",
             (LimitLevel::Total, Kind::BodyBytes) => "limits.total_body_bytes",
         };
         let message = match (level, kind) {

@@ -10,8 +10,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+#[cfg(not(feature = "login"))]
+use self::bucket::Bucket;
+#[cfg(feature = "login")]
+pub(crate) use self::bucket::Bucket;
 use self::{
-    bucket::Bucket,
     limits::Kind,
     permit::{Caller, Shared, Usage},
 };
@@ -60,7 +63,7 @@ impl Limits {
     /// # Errors
     /// If the caller sent too many within the window, or too many are handled.
     pub fn request(&self, identity: &Identity) -> Result<RequestPermit, LimitReached> {
-        let caller = self.caller(identity)?;
+        let caller = self.caller(identity.owner())?;
         let AdmissionLimits { requests_per_window: requests, window, .. } =
             **self.shared.limits.load();
         if requests > 0 {
@@ -75,7 +78,7 @@ impl Limits {
     /// # Errors
     /// If too many calls run.
     pub fn call(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        Permit::acquire(Arc::clone(&self.shared), self.caller(identity)?, Kind::Calls)
+        Permit::acquire(Arc::clone(&self.shared), self.caller(identity.owner())?, Kind::Calls)
     }
 
     /// Admits a stream.
@@ -83,12 +86,20 @@ impl Limits {
     /// # Errors
     /// If too many streams are open.
     pub fn stream(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        Permit::acquire(Arc::clone(&self.shared), self.caller(identity)?, Kind::Streams)
+        Permit::acquire(Arc::clone(&self.shared), self.caller(identity.owner())?, Kind::Streams)
     }
 
-    fn caller(&self, identity: &Identity) -> Result<Arc<Caller>, LimitReached> {
+    /// Admits the transfer of content of that owner, whoever receives or sends it.
+    ///
+    /// # Errors
+    /// If too much content is transferred.
+    pub fn transfer(&self, owner: &Owner) -> Result<Permit, LimitReached> {
+        Permit::acquire(Arc::clone(&self.shared), self.caller(owner)?, Kind::Transfers)
+    }
+
+    fn caller(&self, owner: &Owner) -> Result<Arc<Caller>, LimitReached> {
         let mut table = self.table.lock();
-        if let Some(caller) = table.callers.get(identity.owner()) {
+        if let Some(caller) = table.callers.get(owner) {
             return Ok(Arc::clone(caller));
         }
         let now = self.clock.now();
@@ -105,7 +116,7 @@ impl Limits {
         let requests = self.shared.limits.load().requests_per_window;
         let bucket = Mutex::new(Bucket::full(requests, now));
         let caller = Arc::new(Caller { bucket, usage: Usage::default() });
-        table.callers.insert(identity.owner().clone(), Arc::clone(&caller));
+        table.callers.insert(owner.clone(), Arc::clone(&caller));
         Ok(caller)
     }
 
@@ -242,8 +253,8 @@ mod tests {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
         assert!(requests_per_window > 0 && !window.is_zero());
-        for Maximums { requests, calls, streams, body_bytes } in [caller, total] {
-            assert!(requests > 0 && calls > 0 && streams > 0 && body_bytes > 0);
+        for Maximums { requests, calls, streams, transfers, body_bytes } in [caller, total] {
+            assert!(requests > 0 && calls > 0 && streams > 0 && transfers > 0 && body_bytes > 0);
         }
     }
 }

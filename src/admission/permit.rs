@@ -19,6 +19,7 @@ pub(super) struct Usage {
     requests: AtomicUsize,
     calls: AtomicUsize,
     streams: AtomicUsize,
+    transfers: AtomicUsize,
     body_bytes: AtomicUsize,
 }
 
@@ -28,6 +29,7 @@ impl Usage {
             Kind::Requests => &self.requests,
             Kind::Calls => &self.calls,
             Kind::Streams => &self.streams,
+            Kind::Transfers => &self.transfers,
             Kind::BodyBytes => &self.body_bytes,
         }
     }

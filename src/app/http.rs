@@ -261,6 +261,7 @@ fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions 
     ReloadableOptions::new(config, public_url).applied_to(&HttpOptions {
         path: config.server.path.clone(),
         json_response: config.server.json_response,
+        content: config.content.enabled,
         ..HttpOptions::default()
     })
 }

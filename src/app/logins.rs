@@ -15,6 +15,9 @@ use crate::{
     vault::{MemorySlots, Sealer, Slots, Vault},
 };
 
+/// The most slots in memory. A principal has one for each upstream with a login.
+const MAX_SLOTS_IN_MEMORY: usize = 10_000;
+
 /// Opens the vault in the place of `store.url`.
 pub(super) async fn open(
     registry: &Registry,
@@ -39,7 +42,7 @@ pub(super) async fn open(
         return Ok(open_with(
             registry,
             config,
-            Arc::new(ObjectSlots::new(&location)),
+            Arc::new(ObjectSlots::new(&location, Arc::clone(&clock))),
             clock,
             random,
         )?);
@@ -54,7 +57,8 @@ pub(super) fn open_in_memory(
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<(), ConfigError> {
-    open_with(registry, config, Arc::new(MemorySlots::default()), clock, random)
+    let slots = MemorySlots::new(Arc::clone(&clock), MAX_SLOTS_IN_MEMORY);
+    open_with(registry, config, Arc::new(slots), clock, random)
 }
 
 fn open_with(

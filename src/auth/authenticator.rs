@@ -5,12 +5,12 @@ use std::{net::IpAddr, sync::Arc};
 use futures_util::FutureExt;
 use tokio::sync::watch;
 
-#[cfg(feature = "oauth")]
-use super::oauth::OAuth;
 use super::{
     AuthError, Denied, Grant, Hierarchy, Identity, Scopes, Secret, StaticToken,
     static_tokens::StaticTokens, validity::Validity,
 };
+#[cfg(feature = "oauth")]
+use super::{oauth::OAuth, own_tokens::OwnTokens};
 use crate::clock::{Clock, Timestamp};
 
 /// An authorization server whose tokens are accepted.
@@ -30,6 +30,8 @@ pub struct IssuerOptions {
     pub groups_claim: String,
     /// How to introspect opaque tokens; without this they are rejected.
     pub introspection: Option<IntrospectionOptions>,
+    /// Whether this server itself is the issuer ([`Authenticator::with_own_tokens`]).
+    pub is_own: bool,
 }
 
 /// How to introspect opaque tokens (RFC 7662).
@@ -122,8 +124,34 @@ impl Authenticator {
     ///
     /// # Errors
     /// The invalid setting.
-    #[cfg_attr(not(feature = "oauth"), allow(unused_variables))]
     pub fn new(options: AuthOptions, clock: Arc<dyn Clock>) -> Result<Self, AuthOptionsError> {
+        Self::build(
+            options,
+            clock,
+            #[cfg(feature = "oauth")]
+            None,
+        )
+    }
+
+    /// As [`Authenticator::new`], with what verifies the tokens that this server issues.
+    ///
+    /// # Errors
+    /// As [`Authenticator::new`].
+    #[cfg(feature = "oauth")]
+    pub fn with_own_tokens(
+        options: AuthOptions,
+        own: Option<Arc<dyn OwnTokens>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, AuthOptionsError> {
+        Self::build(options, clock, own)
+    }
+
+    #[cfg_attr(not(feature = "oauth"), allow(unused_variables))]
+    fn build(
+        options: AuthOptions,
+        clock: Arc<dyn Clock>,
+        #[cfg(feature = "oauth")] own: Option<Arc<dyn OwnTokens>>,
+    ) -> Result<Self, AuthOptionsError> {
         let kind = match options {
             AuthOptions::None => Kind::None,
             AuthOptions::Static { tokens, hierarchy } => {
@@ -131,7 +159,7 @@ impl Authenticator {
             }
             #[cfg(feature = "oauth")]
             AuthOptions::OAuth { audience, issuers, hierarchy } => {
-                Kind::OAuth(OAuth::new(&audience, issuers, hierarchy, Arc::clone(&clock))?)
+                Kind::OAuth(OAuth::new(&audience, issuers, own, hierarchy, Arc::clone(&clock))?)
             }
             #[cfg(not(feature = "oauth"))]
             AuthOptions::OAuth { .. } => {

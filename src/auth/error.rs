@@ -68,6 +68,18 @@ pub enum Denied {
     /// Issued for another resource (RFC 8707, section 2).
     #[error("the token is not for this resource")]
     Audience,
+    /// Of an ID token: given to several parties, and not for this client (`azp`).
+    #[cfg(feature = "login")]
+    #[error("the ID token is not for this client: its azp is another one")]
+    AuthorizedParty,
+    /// Of an ID token: another kind of token.
+    #[cfg(feature = "login")]
+    #[error("the token is not an ID token: its typ must be JWT")]
+    IdTokenType,
+    /// Of an ID token: given for another login.
+    #[cfg(feature = "login")]
+    #[error("the ID token is for another login: its nonce is another one")]
+    Nonce,
     /// The token has expired.
     #[error("the token has expired")]
     Expired,

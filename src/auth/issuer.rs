@@ -14,6 +14,7 @@ use super::{
     jwks::{Jwks, Source},
     jwt::{Claims, Jwt, Rules},
     keys::KeySet,
+    own_tokens::{OwnSession, OwnTokens},
     url::safe_url,
 };
 use crate::{
@@ -29,6 +30,8 @@ pub(super) struct Issuer {
     endpoints: Arc<Endpoints>,
     keys: Arc<Jwks>,
     introspection: Option<Introspection>,
+    /// This server itself, if it is the issuer.
+    own: Option<Arc<dyn OwnTokens>>,
 }
 
 /// The endpoints of an issuer, configured or discovered.
@@ -91,6 +94,7 @@ impl Issuer {
     pub(super) fn new(
         options: IssuerOptions,
         audience: &str,
+        own: Option<Arc<dyn OwnTokens>>,
         hierarchy: Arc<Hierarchy>,
         fetcher: &Fetcher,
         clock: Arc<dyn Clock>,
@@ -111,9 +115,16 @@ impl Issuer {
         });
         let source: Source = Arc::new({
             let endpoints = Arc::clone(&endpoints);
+            let own = own.clone();
             move || {
-                let endpoints = Arc::clone(&endpoints);
-                async move { endpoints.keys().await }.boxed()
+                let (endpoints, own) = (Arc::clone(&endpoints), own.clone());
+                let keys = async move {
+                    match own {
+                        Some(own) => KeySet::read(&own.jwk_set().await?),
+                        None => endpoints.keys().await,
+                    }
+                };
+                keys.boxed()
             }
         });
         let audiences = [vec![audience.to_owned()], options.audiences].concat();
@@ -130,11 +141,17 @@ impl Issuer {
             endpoints,
             keys: Jwks::new(source, clock),
             introspection: introspection.map(|i| Introspection::new(fetcher.clone(), i)),
+            own,
         })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether this server itself is the issuer.
+    pub(super) fn is_own(&self) -> bool {
+        self.own.is_some()
     }
 
     /// Whether the issuer introspects opaque tokens.
@@ -152,6 +169,9 @@ impl Issuer {
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.verify(id, algorithm, verifies).await?;
+        if let Some(own) = &self.own {
+            return self.own_identity(&**own, jwt.session()?, &claims).await;
+        }
         let Claims { subject, client, scopes, groups, expires, token_id } = claims;
         let principal = if client.as_deref() == Some(&*subject) {
             self.machine(&subject)
@@ -160,6 +180,22 @@ impl Issuer {
         };
         let identity = self.identity(principal, &scopes, Some(expires)).with_groups(groups);
         Ok(identity.with_token(client.as_deref(), token_id.as_deref()))
+    }
+
+    /// The identity in a token of this server, whose session has not ended.
+    async fn own_identity(
+        &self,
+        own: &dyn OwnTokens,
+        session: &str,
+        claims: &Claims,
+    ) -> Result<Identity, AuthError> {
+        let session = own.session(session).await.map_err(|reason| {
+            let retry_after = std::time::Duration::from_secs(5);
+            AuthError::Unavailable { reason, retry_after }
+        })?;
+        let OwnSession { principal, groups, client } = session.ok_or(Denied::Inactive)?;
+        let identity = self.identity(principal, &claims.scopes, Some(claims.expires));
+        Ok(identity.with_groups(groups).with_token(Some(&client), claims.token_id.as_deref()))
     }
 
     /// The identity of an opaque token, by introspection.
@@ -193,6 +229,9 @@ impl Issuer {
     /// # Errors
     /// What failed, or that the issuer has no usable key.
     pub(super) async fn check(&self) -> Result<String, String> {
+        if self.is_own() {
+            return Ok("this server".to_owned());
+        }
         let keys = self.endpoints.keys().await?;
         if keys.len() == 0 {
             return Err("it has no usable key".into());

@@ -2,11 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::{
+    auth::refreshing::{BACKOFF, MAX_AGE},
+    clock::ManualClock,
+};
 
 /// An issuer whose keys can be changed, made unavailable and delayed.
 struct Issuer {
@@ -205,7 +209,7 @@ async fn an_old_set_is_refreshed_in_the_background() {
     clock.advance(MAX_AGE);
     // The withdrawn key works for one more request, which starts the fetch.
     verify(&jwks, "a").await.unwrap();
-    let fetch = jwks.lock().fetch();
+    let fetch = jwks.keys.in_progress();
     if let Some(fetch) = fetch {
         fetch.await;
     }

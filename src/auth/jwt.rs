@@ -19,8 +19,8 @@ type Object = Map<String, Value>;
 
 /// A parsed JWT, not verified.
 pub(super) struct Jwt<'a> {
-    header: Object,
-    claims: Object,
+    pub(super) header: Object,
+    pub(super) claims: Object,
     /// The signed text.
     pub(super) message: &'a str,
     pub(super) signature: &'a str,
@@ -94,6 +94,14 @@ impl<'a> Jwt<'a> {
         text(&self.claims, "iss")?.ok_or(Denied::Claim("iss"))
     }
 
+    /// The claimed session, in tokens of this server.
+    ///
+    /// # Errors
+    /// [`Denied::Claim`] if it is not a string.
+    pub(super) fn session(&self) -> Result<&str, Denied> {
+        text(&self.claims, "sid")?.ok_or(Denied::Claim("sid"))
+    }
+
     /// The claimed key id.
     ///
     /// # Errors
@@ -116,23 +124,13 @@ impl<'a> Jwt<'a> {
     /// # Errors
     /// The first violated rule.
     pub(super) fn check(&self, rules: &Rules, now: Timestamp) -> Result<Claims, Denied> {
-        if self.header.contains_key("crit") {
-            return Err(Denied::Critical);
-        }
+        self.check_critical()?;
         self.check_type(rules)?;
         if self.issuer()? != rules.issuer {
             return Err(Denied::Issuer);
         }
         check_audience(self.claims.get("aud"), &rules.audiences)?;
-        let expires = time(&self.claims, "exp")?.ok_or(Denied::Claim("exp"))?;
-        if now >= expires.saturating_add(LEEWAY) {
-            return Err(Denied::Expired);
-        }
-        for start in ["nbf", "iat"] {
-            if time(&self.claims, start)?.is_some_and(|start| start > now.saturating_add(LEEWAY)) {
-                return Err(Denied::NotYet);
-            }
-        }
+        let expires = self.check_times(now)?;
         if self.claims.contains_key("cnf") {
             return Err(Denied::Bound);
         }
@@ -150,6 +148,25 @@ impl<'a> Jwt<'a> {
             // For the audit log only, so a malformed one does not invalidate a token.
             token_id: text(&self.claims, "jti").ok().flatten().map(str::to_owned),
         })
+    }
+
+    /// No extension is supported.
+    pub(super) fn check_critical(&self) -> Result<(), Denied> {
+        if self.header.contains_key("crit") { Err(Denied::Critical) } else { Ok(()) }
+    }
+
+    /// Checks `exp`, `nbf` and `iat`. Returns the expiry.
+    pub(super) fn check_times(&self, now: Timestamp) -> Result<Timestamp, Denied> {
+        let expires = time(&self.claims, "exp")?.ok_or(Denied::Claim("exp"))?;
+        if now >= expires.saturating_add(LEEWAY) {
+            return Err(Denied::Expired);
+        }
+        for start in ["nbf", "iat"] {
+            if time(&self.claims, start)?.is_some_and(|start| start > now.saturating_add(LEEWAY)) {
+                return Err(Denied::NotYet);
+            }
+        }
+        Ok(expires)
     }
 
     /// RFC 9068, section 4: rejects ID tokens and assertions.
@@ -170,7 +187,7 @@ impl<'a> Jwt<'a> {
 }
 
 /// Checks that an audience, a string or a list of strings, is one of ours.
-fn check_audience(audience: Option<&Value>, ours: &[String]) -> Result<(), Denied> {
+pub(super) fn check_audience(audience: Option<&Value>, ours: &[String]) -> Result<(), Denied> {
     let is_ours = |text: &str| ours.iter().any(|ours| ours == text);
     let found = match audience {
         Some(Value::String(audience)) => is_ours(audience),
@@ -205,7 +222,7 @@ fn object(part: &str) -> Result<Object, Denied> {
     serde_json::from_slice(&bytes).map_err(|_| Denied::Malformed)
 }
 
-fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<&'o str>, Denied> {
+pub(super) fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<&'o str>, Denied> {
     match object.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -11,6 +11,8 @@ mod discovery;
 mod error;
 #[cfg(feature = "oauth")]
 mod fetch;
+#[cfg(feature = "login")]
+mod id_token;
 mod identity;
 #[cfg(feature = "oauth")]
 mod introspection;
@@ -26,10 +28,16 @@ mod jwt;
 mod keys;
 #[cfg(feature = "oauth")]
 mod oauth;
+#[cfg(feature = "oauth")]
+mod own_tokens;
 mod principal;
+#[cfg(feature = "oauth")]
+mod refreshing;
 mod scopes;
 mod secret;
 mod static_tokens;
+#[cfg(any(feature = "login", feature = "upstream"))]
+mod token_requests;
 #[cfg(any(feature = "http", feature = "oauth"))]
 mod url;
 mod validity;
@@ -41,20 +49,28 @@ pub use authenticator::{
     IssuerOptions,
 };
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use discovery::metadata_urls;
 pub use error::{AuthError, Denied};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use fetch::{FetchError, Fetcher};
+#[cfg(feature = "login")]
+pub(crate) use id_token::IdTokens;
 pub use identity::Identity;
 #[cfg(feature = "oauth")]
 pub use oauth::install_crypto;
+#[cfg(feature = "oauth")]
+pub use own_tokens::{OwnSession, OwnTokens};
 pub use principal::{Owner, Principal};
+#[cfg(feature = "login")]
+pub(crate) use refreshing::Refreshing;
 pub use scopes::{Grant, Hierarchy, ScopeError, Scopes};
 pub use secret::Secret;
 pub use static_tokens::StaticToken;
+#[cfg(any(feature = "login", feature = "upstream"))]
+pub(crate) use token_requests::{TokenRequestError, TokenRequests};
 #[cfg(any(feature = "http", feature = "oauth"))]
 pub use url::{canonical_url, check_url};
-#[cfg(feature = "upstream")]
+#[cfg(any(feature = "login", feature = "upstream"))]
 pub(crate) use url::{is_loopback, safe_url};
 pub use validity::Validity;

@@ -7,6 +7,7 @@ use super::{
     fetch::Fetcher,
     issuer::Issuer,
     jwt::{Jwt, is_jwt},
+    own_tokens::{self, OwnTokens},
     verified::{TokenHash, VerifiedTokens},
 };
 use crate::clock::{Clock, Timestamp};
@@ -31,6 +32,7 @@ impl OAuth {
     pub(super) fn new(
         audience: &str,
         issuers: Vec<IssuerOptions>,
+        own: Option<Arc<dyn OwnTokens>>,
         hierarchy: Hierarchy,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AuthOptionsError> {
@@ -42,7 +44,8 @@ impl OAuth {
         let hierarchy = Arc::new(hierarchy);
         let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
             let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
-            Issuer::new(options, audience, hierarchy, &fetcher, clock).map_err(
+            let own = own.clone().filter(|_| options.is_own);
+            Issuer::new(options, audience, own, hierarchy, &fetcher, clock).map_err(
                 |(setting, problem)| AuthOptionsError {
                     setting: format!("auth.issuers[{index}].{setting}"),
                     problem,
@@ -71,7 +74,9 @@ impl OAuth {
             let jwt = Jwt::read(token)?;
             let name = jwt.issuer()?;
             let issuer = self.issuers.iter().find(|issuer| issuer.name() == name);
-            (issuer.ok_or(Denied::Issuer)?.verify(&jwt, now).await?, JWT_CACHE_TTL)
+            let issuer = issuer.ok_or(Denied::Issuer)?;
+            let ttl = if issuer.is_own() { own_tokens::CACHE_TTL } else { JWT_CACHE_TTL };
+            (issuer.verify(&jwt, now).await?, ttl)
         } else {
             let issuer = self.issuers.iter().find(|issuer| issuer.introspects());
             let issuer = issuer.ok_or(Denied::Unknown)?;

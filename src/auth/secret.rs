@@ -9,6 +9,12 @@ impl Secret {
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
+
+    /// The secret, for a request to whom it is shared with.
+    #[cfg(feature = "login")]
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
 }
 
 impl std::fmt::Debug for Secret {

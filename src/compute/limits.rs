@@ -1,6 +1,11 @@
 //! The limits of CPU work.
 
-use std::{num::NonZeroUsize, thread, time::Duration};
+use std::{num::NonZeroUsize, sync::LazyLock, thread, time::Duration};
+
+/// The cores that this process may use. Finding out reads several files, so it is done
+/// once.
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(2, NonZeroUsize::get));
 
 /// Limits of the CPU work of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +37,7 @@ impl Default for ComputeLimits {
 
 impl ComputeLimits {
     pub(super) fn threads(&self) -> usize {
-        if self.threads > 0 {
-            return self.threads;
-        }
-        thread::available_parallelism().map_or(2, NonZeroUsize::get) + 1
+        if self.threads > 0 { self.threads } else { *CORES + 1 }
     }
 }
 

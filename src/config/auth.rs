@@ -302,6 +302,7 @@ impl IssuerConfig {
             })
         });
         Ok(IssuerOptions {
+            is_own: false,
             issuer: self.issuer.clone(),
             jwks_url: self.jwks_url.clone(),
             audiences: self.audiences.clone(),

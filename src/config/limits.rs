@@ -43,6 +43,8 @@ pub struct LimitsConfig {
     pub concurrent_calls: usize,
     /// Open streams of one caller that wait for notifications; 0 for no limit.
     pub open_streams: usize,
+    /// Concurrent downloads of the content of one caller over HTTP; 0 for no limit.
+    pub transfers: usize,
     /// Bytes of request bodies of one caller that are received or in use; 0 for no limit.
     pub caller_body_bytes: usize,
     /// Concurrent requests of all callers together; 0 for no limit.
@@ -51,6 +53,8 @@ pub struct LimitsConfig {
     pub total_calls: usize,
     /// Open streams of all callers together that wait for notifications; 0 for no limit.
     pub total_streams: usize,
+    /// Concurrent downloads of the content of all callers over HTTP; 0 for no limit.
+    pub total_transfers: usize,
     /// Bytes of request bodies of all callers together; 0 for no limit.
     pub total_body_bytes: usize,
     /// Connections of all callers together. Connections over the limit get a 503.
@@ -117,12 +121,14 @@ impl LimitsConfig {
                 requests: self.concurrent_requests,
                 calls: self.concurrent_calls,
                 streams: self.open_streams,
+                transfers: self.transfers,
                 body_bytes: self.caller_body_bytes,
             },
             total: Maximums {
                 requests: self.total_requests,
                 calls: self.total_calls,
                 streams: self.total_streams,
+                transfers: self.total_transfers,
                 body_bytes: self.total_body_bytes,
             },
         }
@@ -147,10 +153,12 @@ impl Default for LimitsConfig {
             concurrent_requests: caller.requests,
             concurrent_calls: caller.calls,
             open_streams: caller.streams,
+            transfers: caller.transfers,
             caller_body_bytes: caller.body_bytes,
             total_requests: total.requests,
             total_calls: total.calls,
             total_streams: total.streams,
+            total_transfers: total.transfers,
             total_body_bytes: total.body_bytes,
             connections: 10_000,
             connections_per_address: 5_000,

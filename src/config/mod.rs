@@ -3,6 +3,7 @@
 
 mod auth;
 mod compute;
+mod content;
 #[cfg(feature = "cli")]
 mod environment;
 mod error;
@@ -45,6 +46,7 @@ pub use self::workflows::WorkflowLocations;
 pub use self::{
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     compute::ComputeConfig,
+    content::ContentConfig,
     error::ConfigError,
     limits::LimitsConfig,
     observe::{LogConfig, LogFormat, MetricsConfig, TracesConfig},
@@ -94,6 +96,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Work for the CPU, such as searches and compression.
     pub compute: ComputeConfig,
+    /// Stored content over HTTP.
+    pub content: ContentConfig,
     /// The built-in tools and the size of results.
     pub tools: ToolsConfig,
     /// The tool query_resource: SQL and jq over stored content.

@@ -81,6 +81,10 @@ impl ServerConfig {
         if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
+        #[cfg(feature = "http")]
+        if path == crate::http::RESOURCES_PATH {
+            return Err(ConfigError::new("server.path", format!("{path} is reserved for content")));
+        }
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
             let problem = format!("{:?} is not one of {known}", self.max_version);

@@ -36,6 +36,22 @@ impl Dispatcher {
         authorize(&self.registry, method, target(method, params).as_deref(), identity)
     }
 
+    /// The same for reading a URI without an MCP message.
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`].
+    pub(crate) fn authorize_read(&self, uri: &str, identity: &Identity) -> Result<(), Fault> {
+        authorize(&self.registry, Method::ReadResource, Some(uri), identity)
+    }
+
+    /// The same for what a tool does, without an MCP message.
+    ///
+    /// # Errors
+    /// [`Fault::InsufficientScope`].
+    pub(crate) fn authorize_tool(&self, tool: &str, identity: &Identity) -> Result<(), Fault> {
+        authorize(&self.registry, Method::CallTool, Some(tool), identity)
+    }
+
     /// The same for notifications, responses, streams and the end of a session.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 pub use end::End;
-pub use reply::{CacheHint, ReadReply, Reply};
+pub use reply::{CacheHint, ContentReply, ReadReply, Reply};
 pub use running::{Running, Step};
 
 use self::{

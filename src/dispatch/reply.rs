@@ -5,7 +5,6 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
-use serde_json::Value;
 
 use crate::{handler::InputRequired, registry::CacheRule, store::Kind, task::TaskView};
 
@@ -39,9 +38,17 @@ pub enum Reply {
     Read(ReadReply, CacheHint),
 }
 
-/// The content of a resource, as a stream.
+/// The contents of a resource.
 pub struct ReadReply {
-    /// The URI as the client sent it, or of a part of the resource.
+    /// The URI as the client sent it.
+    pub uri: String,
+    /// At least one.
+    pub contents: Vec<ContentReply>,
+}
+
+/// One content of a resource, as a stream.
+pub struct ContentReply {
+    /// Its URI.
     pub uri: String,
     /// The media type.
     pub mime_type: String,
@@ -49,8 +56,8 @@ pub struct ReadReply {
     pub kind: Kind,
     /// The content. Chunks of text may end within a character.
     pub chunks: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-    /// The other contents of the resource.
-    pub further: Vec<Value>,
+    /// Its `_meta`.
+    pub meta: Option<model::JsonObject>,
 }
 
 /// How long and by whom a reply may be cached (2026-07-28, utilities: Caching).

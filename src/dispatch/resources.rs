@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use rmcp::model::ListResourcesResult;
 
-use super::{CacheHint, Dispatcher, ReadReply, Reply, parse_cursor};
+use super::{CacheHint, ContentReply, Dispatcher, ReadReply, Reply, parse_cursor};
 use crate::{
     auth::Owner,
-    handler::Scope,
+    handler::{ReadContent, Scope},
     protocol::{Fault, Member, Params},
-    registry::{Contents, Cursor},
+    registry::Cursor,
     spill::tool_calls::{call, read_arguments},
     store::{Entry, Kind, ResourceUri, StoreError, StoredResource},
 };
@@ -89,12 +89,9 @@ impl Dispatcher {
         };
         // A static resource is served even if the store is unavailable.
         let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
-        if let Some(read) = self.registry.read_all(&text, scope).await {
-            let Contents { first: (content, mime_type), uri, further } = read?;
-            let uri = uri.unwrap_or_else(|| text.into_owned());
-            let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
-            let (kind, chunks) = content.into_parts();
-            let reply = ReadReply { uri, mime_type, kind, chunks, further };
+        if let Some(read) = self.registry.read(&text, scope).await {
+            let contents = read?.into_iter().map(|read| content_reply(&text, read)).collect();
+            let reply = ReadReply { uri: text.into_owned(), contents };
             return Ok(Reply::Read(reply, hint));
         }
         Err(missing.into())
@@ -106,13 +103,14 @@ impl Dispatcher {
         if entry.size > max {
             return Err(Fault::invalid_params(self.too_large(entry, max)));
         }
-        let reply = ReadReply {
+        let content = ContentReply {
             uri: entry.uri.as_str().to_owned(),
             mime_type: entry.mime_type.clone(),
             kind: entry.kind,
             chunks: found.stream().map_err(std::io::Error::other).boxed(),
-            further: Vec::new(),
+            meta: None,
         };
+        let reply = ReadReply { uri: content.uri.clone(), contents: vec![content] };
         Ok(Reply::Read(reply, CacheHint::NO_CACHE))
     }
 
@@ -134,4 +132,13 @@ impl Dispatcher {
         }
         text
     }
+}
+
+/// A content of the static resource `of`, as it is sent.
+fn content_reply(of: &str, read: ReadContent) -> ContentReply {
+    let ReadContent { uri, mime_type, meta, content } = read;
+    let uri = uri.unwrap_or_else(|| of.to_owned());
+    let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
+    let (kind, chunks) = content.into_parts();
+    ContentReply { uri, mime_type, kind, chunks, meta }
 }

@@ -106,7 +106,7 @@ impl From<StoreError> for Fault {
 }
 
 /// Logs an error with its source; the caller gets only the error's own text.
-fn log_internal(error: &StoreError) {
+pub(crate) fn log_internal(error: &StoreError) {
     if error.is_internal() {
         tracing::error!(error = %error, source = ?std::error::Error::source(error), "store failed");
     }

@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{AskMode, Control, RoundTrips, StepAccounts};
+use super::{AskMode, Contents, Control, RoundTrips, StepAccounts};
 use crate::{
     auth::Identity,
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
     random::Random,
-    store::{Content, Store},
+    store::Store,
 };
 
 /// One running call, as the dispatcher creates it.
@@ -67,9 +67,6 @@ impl Scope {
     }
 }
 
-/// Content and media type of a static resource.
-pub type StaticContent = (Content, Option<String>);
-
 /// The server's definition, as a handler uses it. The registry implements this
 /// trait, because it is in a higher layer than handlers.
 pub trait Server: Any + fmt::Debug + Send + Sync {
@@ -85,7 +82,7 @@ pub trait Server: Any + fmt::Debug + Send + Sync {
         &'a self,
         uri: &'a str,
         scope: Arc<Scope>,
-    ) -> BoxFuture<'a, Option<Result<StaticContent, Fault>>>;
+    ) -> BoxFuture<'a, Option<Result<Contents, Fault>>>;
 
     /// Calls a tool with the checks of a `tools/call` request.
     fn call_tool<'a>(

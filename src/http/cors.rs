@@ -5,8 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 /// The response headers that a page may read besides the safelisted ones.
-const EXPOSED_HEADERS: &str =
-    "mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after";
+const EXPOSED_HEADERS: &str = "mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after, etag, content-range, content-disposition, accept-ranges, repr-digest";
 /// How long a browser caches a preflight response, in seconds.
 const MAX_AGE: &str = "3600";
 const REQUEST_PRIVATE_NETWORK: HeaderName =
@@ -25,7 +24,8 @@ pub(super) fn add_headers(request_headers: &HeaderMap, response: &mut Response) 
 }
 
 /// The response to a preflight request, which carries no token. None for other requests.
-pub(super) fn preflight(head: &Parts) -> Option<Response> {
+/// `methods` lists those of the path.
+pub(super) fn preflight(head: &Parts, methods: &'static str) -> Option<Response> {
     let request_headers = &head.headers;
     let is_preflight = head.method == Method::OPTIONS
         && request_headers.contains_key(header::ORIGIN)
@@ -35,7 +35,7 @@ pub(super) fn preflight(head: &Parts) -> Option<Response> {
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    let methods = HeaderValue::from_static(methods);
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE));
     // Parameters are mirrored into headers of any name (`Mcp-Param-…`), so all requested

@@ -106,6 +106,7 @@ impl IntoResponse for HttpError {
         // JSON-RPC without an ID, readable by clients and people.
         let body = encode_error(None, &Fault::InvalidRequest(self.to_string()), Era::Legacy);
         let mut response = json_response(status, body.into());
+        response.extensions_mut().insert(ErrorText(self.to_string()));
         if let Some(allow) = allow {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -116,6 +117,7 @@ impl IntoResponse for HttpError {
 /// The response for a protocol fault.
 pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
     let mut response = json_response(status(fault, era), encode_error(id, fault, era).into());
+    response.extensions_mut().insert(ErrorText(fault.to_string()));
     match fault {
         Fault::InsufficientScope { required } => {
             // The `bearer` module adds the challenge.
@@ -129,6 +131,10 @@ pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) ->
     }
     response
 }
+
+/// The text of an error response, for paths whose errors are no JSON-RPC messages.
+#[derive(Debug, Clone)]
+pub(super) struct ErrorText(pub(super) String);
 
 /// Marks a response to a token that lacks scopes. Holds the required scopes.
 #[derive(Debug, Clone)]

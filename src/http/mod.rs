@@ -8,6 +8,7 @@ mod body;
 mod certificate_error;
 mod connection;
 mod connection_count;
+mod content;
 mod cors;
 mod endpoint;
 mod error;
@@ -24,6 +25,7 @@ mod modern;
 mod overload;
 mod pipeline;
 mod post;
+mod problem;
 mod response_body;
 mod serve;
 mod sse;
@@ -44,8 +46,9 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-pub use health::Dependencies;
+pub(crate) use content::RESOURCES_PATH;
 pub(crate) use health::PROBE_PATHS;
+pub use health::Dependencies;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
 pub use serve::{ServeLimits, serve};
@@ -86,6 +89,8 @@ pub struct HttpOptions {
     pub keep_alive: Duration,
     /// How long a client waits before it reconnects (`retry` of SSE).
     pub retry: Duration,
+    /// Whether stored content can be read and deleted at `/resources`.
+    pub content: bool,
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
 }
@@ -102,6 +107,7 @@ impl Default for HttpOptions {
             json_response: false,
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
+            content: true,
             hosts: AllowedHosts::default(),
         }
     }
@@ -151,6 +157,7 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
         .fallback(pipeline::other_path);
     #[cfg(feature = "upstream")]
     let router = router.merge(logins::routes(&endpoint));
+    let router = router.merge(content::routes(&endpoint));
     // Public documents, readable by pages of any origin.
     router
         .merge(well_known::routes(&endpoint))

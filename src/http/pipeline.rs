@@ -64,7 +64,7 @@ pub(super) async fn endpoint_path(
     if let Err(error) = host_check::origin(&endpoint, &head.headers) {
         return error.into_response();
     }
-    let mut response = match cors::preflight(&head) {
+    let mut response = match cors::preflight(&head, "GET, POST, DELETE") {
         Some(response) => response,
         None => admit(&endpoint, &head, body).await,
     };

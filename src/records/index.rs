@@ -68,10 +68,44 @@ impl RecordIndex {
     pub(super) fn add_start(&mut self, start: u64) {
         let number = self.total;
         self.total += 1;
-        let due = self.marks.last().is_none_or(|m| start - m.offset >= self.spacing);
-        if !due {
-            return;
+        if start >= self.next_mark() {
+            self.mark(Mark { number, offset: start });
         }
+    }
+
+    /// Adds the records that begin at these bits after an offset.
+    #[inline]
+    pub(super) fn add_starts(&mut self, offset: u64, starts: u64) {
+        if offset + u64::from(u64::BITS) <= self.next_mark() {
+            self.total += u64::from(starts.count_ones());
+        } else {
+            self.add_due_starts(offset, starts);
+        }
+    }
+
+    fn add_due_starts(&mut self, offset: u64, mut starts: u64) {
+        while starts != 0 {
+            let first = self.next_mark().saturating_sub(offset);
+            let due = u32::try_from(first).ok().and_then(|first| (!0_u64).checked_shl(first));
+            let due = starts & due.unwrap_or(0);
+            let next = due & due.wrapping_neg();
+            // Those before the next mark; all, if it is not due.
+            self.total += u64::from((starts & next.wrapping_sub(1)).count_ones());
+            if next == 0 {
+                return;
+            }
+            self.mark(Mark { number: self.total, offset: offset + u64::from(next.trailing_zeros()) });
+            self.total += 1;
+            starts = due & (due - 1);
+        }
+    }
+
+    /// The offset from which the next record gets a mark.
+    fn next_mark(&self) -> u64 {
+        self.marks.last().map_or(0, |mark| mark.offset + self.spacing)
+    }
+
+    fn mark(&mut self, mark: Mark) {
         if self.marks.len() == MAX_MARKS {
             let mut index = 0;
             self.marks.retain(|_| {
@@ -80,7 +114,7 @@ impl RecordIndex {
             });
             self.spacing *= 2;
         }
-        self.marks.push(Mark { number, offset: start });
+        self.marks.push(mark);
     }
 
     /// Takes over what the scanner knows when it has finished.

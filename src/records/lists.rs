@@ -2,7 +2,7 @@
 
 use super::{
     Container, Fault, Pointer, RecordIndex,
-    lexer::{Kind, Lexer, Token},
+    lexer::{Kind, Lexer, Token, WORD},
 };
 
 /// The most lists that are listed.
@@ -59,11 +59,21 @@ impl Lists {
     /// # Errors
     /// The content is not JSON, or is nested too deeply.
     pub fn feed(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let mut at = 0;
-        while let Some(token) = self.lexer.next(block, &mut at)? {
+        let (mut at, mut retry) = (0, 0);
+        loop {
+            if let Some(inside) = self.inside
+                && at >= retry
+            {
+                let items = &mut self.items;
+                self.lexer.pass_words(block, &mut at, inside, |offset, starts| {
+                    items.add_starts(offset, starts);
+                });
+                // What ends the list, or is malformed, is within the next word.
+                retry = at + WORD;
+            }
+            let Some(token) = self.lexer.next(block, &mut at)? else { return Ok(()) };
             self.token(token);
         }
-        Ok(())
     }
 
     /// Ends the content. The lists, in their order.

@@ -55,6 +55,31 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// JSON with a long list, in which a few bytes may be wrong.
+fn any_long_list() -> impl Strategy<Value = Vec<u8>> {
+    let long = "[a-z\"\\\\{}\\[\\],: ]{60,140}".prop_map(Value::from);
+    let value = prop_oneof![6 => any_json(), 1 => long];
+    let byte = prop::sample::select(&b"\"\\{}[],: \n\t\x0b1-+.aE_\xC3"[..]);
+    let change = (any::<prop::sample::Index>(), byte, 0..3);
+    let changes = prop::collection::vec(change, 0..3);
+    (prop::collection::vec(value, 0..40), any::<bool>(), any::<bool>(), changes).prop_map(
+        |(items, in_object, pretty, changes)| {
+            let value = if in_object { json!({"n": 1, "rows": items, "z": 2}) } else { items.into() };
+            let to_text = if pretty { serde_json::to_vec_pretty } else { serde_json::to_vec };
+            let mut text = to_text(&value).expect("it is JSON");
+            for (at, byte, change) in changes {
+                let at = at.index(text.len());
+                match change {
+                    0 => text[at] = byte,
+                    1 => text.insert(at, byte),
+                    _ => drop(text.remove(at)),
+                }
+            }
+            text
+        },
+    )
+}
+
 /// The pointers to all values in a value.
 fn pointers(value: &Value, at: &Pointer, all: &mut Vec<Pointer>) {
     all.push(at.clone());
@@ -153,6 +178,21 @@ proptest! {
                 prop_assert_eq!(found.as_ref(), Some(expected));
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn words_give_what_single_bytes_give(text in any_long_list(), block in 64_usize..400) {
+        let lists = |block: usize| {
+            let mut lists = Lists::default();
+            text.chunks(block).try_for_each(|block| lists.feed(block))?;
+            lists.finish_with_index()
+        };
+        // Blocks that are shorter than a word are scanned byte by byte.
+        let expected = lists(7);
+        prop_assert_eq!(&lists(text.len().max(1)), &expected);
+        prop_assert_eq!(&lists(block), &expected);
     }
 }
 

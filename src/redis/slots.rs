@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use super::{Redis, RedisError, Script, cmd, millis};
 use crate::vault::{Slot, Slots, VaultError};
 
-/// How long a slot stays without a change. A token that is in use is refreshed before.
+/// How long a slot without an expiry of its own stays without a change. A token that is in use is
+/// refreshed before.
 const TTL: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Slots that all instances on one Redis share.
@@ -41,9 +42,10 @@ impl Slots for RedisSlots {
         name: &str,
         version: u64,
         content: Vec<u8>,
+        ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
         let call = self.replace.on(&[self.key(name)]).arg(version);
-        let call = call.arg(content.as_slice()).arg(millis(TTL));
+        let call = call.arg(content.as_slice()).arg(millis(ttl.unwrap_or(TTL)));
         Ok(self.redis.call(&call).await?)
     }
 }
@@ -62,22 +64,26 @@ impl From<RedisError> for VaultError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
 
     use super::*;
-    use crate::testing::{Installations, RedisServer};
+    use crate::{
+        testing::{Installations, RedisServer, vault::Harness},
+        vault_contract,
+    };
 
-    #[tokio::test]
-    async fn instances_share_slots_and_overwrite_no_change() {
-        let installations = Installations::on(RedisServer::start().await);
-        let redis = installations.redis(0).await;
-        let [one, two] = [(); 2].map(|()| RedisSlots::new(redis.clone()));
-        assert_eq!(one.read("a/b").await.unwrap(), Slot::default());
-        assert!(one.replace("a/b", 0, b"\0\xff".to_vec()).await.unwrap());
-        assert!(!two.replace("a/b", 0, b"late".to_vec()).await.unwrap());
-        let slot = Slot { version: 1, content: b"\0\xff".to_vec() };
-        assert_eq!(two.read("a/b").await.unwrap(), slot);
-        assert!(two.replace("a/b", 1, Vec::new()).await.unwrap());
-        assert_eq!(one.read("a/b").await.unwrap(), Slot { version: 2, content: Vec::new() });
+    struct InRedis(Installations);
+
+    #[async_trait]
+    impl Harness for InRedis {
+        async fn instances(&self) -> [Arc<dyn Slots>; 2] {
+            let redis = self.0.redis(0).await;
+            [(); 2].map(|()| Arc::new(RedisSlots::new(redis.clone())) as Arc<dyn Slots>)
+        }
+
+        /// The clock is that of Redis.
+        async fn pass(&self, _: Duration) {}
     }
+
+    vault_contract!(async { InRedis(Installations::on(RedisServer::start().await)) });
 }

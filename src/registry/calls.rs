@@ -10,11 +10,11 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{Contents, ProvidedTool, unknown_tool},
+    provider::{ProvidedTool, unknown_tool},
     resource::CacheRule,
 };
 use crate::{
-    handler::{Scope, StaticContent},
+    handler::{Contents, Scope},
     protocol::Fault,
     quote::{quoted, shortened},
 };
@@ -174,35 +174,21 @@ impl Registry {
     ///
     /// # Errors
     /// The handler's error, as the caller may see it.
-    pub async fn read(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
-        let read = self.read_all(uri, scope).await?;
-        Some(read.and_then(|contents| match contents.further.len() {
-            0 => Ok(contents.first),
-            further => Err(Fault::invalid_params(format!(
-                "{} has {} contents, which only resources/read returns.",
-                shortened(uri),
-                further + 1
-            ))),
-        }))
-    }
-
-    /// As [`Self::read`], with all contents of a resource that has several.
-    pub async fn read_all(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<Contents, Fault>> {
+    pub async fn read(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<Contents, Fault>> {
         let catalog = self.catalog();
-        let single = |first| Contents { first, uri: None, further: Vec::new() };
         if let Err(refused) = self.check_scopes(&scope.identity, || self.uri_scopes(uri)) {
             return Some(Err(refused)).filter(|_| self.is_static(uri));
         }
         if let Some(resource) = catalog.resource(uri) {
-            return Some(resource.read(uri, scope).await.map(single));
+            return Some(resource.read(uri, scope).await);
         }
         for template in catalog.templates.iter() {
             if let Some(variables) = template.body.template.matches(uri) {
-                return Some(template.read(uri, variables, scope).await.map(single));
+                return Some(template.read(uri, variables, scope).await);
             }
         }
         for provider in &self.definition.providers {
-            if let Some(read) = provider.read_all(uri, &scope).await {
+            if let Some(read) = provider.read(uri, &scope).await {
                 scope.store.add_origins(provider.origin());
                 return Some(read);
             }

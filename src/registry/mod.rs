@@ -53,7 +53,7 @@ pub(crate) const CALL_TOOL: &str = "call_tool";
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub use provider::{Contents, Followed, Offer, ProvidedTool, Provider, Subscriber};
+pub use provider::{Followed, Offer, ProvidedTool, Provider, Subscriber};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

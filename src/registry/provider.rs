@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     auth::Identity,
-    handler::{IntoToolResult, Scope, StaticContent, ToolError},
+    handler::{Contents, IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ClientFacts, Fault},
     quote::shortened,
     schema::Validator,
@@ -37,16 +37,6 @@ pub enum Offer {
     Resources,
     /// Completion of arguments.
     Completions,
-}
-
-/// The contents of a resource.
-pub struct Contents {
-    /// The first one.
-    pub first: StaticContent,
-    /// Its URI, if it is not that of the resource.
-    pub uri: Option<String>,
-    /// The others, as `resources/read` has them.
-    pub further: Vec<Value>,
 }
 
 /// Who follows a resource.
@@ -133,14 +123,8 @@ pub trait Provider: Send + Sync + 'static {
     }
 
     /// Reads a static resource. `None` if this caller has none of that URI.
-    async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
+    async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
         None
-    }
-
-    /// Reads a static resource that may have several contents.
-    async fn read_all(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
-        let read = self.read(uri, scope).await?;
-        Some(read.map(|first| Contents { first, uri: None, further: Vec::new() }))
     }
 
     /// Suggests values for an argument. `None` if the prompt or template is not

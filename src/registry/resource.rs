@@ -12,12 +12,12 @@ use super::{
     scope_rules,
 };
 use crate::{
-    handler::{Context, IntoContent, ResourceError, Scope},
+    handler::{Contents, Context, IntoContents, ResourceError, Scope},
     protocol::Fault,
     store::{Content, ResourceUri},
 };
 
-type ReadResult = Result<Content, ResourceError>;
+type ReadResult = Result<Contents, ResourceError>;
 type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Send + Sync>;
 
 /// A static resource. Its handler runs for each read.
@@ -65,7 +65,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
     where
         F: Fn(Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
-        R: IntoContent + 'static,
+        R: IntoContents + 'static,
     {
         let uri = uri.into();
         let name = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
@@ -73,7 +73,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         Self {
             listed,
             scopes: Vec::new(),
-            handler: Box::new(move |context| read(context).then(R::into_content).boxed()),
+            handler: Box::new(move |context| read(context).then(R::into_contents).boxed()),
             stat: None,
             cache: None,
         }
@@ -161,17 +161,11 @@ pub(super) struct Body {
 }
 
 impl Registered {
-    /// The content and its media type. The content's own media type wins over the
-    /// definition's.
-    pub(super) async fn read(
-        &self,
-        uri: &str,
-        scope: Arc<Scope>,
-    ) -> Result<(Content, Option<String>), Fault> {
-        let content =
+    /// The contents. Their own media types win over the definition's.
+    pub(super) async fn read(&self, uri: &str, scope: Arc<Scope>) -> Result<Contents, Fault> {
+        let contents =
             run_handler(uri, &scope.request_id.clone(), || (self.body.read)(scope)).await?;
-        let given = content.explicit_mime_type().map(str::to_owned);
-        Ok((content, given.or_else(|| self.listed.mime_type.clone())))
+        Ok(or_mime_type(contents, self.listed.mime_type.as_deref()))
     }
 
     /// The list entry with the current size and time of change.
@@ -188,12 +182,21 @@ impl Registered {
     }
 }
 
+/// The contents, with the definition's media type where it is the resource itself that has
+/// none.
+pub(super) fn or_mime_type(mut contents: Contents, listed: Option<&str>) -> Contents {
+    for content in contents.iter_mut().filter(|content| content.uri.is_none()) {
+        content.mime_type = content.mime_type.take().or_else(|| listed.map(str::to_owned));
+    }
+    contents
+}
+
 /// Runs a resource handler. A panic fails only this read.
 pub(super) async fn run_handler(
     uri: &str,
     request_id: &str,
     read: impl FnOnce() -> BoxFuture<'static, ReadResult>,
-) -> Result<Content, Fault> {
+) -> Result<Contents, Fault> {
     match catch_panic("resource", uri, request_id, read).await {
         Ok(result) => result.map_err(|error| error.into_fault(uri)),
         Err(_) => Err(Fault::Internal(format!(

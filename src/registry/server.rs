@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::definition::Registry;
 use crate::{
-    handler::{Context, Scope, Server, StaticContent},
+    handler::{Contents, Context, Scope, Server},
     protocol::{ClientFacts, Fault},
 };
 
@@ -25,7 +25,7 @@ impl Server for Registry {
         &'a self,
         uri: &'a str,
         scope: Arc<Scope>,
-    ) -> BoxFuture<'a, Option<Result<StaticContent, Fault>>> {
+    ) -> BoxFuture<'a, Option<Result<Contents, Fault>>> {
         Self::read(self, uri, scope).boxed()
     }
 

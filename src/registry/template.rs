@@ -16,14 +16,13 @@ use super::{
     scope_rules,
 };
 use crate::{
-    handler::{Context, IntoContent, ResourceError, Scope},
+    handler::{Contents, Context, IntoContents, ResourceError, Scope},
     protocol::Fault,
     schema::{self, Validator},
-    store::Content,
     uri_template::{UriTemplate, Variables},
 };
 
-type ReadResult = Result<Content, ResourceError>;
+type ReadResult = Result<Contents, ResourceError>;
 type Handler<S> =
     Box<dyn Fn(Context<S>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>;
 
@@ -65,14 +64,14 @@ impl<S: Send + Sync + 'static> Template<S> {
     where
         F: Fn(Context<S>, Variables) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
-        R: IntoContent + 'static,
+        R: IntoContents + 'static,
     {
         Self {
             listed: model::ResourceTemplate::new(uri_template, name),
             typed: None,
             scopes: Vec::new(),
             handler: Box::new(move |context, variables| {
-                read(context, variables).then(R::into_content).boxed()
+                read(context, variables).then(R::into_contents).boxed()
             }),
             completers: Completers::default(),
             cache: None,
@@ -91,7 +90,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         V: DeserializeOwned + JsonSchema,
         F: Fn(Context<S>, V) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
-        R: IntoContent + 'static,
+        R: IntoContents + 'static,
     {
         let described = schema::describe::<V>();
         // An invalid schema is reported when the template is registered.
@@ -108,7 +107,7 @@ impl<S: Send + Sync + 'static> Template<S> {
                     }
                 }
                 match serde_json::from_value::<V>(variables) {
-                    Ok(variables) => read(context, variables).then(R::into_content).boxed(),
+                    Ok(variables) => read(context, variables).then(R::into_contents).boxed(),
                     Err(_) => std::future::ready(Err(ResourceError::NotFound)).boxed(),
                 }
             }),
@@ -189,13 +188,12 @@ impl Registered {
         uri: &str,
         variables: Variables,
         scope: Arc<Scope>,
-    ) -> Result<(Content, Option<String>), Fault> {
-        let content = resource::run_handler(uri, &scope.request_id.clone(), || {
+    ) -> Result<Contents, Fault> {
+        let contents = resource::run_handler(uri, &scope.request_id.clone(), || {
             (self.body.read)(scope, variables)
         })
         .await?;
-        let given = content.explicit_mime_type().map(str::to_owned);
-        Ok((content, given.or_else(|| self.listed.mime_type.clone())))
+        Ok(resource::or_mime_type(contents, self.listed.mime_type.as_deref()))
     }
 }
 

@@ -1,10 +1,12 @@
 //! Public IP addresses, to prevent server-side request forgery (CWE-918).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Whether an address is public: not in the registries of special-purpose
 /// addresses (RFC 6890 and its updates).
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
@@ -36,6 +38,25 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let special =
         (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
     global && !special
+}
+
+/// Resolves host names to public addresses only. Refuses a name that has both
+/// public and other addresses, which is a sign of an attack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PublicNames;
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let resolved: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if resolved.iter().any(|address| !is_public(address.ip())) {
+                return Err("the host name does not resolve to public addresses".into());
+            }
+            let addresses: Addrs = Box::new(resolved.into_iter());
+            Ok(addresses)
+        })
+    }
 }
 
 #[cfg(test)]

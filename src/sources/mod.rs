@@ -8,6 +8,8 @@ mod sniff;
 #[cfg(feature = "web")]
 mod web;
 
+#[cfg(feature = "login")]
+pub(crate) use addresses::{PublicNames, is_public};
 pub use file::{DirectoryResource, FileResource};
 #[cfg(feature = "web")]
 pub use web::HttpResource;

@@ -1,21 +1,12 @@
 //! Web pages as resources. Each read fetches the page.
 
-use std::{
-    io,
-    net::{IpAddr, SocketAddr},
-    sync::OnceLock,
-    time::Duration,
-};
+use std::{io, net::IpAddr, sync::OnceLock, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt};
-use reqwest::{
-    Client, Response, StatusCode, Url,
-    dns::{Addrs, Name, Resolve, Resolving},
-    redirect,
-};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
 
 use super::{
-    addresses::is_public,
+    addresses::{PublicNames, is_public},
     sniff::{is_text, sniff},
 };
 use crate::{
@@ -214,23 +205,4 @@ fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
     }
     let client = builder.build()?;
     Ok(cell.get_or_init(|| client))
-}
-
-/// Resolves host names to public addresses only. Refuses a name that has both
-/// public and other addresses, which is a sign of an attack.
-#[derive(Debug, Clone, Copy)]
-struct PublicNames;
-
-impl Resolve for PublicNames {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let resolved: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if resolved.iter().any(|address| !is_public(address.ip())) {
-                return Err("the host name does not resolve to public addresses".into());
-            }
-            let addresses: Addrs = Box::new(resolved.into_iter());
-            Ok(addresses)
-        })
-    }
 }

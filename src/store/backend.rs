@@ -141,6 +141,16 @@ impl DiskSpace {
 /// An upload of content.
 #[async_trait]
 pub trait Upload: Send {
+    /// Refuses an upload of `bytes` in total that cannot fit, before they arrive. Reserves
+    /// nothing: announced content may never come.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        let _ = bytes;
+        Ok(())
+    }
+
     /// Stores the next block as it is. Quotas count its uncompressed size, so
     /// that they mean the same in every backend.
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError>;
@@ -279,12 +289,14 @@ pub enum WriteMode {
         mime_type: Option<String>,
         /// A new time to live, from now on; the expiry stays without one.
         ttl: Option<Duration>,
+        /// The version that is replaced. Any, if there is none.
+        replaced: Option<Version>,
     },
 }
 
 impl Draft {
     /// The complete entry over its live predecessor; `None` where this is an
-    /// update and there is none. Call it while the predecessor cannot change.
+    /// update and there is none, or another one than it replaces. Call it while the predecessor cannot change.
     pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
         let origins = match (&self.mode, previous) {
@@ -297,8 +309,11 @@ impl Draft {
                 let expires = self.now.saturating_add(ttl);
                 (name, title, description, mime_type, self.now, expires, session)
             }
-            WriteMode::Update { name, title, description, mime_type, ttl } => {
+            WriteMode::Update { name, title, description, mime_type, ttl, replaced } => {
                 let previous = previous?;
+                if replaced.is_some_and(|version| version != Version::from(previous)) {
+                    return None;
+                }
                 // The default type of the old kind does not apply to the new kind.
                 let kept_mime_type = if previous.kind != self.kind
                     && previous.mime_type == previous.kind.default_mime_type()

@@ -27,6 +27,8 @@ const MAX_PARTIAL_CHAR: usize = 3;
 
 /// What a writer stats about the content.
 pub(super) struct ContentStats {
+    /// Binary if text was allowed to turn out as bytes, and did.
+    pub(super) kind: Kind,
     pub(super) size: u64,
     pub(super) lines: u64,
     pub(super) sha256: String,
@@ -39,6 +41,8 @@ pub(super) struct BlockWriter {
     /// For whom the work is done.
     owner: Owner,
     kind: Kind,
+    /// Whether text that is not UTF-8 becomes binary.
+    or_binary: bool,
     block_bytes: usize,
     compression: Compression,
     upload: Box<dyn Upload>,
@@ -50,7 +54,7 @@ pub(super) struct BlockWriter {
     hash: Compute<Sha256>,
     records: Indexing,
     /// Blocks that are being processed, in order.
-    in_flight: VecDeque<Compute<Result<ProcessedBlock, Utf8Error>>>,
+    in_flight: VecDeque<Compute<ProcessedBlock>>,
     /// The table of the blocks that were appended to the upload.
     blocks: Vec<Block>,
     line_feeds: u64,
@@ -62,17 +66,19 @@ struct ProcessedBlock {
     stored: StoredBlock,
     line_feeds: u64,
     ends_with_line_feed: bool,
+    /// Why it is no text, if it should be.
+    not_text: Option<Utf8Error>,
 }
 
 impl ProcessedBlock {
-    fn new(block: Bytes, kind: Kind, compression: Compression) -> Result<Self, Utf8Error> {
-        let (mut line_feeds, mut ends_with_line_feed) = (0, false);
+    fn new(block: Bytes, kind: Kind, compression: Compression) -> Self {
+        let (mut line_feeds, mut ends_with_line_feed, mut not_text) = (0, false, None);
         if kind == Kind::Text {
-            std::str::from_utf8(&block)?;
+            not_text = std::str::from_utf8(&block).err();
             line_feeds = memchr::memchr_iter(b'\n', &block).count() as u64;
             ends_with_line_feed = block.last() == Some(&b'\n');
         }
-        Ok(Self { stored: compression.apply(block), line_feeds, ends_with_line_feed })
+        Self { stored: compression.apply(block), line_feeds, ends_with_line_feed, not_text }
     }
 }
 
@@ -93,6 +99,7 @@ impl BlockWriter {
         Self {
             owner: owner.clone(),
             kind,
+            or_binary: false,
             block_bytes,
             compression,
             upload,
@@ -110,6 +117,11 @@ impl BlockWriter {
     /// The same, with an index of the records of content of this media type.
     pub(super) fn indexing(self, mime_type: &str) -> Self {
         Self { records: Indexing::new(self.kind, mime_type), ..self }
+    }
+
+    /// The same; text that turns out not to be UTF-8 is stored as bytes.
+    pub(super) fn or_binary(self, or_binary: bool) -> Self {
+        Self { or_binary, ..self }
     }
 
     /// Writes the whole stream and its last block. Discards the upload if that fails.
@@ -187,7 +199,7 @@ impl BlockWriter {
         let blocks = std::mem::take(&mut self.blocks).into();
         let records = std::mem::replace(&mut self.records, Indexing::off()).finish().await?;
         let sha256 = hex(&hash.finalize());
-        Ok(ContentStats { size: self.offset, lines, sha256, blocks, records })
+        Ok(ContentStats { kind: self.kind, size: self.offset, lines, sha256, blocks, records })
     }
 
     /// Where to cut a full buffer; in text, between characters. Invalid UTF-8 is
@@ -242,17 +254,30 @@ impl BlockWriter {
     async fn append_oldest(&mut self) -> Result<(), StoreError> {
         let Some(oldest) = self.in_flight.pop_front() else { return Ok(()) };
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
-        let processed = oldest
-            .done()
-            .await?
-            .map_err(|error| StoreError::NotText { offset: offset + error.valid_up_to() as u64 })?;
+        let processed = oldest.done().await?;
+        if let Some(error) = processed.not_text.filter(|_| self.kind == Kind::Text) {
+            if !self.or_binary {
+                return Err(StoreError::NotText { offset: offset + error.valid_up_to() as u64 });
+            }
+            self.turn_binary();
+        }
         let block = processed.stored;
         let stored_len = block.bytes.len() as u64;
         let first_line = self.line_feeds;
         self.blocks.push(Block { offset, len: block.size, first_line, stored, stored_len });
-        self.line_feeds += processed.line_feeds;
-        self.ends_with_line_feed = processed.ends_with_line_feed;
+        if self.kind == Kind::Text {
+            self.line_feeds += processed.line_feeds;
+            self.ends_with_line_feed = processed.ends_with_line_feed;
+        }
         self.upload.append(block).await
+    }
+
+    /// Bytes have neither lines nor records.
+    fn turn_binary(&mut self) {
+        self.kind = Kind::Binary;
+        self.line_feeds = 0;
+        self.records = Indexing::off();
+        self.blocks.iter_mut().for_each(|block| block.first_line = 0);
     }
 }
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, pin::Pin};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
-use super::{Kind, Ranges};
+use super::{Expected, Kind, Ranges};
 use crate::records::record_lines;
 
 /// Content as it arrives, in pieces of any size.
@@ -32,6 +32,10 @@ pub struct Content {
     mime_type_given: bool,
     /// How to read parts of it, if that is possible.
     ranges: Option<Ranges>,
+    /// Whether text that turns out not to be UTF-8 is stored as bytes.
+    or_binary: bool,
+    /// What is checked before the content becomes visible.
+    expected: Expected,
 }
 
 impl Content {
@@ -49,6 +53,28 @@ impl Content {
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
         Self::streamed(Kind::Binary, pieces)
+    }
+
+    /// Text if all of it is UTF-8, bytes otherwise, which only the last piece decides.
+    pub fn text_or_bytes<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self { or_binary: true, ..Self::text_stream(pieces) }
+    }
+
+    /// The same content, which is stored only if it is what the sender announced.
+    #[must_use]
+    pub fn expecting(self, expected: Expected) -> Self {
+        Self { expected, ..self }
+    }
+
+    pub(super) fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    pub(super) fn may_turn_binary(&self) -> bool {
+        self.or_binary
     }
 
     /// UTF-8 text in a shared buffer, without a copy.
@@ -105,7 +131,15 @@ impl Content {
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
         let mime_type = kind.default_mime_type().into();
-        Self { kind, stream: pieces.boxed(), mime_type, mime_type_given: false, ranges: None }
+        Self {
+            kind,
+            stream: pieces.boxed(),
+            mime_type,
+            mime_type_given: false,
+            ranges: None,
+            or_binary: false,
+            expected: Expected::default(),
+        }
     }
 
     fn from_bytes(kind: Kind, bytes: Bytes) -> Self {

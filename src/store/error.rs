@@ -88,6 +88,9 @@ pub enum StoreError {
     /// The write would exceed a quota or the store's capacity.
     #[error("{0}")]
     Full(String),
+    /// The content is not what its sender announced.
+    #[error("{0}")]
+    NotAsAnnounced(String),
     /// The stream of the content to store failed.
     #[error("Reading the content to store failed: {0}")]
     Input(#[source] std::io::Error),

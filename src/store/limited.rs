@@ -139,6 +139,13 @@ impl Drop for Uploading {
 
 #[async_trait]
 impl Upload for LimitedUpload {
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        // Counts until the end of this function only.
+        let mut counted = Uploading { total: Arc::clone(&self.counted.total), bytes: 0 };
+        counted.grow(bytes).await?;
+        self.upload.check_room(bytes).await
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.counted.grow(block.size).await?;
         self.upload.append(block).await

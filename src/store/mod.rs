@@ -18,6 +18,7 @@ mod detached;
 mod details;
 mod entry;
 mod error;
+mod expected;
 mod expired;
 mod facade;
 mod indexing;
@@ -28,6 +29,7 @@ mod metadata;
 mod object;
 mod origin_tracing;
 mod origins;
+mod partial;
 mod quota;
 mod ranges;
 mod reading;
@@ -55,14 +57,16 @@ pub use content::{Content, ContentStream};
 pub use details::Details;
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
+pub use expected::Expected;
 pub use facade::{Page, Store, StoreLimits};
 pub use limited::TotalLimit;
 pub use memory::{MemoryBackend, MemoryLimits};
-#[cfg(all(feature = "object", feature = "upstream"))]
+#[cfg(all(feature = "object", any(feature = "login", feature = "upstream")))]
 pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use origins::Origins;
+pub use partial::{AppendError, PartialUpload, UploadTarget};
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};

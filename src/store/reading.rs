@@ -21,8 +21,33 @@ const MAX_FETCHES: usize = 4;
 impl StoredResource {
     /// The content as a stream of blocks. Each block of text is valid UTF-8.
     pub fn stream(&self) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
+        self.stream_blocks(0..self.entry.blocks.len())
+    }
+
+    /// A range of the content, which it contains, as a stream of pieces. Reads only the blocks
+    /// that overlap it.
+    pub fn stream_range(
+        &self,
+        range: Range<u64>,
+    ) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
+        let blocks = &self.entry.blocks;
+        let first = blocks.partition_point(|block| block.end() <= range.start);
+        let end = blocks.partition_point(|block| block.offset < range.end).max(first);
+        let found = self.clone();
+        self.stream_blocks(first..end).enumerate().map(move |(index, content)| {
+            let (content, block) = (content?, &found.entry.blocks[first + index]);
+            let from = found.index(range.start.saturating_sub(block.offset))?;
+            let to = found.index(range.end.min(block.end()) - block.offset)?;
+            Ok(content.slice(from..to))
+        })
+    }
+
+    fn stream_blocks(
+        &self,
+        blocks: Range<usize>,
+    ) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
         let owner = self.entry.owner.clone();
-        self.stream_by(move |block| match block {
+        self.stream_by(blocks, move |block| match block {
             plain @ FetchedBlock { compressed: false, .. } => Compute::Done(Ok(Ok(plain.bytes))),
             compressed => {
                 Compute::run(owner.as_str(), compressed.size, move || compressed.content())
@@ -43,7 +68,7 @@ impl StoredResource {
         W: Fn(Bytes, &Stop) -> T + Clone + Send + 'static,
     {
         let caller = caller.clone();
-        self.stream_by(move |block| {
+        self.stream_by(0..self.entry.blocks.len(), move |block| {
             let work = work.clone();
             Compute::queue(caller.as_str(), move |stop| {
                 block.content().map(|content| work(content, stop))
@@ -53,6 +78,7 @@ impl StoredResource {
 
     fn stream_by<T, W>(
         &self,
+        blocks: Range<usize>,
         work: W,
     ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
     where
@@ -60,7 +86,7 @@ impl StoredResource {
         W: Fn(FetchedBlock) -> Compute<io::Result<T>> + Send + 'static,
     {
         let found = self.clone();
-        let fetched = stream::iter(self.batches()).map(move |blocks| {
+        let fetched = stream::iter(self.batches(blocks)).map(move |blocks| {
             let found = found.clone();
             async move { found.fetch(blocks).await }
         });
@@ -76,15 +102,16 @@ impl StoredResource {
         results.buffered(MAX_DECOMPRESSING)
     }
 
-    /// Which blocks are fetched together. The first block is fetched alone, for
+    /// Which of these blocks are fetched together. The first one is fetched alone, for
     /// latency.
-    fn batches(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
+    fn batches(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + Send + use<> {
         let (entry, max) = (Arc::clone(&self.entry), self.blob.read_ahead());
-        let mut next = 0;
+        let mut next = range.start;
         std::iter::from_fn(move || {
-            let blocks = &entry.blocks;
+            let blocks = &entry.blocks[..range.end];
             let first = blocks.get(next)?;
-            let fits = |block: &&Block| next > 0 && block.stored_end() - first.stored <= max;
+            let fits =
+                |block: &&Block| next > range.start && block.stored_end() - first.stored <= max;
             let more = blocks[next + 1..].iter().take_while(fits).count();
             let batch = next..next + 1 + more;
             next = batch.end;

@@ -68,12 +68,43 @@ impl Store {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
+        self.update_version(owner, uri, content, details, None).await
+    }
+
+    /// The same for a resource that was not written since `entry` was read; `None` if it was,
+    /// or has expired or was deleted.
+    ///
+    /// # Errors
+    /// Those of [`Store::create`].
+    pub async fn update_unchanged(
+        &self,
+        entry: &Entry,
+        content: Content,
+        details: Details,
+    ) -> Result<Option<Arc<Entry>>, StoreError> {
+        let uri = entry.uri.clone();
+        let updated = self.update_version(&entry.owner, uri, content, details, Some(entry.into()));
+        match updated.await {
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn update_version(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+        replaced: Option<Version>,
+    ) -> Result<Arc<Entry>, StoreError> {
         let details = details.checked()?;
         let ttl = details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
         // Fails before the content is uploaded; the commit checks again.
         let known = self.get(owner, &uri).await?.entry.mime_type.clone();
         let Details { name, title, description, mime_type, .. } = details;
-        let mode = WriteMode::Update { name, title, description, mime_type, ttl };
+        let mode = WriteMode::Update { name, title, description, mime_type, ttl, replaced };
         Ok(self.write(owner, uri, content, mode, Some(known)).await?.entry)
     }
 
@@ -104,7 +135,7 @@ impl Store {
         owner: &Owner,
         uri: ResourceUri,
         content: Content,
-        mode: WriteMode,
+        mut mode: WriteMode,
         known: Option<String>,
     ) -> Result<Committed, StoreError> {
         let given = match &mode {
@@ -112,14 +143,28 @@ impl Store {
             WriteMode::Update { mime_type, .. } => mime_type.as_ref(),
         };
         let mime_type = given.cloned().or(known).unwrap_or_default();
+        let (expected, or_binary) = (content.expected().clone(), content.may_turn_binary());
         let (kind, pieces) = content.into_parts();
-        let upload = self.backend.begin(owner, &uri).await?;
-        let writer = BlockWriter::new(owner, kind, upload).indexing(&mime_type);
-        let (upload, stats) = writer.write_to_end(pieces).await?;
+        let mut upload = self.backend.begin(owner, &uri).await?;
+        if let Some(size) = expected.size {
+            upload.check_room(size).await?;
+        }
+        let writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
+        let (upload, stats) = writer.indexing(&mime_type).write_to_end(pieces).await?;
+        if let Err(error) = expected.check(stats.size, &stats.sha256) {
+            upload.discard().await;
+            return Err(error);
+        }
+        if let WriteMode::Create { mime_type, .. } = &mut mode
+            && stats.kind != kind
+            && mime_type == kind.default_mime_type()
+        {
+            stats.kind.default_mime_type().clone_into(mime_type);
+        }
         let draft = Draft {
             uri,
             owner: owner.clone(),
-            kind,
+            kind: stats.kind,
             size: stats.size,
             lines: stats.lines,
             sha256: stats.sha256,

@@ -3,8 +3,8 @@
 //!
 //! Requires the feature `testing`. An implementation in another crate runs the
 //! suite of its trait with [`store_contract!`](crate::store_contract),
-//! [`session_contract!`](crate::session_contract) or
-//! [`task_contract!`](crate::task_contract).
+//! [`session_contract!`](crate::session_contract),
+//! [`task_contract!`](crate::task_contract) or [`vault_contract!`](crate::vault_contract).
 
 mod redis_server;
 mod s3_server;
@@ -12,6 +12,8 @@ pub mod session;
 mod small_disk;
 pub mod store;
 pub mod task;
+#[cfg(any(feature = "login", feature = "upstream"))]
+pub mod vault;
 
 #[cfg(test)]
 mod redis_installations;

@@ -5,28 +5,24 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{error::UpstreamError, names::Naming};
-use crate::{handler::StaticContent, registry::Contents, store::Content};
+use crate::{
+    handler::{Contents, ReadContent},
+    store::Content,
+};
 
 /// The contents in a result of `resources/read`.
 pub(super) fn of_result(mut result: Value, naming: &Naming) -> Result<Contents, UpstreamError> {
     let contents = result["contents"].as_array_mut().map(std::mem::take).unwrap_or_default();
     let mut contents = contents.into_iter().map(|mut content| {
         naming.offer_member(&mut content, "uri");
-        content
+        parse(&mut content, naming)
     });
-    let Some(mut first) = contents.next() else {
-        return Err(invalid(naming, "a resource must have a content"));
-    };
-    let further: Vec<_> = contents.collect();
-    if further.iter().any(|content| !content["text"].is_string() && !content["blob"].is_string()) {
-        return Err(invalid(naming, "a content must have text or a blob"));
-    }
-    let uri = first["uri"].as_str().map(str::to_owned);
-    Ok(Contents { first: parse(&mut first, naming)?, uri, further })
+    let first = contents.next();
+    let first = first.ok_or_else(|| invalid(naming, "a resource must have a content"))??;
+    Ok(Contents { first, further: contents.collect::<Result<_, _>>()? })
 }
 
-fn parse(content: &mut Value, naming: &Naming) -> Result<StaticContent, UpstreamError> {
-    let mime_type = content["mimeType"].as_str().map(str::to_owned);
+fn parse(content: &mut Value, naming: &Naming) -> Result<ReadContent, UpstreamError> {
     let parsed = match (content["text"].take(), content["blob"].take()) {
         (Value::String(text), _) => Content::from(text),
         (_, Value::String(blob)) => {
@@ -36,7 +32,13 @@ fn parse(content: &mut Value, naming: &Naming) -> Result<StaticContent, Upstream
         }
         _ => return Err(invalid(naming, "a content must have text or a blob")),
     };
-    Ok((parsed, mime_type))
+    let text = |member: &Value| member.as_str().map(str::to_owned);
+    Ok(ReadContent {
+        uri: text(&content["uri"]),
+        mime_type: text(&content["mimeType"]),
+        meta: content["_meta"].as_object_mut().map(std::mem::take),
+        content: parsed,
+    })
 }
 
 fn invalid(naming: &Naming, problem: &str) -> UpstreamError {

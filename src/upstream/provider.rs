@@ -26,11 +26,11 @@ use super::{
     tasks,
 };
 use crate::{
-    handler::{IntoToolResult, Scope, ToolError},
+    handler::{Contents, IntoToolResult, Scope, ToolError},
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{
-        CompletionInput, Contents, Followed, LoginSite, Offer, ProvidedTool, Provider,
-        ProviderLogin, Subscriber, is_match,
+        CompletionInput, Followed, LoginSite, Offer, ProvidedTool, Provider, ProviderLogin,
+        Subscriber, is_match,
     },
     session::SharedParts,
     store::ResourceUri,
@@ -318,7 +318,7 @@ impl Provider for Upstream {
         Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
     }
 
-    async fn read_all(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
+    async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
         // Those that Larder names itself have been looked for in the store.
         if uri.starts_with("larder:") {
             return None;

@@ -5,7 +5,7 @@
 mod memory;
 mod seal;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
@@ -27,12 +27,20 @@ pub struct Slot {
 /// Where sealed values are kept.
 #[async_trait]
 pub trait Slots: fmt::Debug + Send + Sync + 'static {
-    /// The slot of that name. One that was never written is empty and has version 0.
+    /// The slot of that name. One that was never written, or has expired, is empty. Versions may
+    /// begin again at 0 some time after that.
     async fn read(&self, name: &str) -> Result<Slot, VaultError>;
 
-    /// Replaces the content of a slot that still has this version. Returns whether it did.
-    async fn replace(&self, name: &str, version: u64, content: Vec<u8>)
-    -> Result<bool, VaultError>;
+    /// Replaces the content of a slot that still has this version. Returns whether it did. The
+    /// slot expires after `ttl`; without one it stays as long as something reads or writes it now
+    /// and then.
+    async fn replace(
+        &self,
+        name: &str,
+        version: u64,
+        content: Vec<u8>,
+        ttl: Option<Duration>,
+    ) -> Result<bool, VaultError>;
 }
 
 /// Why a secret cannot be read or written. Has no secrets.
@@ -94,12 +102,26 @@ impl Vault {
         version: u64,
         value: Option<&T>,
     ) -> Result<bool, VaultError> {
+        self.replace_for(name, version, value, None).await
+    }
+
+    /// As [`Vault::replace`]; the value expires after `ttl`.
+    ///
+    /// # Errors
+    /// As [`Vault::replace`].
+    pub async fn replace_for<T: Serialize>(
+        &self,
+        name: &str,
+        version: u64,
+        value: Option<&T>,
+        ttl: Option<Duration>,
+    ) -> Result<bool, VaultError> {
         let content = value.map(|value| self.sealer.seal(name, value)).unwrap_or_default();
         if content.len() > MAX_BYTES {
             let problem = format!("the tokens are larger than {} KiB", MAX_BYTES >> 10);
             return Err(VaultError::Full(problem));
         }
-        self.slots.replace(name, version, content).await
+        self.slots.replace(name, version, content, ttl).await
     }
 }
 
@@ -108,6 +130,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::clock::ManualClock;
+
+    fn slots() -> Arc<MemorySlots> {
+        Arc::new(MemorySlots::new(Arc::new(ManualClock::new()), 100))
+    }
 
     fn vault(slots: &Arc<MemorySlots>, key: &[u8]) -> Vault {
         Vault::new(Arc::clone(slots) as Arc<dyn Slots>, Sealer::new(key))
@@ -115,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn values_are_sealed_and_open_only_in_their_slot() {
-        let slots = Arc::new(MemorySlots::default());
+        let slots = slots();
         let vault_of_key = vault(&slots, b"key");
         let secret = "the secret".to_owned();
         assert!(vault_of_key.replace("a", 0, Some(&secret)).await.unwrap());
@@ -123,18 +150,18 @@ mod tests {
         let sealed = slots.read("a").await.unwrap().content;
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
         // Moved to another slot, changed, or with another key.
-        slots.replace("b", 0, sealed.clone()).await.unwrap();
+        slots.replace("b", 0, sealed.clone(), None).await.unwrap();
         assert_eq!(vault_of_key.read::<String>("b").await.unwrap(), (None, 1));
         let mut changed = sealed;
         changed[20] ^= 1;
-        slots.replace("c", 0, changed).await.unwrap();
+        slots.replace("c", 0, changed, None).await.unwrap();
         assert_eq!(vault_of_key.read::<String>("c").await.unwrap(), (None, 1));
         assert_eq!(vault(&slots, b"other").read::<String>("a").await.unwrap(), (None, 1));
     }
 
     #[tokio::test]
     async fn only_the_first_of_two_changes_is_made() {
-        let vault = vault(&Arc::new(MemorySlots::default()), b"key");
+        let vault = vault(&slots(), b"key");
         assert!(vault.replace("a", 0, Some(&1)).await.unwrap());
         assert!(!vault.replace("a", 0, Some(&2)).await.unwrap());
         assert_eq!(vault.read("a").await.unwrap(), (Some(1), 1));

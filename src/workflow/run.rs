@@ -252,29 +252,34 @@ impl<S> Run<'_, S> {
         Ok(arguments)
     }
 
-    /// Adds a resource to the transcript. Returns its value if it is bound.
+    /// Adds a resource to the transcript, with all its contents. Returns its value if it is
+    /// bound: a list if it has several contents.
     async fn read(&mut self, uri: &str, is_bound: bool) -> Result<Value, String> {
         let found = self.find(uri).await;
         let found = found.map_err(|e| format!("Reading {uri} failed: {e}."))?;
         let failed = |error: &dyn std::fmt::Display| format!("Reading {uri} failed: {error}");
-        let value = if is_bound {
-            value_of_resource(&found, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
-        } else {
-            Value::Null
-        };
-        let added = self.transcript.resource(&found, self.ctx.output_bytes()).await;
-        added.map(|()| value).map_err(|e| failed(&e))
+        let mut values = Vec::new();
+        for content in &found {
+            values.push(if is_bound {
+                value_of_resource(content, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
+            } else {
+                Value::Null
+            });
+            let added = self.transcript.resource(content, self.ctx.output_bytes()).await;
+            added.map_err(|e| failed(&e))?;
+        }
+        Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) })
     }
 
     /// Finds a resource, also if its URI leaves characters as they are that a variable's
     /// value has encoded: `a%40x` means the same as `a@x`.
-    async fn find(&self, uri: &str) -> Result<StoredResource, Fault> {
+    async fn find(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
         let found = self.ctx.read_step(uri).await;
         let plain = percent::decode_plain(uri);
         match found {
             Err(Fault::ResourceNotFound { .. }) if plain != uri => {
                 // The caller's error names the URI as it was asked for.
-                self.ctx.find(&plain).await.or(found)
+                self.ctx.find_all(&plain).await.or(found)
             }
             found => found,
         }

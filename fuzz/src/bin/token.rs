@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 static AUTHENTICATOR: LazyLock<(Runtime, Authenticator)> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let issuer = IssuerOptions {
+        is_own: false,
         issuer: "http://127.0.0.1:1".into(),
         jwks_url: None,
         audiences: vec!["a".into()],

@@ -14,7 +14,7 @@ use super::{
     escape::escape,
 };
 use crate::{
-    dispatch::{CacheHint, ReadReply},
+    dispatch::{CacheHint, ContentReply, ReadReply},
     protocol::{Fault, RequestId},
     store::{ContentStream, Kind},
 };
@@ -41,40 +41,42 @@ pub(super) async fn read(
     hint: CacheHint,
     encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
-    let ReadReply { uri, mime_type, kind, chunks, further } = read;
-    let member = match kind {
-        Kind::Text => "text",
-        Kind::Binary => "blob",
-    };
-    let mut head = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{{{}"contents":[{{"uri":{},"mimeType":{},"{member}":""#,
+    let ReadReply { uri, contents } = read;
+    let mut json = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{{}"contents":["#,
         json!(id),
         encoder.leading_members(hint),
-        json!(uri),
-        json!(mime_type)
-    )
-    .into_bytes();
-    let mut tail = br#""}"#.to_vec();
-    for content in further {
-        tail.push(b',');
-        tail.extend_from_slice(content.to_string().as_bytes());
+    );
+    let mut parts = Vec::new();
+    for (index, content) in contents.into_iter().enumerate() {
+        let ContentReply { uri, mime_type, kind, chunks, meta } = content;
+        json += if index > 0 { "," } else { "" };
+        json += &format!(r#"{{"uri":{},"mimeType":{},"#, json!(uri), json!(mime_type));
+        if let Some(meta) = meta {
+            json += &format!(r#""_meta":{},"#, json!(meta));
+        }
+        json += match kind {
+            Kind::Text => r#""text":""#,
+            Kind::Binary => r#""blob":""#,
+        };
+        parts.extend([Part::Json(std::mem::take(&mut json).into()), Part::Content(kind, chunks)]);
+        json += r#""}"#;
     }
-    tail.extend_from_slice(b"]}}");
-    let unreadable = |error: io::Error| {
-        tracing::error!(%error, uri, "a resource cannot be read");
-        Fault::Unavailable(format!("Reading {uri} failed. Try again shortly."))
-    };
-    let mut content = ContentEncoder::new(kind, chunks);
-    content.encode_next(&mut head).await.map_err(unreadable)?;
-    let mut second = Vec::new();
-    if !content.encode_next(&mut second).await.map_err(unreadable)? {
-        head.extend_from_slice(&second);
-        head.extend_from_slice(&tail);
-        return Ok(Encoded::Complete(head.into()));
+    json += "]}}";
+    parts.push(Part::Json(json.into()));
+    let mut chunks = encode_parts(parts).boxed();
+    let mut beginning = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        beginning.extend_from_slice(&chunk.map_err(|error| {
+            tracing::error!(%error, uri, "a resource cannot be read");
+            Fault::Unavailable(format!("Reading {uri} failed. Try again shortly."))
+        })?);
+        if beginning.len() > CHUNK_BYTES {
+            let beginning = stream::iter([Ok(beginning.into())]);
+            return Ok(Encoded::Chunks(beginning.chain(chunks).boxed()));
+        }
     }
-    let begin = [head, second].map(|chunk| Ok(chunk.into()));
-    let end = stream::iter([Ok(Bytes::from(tail))]);
-    Ok(Encoded::Chunks(stream::iter(begin).chain(content.stream()).chain(end).boxed()))
+    Ok(Encoded::Complete(beginning.into()))
 }
 
 /// Encodes the result of a tool: in chunks if it has text that is larger than one chunk.
@@ -113,11 +115,14 @@ pub(super) fn tool_result(
         parts.extend([Part::Json(head), Part::Content(Kind::Text, text), Part::Json(tail)]);
     }
     parts.push(Part::Json(tail));
-    let chunks = stream::iter(parts).flat_map(|part| match part {
+    Ok(Encoded::Chunks(encode_parts(parts).boxed()))
+}
+
+fn encode_parts(parts: Vec<Part>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    stream::iter(parts).flat_map(|part| match part {
         Part::Json(json) => stream::iter([Ok(json)]).boxed(),
         Part::Content(kind, chunks) => ContentEncoder::new(kind, chunks).stream().boxed(),
-    });
-    Ok(Encoded::Chunks(chunks.boxed()))
+    })
 }
 
 /// Splits JSON after the first occurrence of `opening`.
@@ -228,11 +233,17 @@ mod tests {
 
     fn reply(kind: Kind, chunks: Vec<Vec<u8>>) -> Reply {
         let chunks = stream::iter(chunks.into_iter().map(|p| Ok(p.into()))).boxed();
-        let uri = "a:\"b".into();
-        Reply::Read(
-            ReadReply { uri, mime_type: "text/plain".into(), kind, chunks, further: Vec::new() },
-            CacheHint::NO_CACHE,
-        )
+        read_reply(vec![ContentReply {
+            uri: "a:\"b".into(),
+            mime_type: "text/plain".into(),
+            kind,
+            chunks,
+            meta: None,
+        }])
+    }
+
+    fn read_reply(contents: Vec<ContentReply>) -> Reply {
+        Reply::Read(ReadReply { uri: contents[0].uri.clone(), contents }, CacheHint::NO_CACHE)
     }
 
     async fn encode(era: Era, reply: Reply) -> (Value, usize) {
@@ -308,16 +319,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn several_contents_are_sent_in_order() {
+        let large = "line\n".repeat(CHUNK_BYTES);
+        let content = |uri: &str, kind, bytes: &str| ContentReply {
+            uri: uri.into(),
+            mime_type: "text/plain".into(),
+            kind,
+            chunks: stream::iter([Ok(bytes.to_owned().into())]).boxed(),
+            meta: json!({ "of": uri }).as_object().cloned(),
+        };
+        let reply = read_reply(vec![
+            content("a:1", Kind::Text, "one"),
+            content("a:2", Kind::Text, &large),
+            content("a:3", Kind::Binary, "three"),
+        ]);
+        let (message, _) = encode(Era::Modern, reply).await;
+        let sent = |uri: &str, member: &str, value: &str| json!({ "uri": uri, "mimeType": "text/plain", "_meta": { "of": uri }, member: value });
+        assert_eq!(
+            message["result"]["contents"],
+            json!([
+                sent("a:1", "text", "one"),
+                sent("a:2", "text", &large),
+                sent("a:3", "blob", &BASE64_STANDARD.encode("three"))
+            ])
+        );
+    }
+
+    #[tokio::test]
     async fn a_failure_midway_never_looks_complete() {
-        let chunk = || Ok(Bytes::from_static(b"x"));
+        let chunk = || Ok(vec![b'x'; CHUNK_BYTES].into());
         let chunks = stream::iter([chunk(), chunk(), Err(io::Error::other("gone"))]).boxed();
         let (uri, mime_type) = ("a:b".into(), "text/plain".into());
-        let further = Vec::new();
-        let reply = ReadReply { uri, mime_type, kind: Kind::Text, chunks, further };
+        let reply =
+            read_reply(vec![ContentReply { uri, mime_type, kind: Kind::Text, chunks, meta: None }]);
         let info = rmcp::model::Implementation::new("s", "1");
         let encoder = ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST);
-        let encoded =
-            encode_reply(&RequestId::Number(1), Reply::Read(reply, CacheHint::NO_CACHE), &encoder);
+        let encoded = encode_reply(&RequestId::Number(1), reply, &encoder);
         assert!(encoded.await.unwrap().into_bytes().await.is_err());
     }
 }

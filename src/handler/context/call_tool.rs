@@ -32,10 +32,10 @@ impl<S> Context<S> {
         result
     }
 
-    /// As [`Context::find`], counted as a request like [`Context::call_tool`].
-    pub(crate) async fn read_step(&self, uri: &str) -> Result<StoredResource, Fault> {
+    /// As [`Context::find_all`], counted as a request like [`Context::call_tool`].
+    pub(crate) async fn read_step(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
         let step = self.step(Method::ReadResource, uri)?;
-        let found = self.find(uri).await;
+        let found = self.find_all(uri).await;
         step.end(if found.is_ok() { "" } else { "error" });
         found
     }

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::Context;
 use crate::{
-    handler::{Scope, ToolError},
+    handler::{ReadContent, Scope, ToolError},
     protocol::Fault,
     store::{Content, Details, Entry, ResourceUri, Share, StoreError, StoredResource},
 };
@@ -132,9 +132,33 @@ impl<S> Context<S> {
         let Some(content) = scope.server.read(uri, scope.clone()).await else {
             return Err(missing.into());
         };
-        let (content, mime_type) = content?;
+        self.detached(uri, content?.only(uri)?).await
+    }
+
+    /// As [`Context::find`], with all contents of a static resource that has several.
+    ///
+    /// # Errors
+    /// As [`Context::find`].
+    pub(crate) async fn find_all(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
+        let scope = self.scope();
+        let missing = match self.read_resource(uri).await {
+            Ok(found) => return Ok(vec![found]),
+            Err(missing) => missing,
+        };
+        let contents = scope.server.read(uri, scope.clone()).await.ok_or(missing)??;
+        let mut found = Vec::new();
+        for content in contents {
+            found.push(self.detached(uri, content).await?);
+        }
+        Ok(found)
+    }
+
+    /// A content of the static resource `of`.
+    async fn detached(&self, of: &str, read: ReadContent) -> Result<StoredResource, Fault> {
+        let ReadContent { uri, mime_type, content, .. } = read;
+        let scope = self.scope();
         let details = Details { mime_type, ..Details::default() };
-        let uri = ResourceUri::parse(uri).map_err(StoreError::from)?;
+        let uri = ResourceUri::parse(uri.as_deref().unwrap_or(of)).map_err(StoreError::from)?;
         let owner = scope.identity.owner().clone();
         Ok(StoredResource::detached(uri, owner, content, details, scope.store.now()).await?)
     }

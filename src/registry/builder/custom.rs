@@ -4,7 +4,7 @@ use rmcp::model::{self, JsonObject, Reference};
 
 use super::Builder;
 use crate::{
-    handler::{Context, IntoContent, IntoPromptResult, IntoToolResult, ResourceError},
+    handler::{Context, IntoContents, IntoPromptResult, IntoToolResult, ResourceError},
     protocol::Fault,
     registry::{complete::CompletionInput, custom::CustomCompleter},
 };
@@ -144,7 +144,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     where
         F: Fn(Context<S>, String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, ResourceError>> + Send + 'static,
-        R: IntoContent + Send + 'static,
+        R: IntoContents + Send + 'static,
     {
         self.custom.resources.on_read(&self.state, read);
         self

@@ -7,7 +7,7 @@ use rmcp::model::{self, CallToolResult, JsonObject};
 
 use super::CustomHandlers;
 use crate::{
-    handler::{Scope, StaticContent},
+    handler::{Contents, Scope},
     protocol::Fault,
     registry::{
         complete::{CompletionInput, completion_info},
@@ -78,7 +78,7 @@ impl Provider for CustomHandlers {
         self.resources.templates(Arc::clone(scope)).await
     }
 
-    async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<StaticContent, Fault>> {
+    async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
         self.resources.read(uri, Arc::clone(scope)).await
     }
 

@@ -9,13 +9,12 @@ use rmcp::model;
 
 use super::handlers::{ListHandler, check_pair, list_handler, run_list};
 use crate::{
-    handler::{Context, IntoContent, ResourceError, Scope},
+    handler::{Contents, Context, IntoContents, ResourceError, Scope},
     protocol::Fault,
     registry::resource,
-    store::Content,
 };
 
-type ReadFuture = BoxFuture<'static, Result<Content, ResourceError>>;
+type ReadFuture = BoxFuture<'static, Result<Contents, ResourceError>>;
 type ReadHandler = Box<dyn Fn(Arc<Scope>, String) -> ReadFuture + Send + Sync>;
 
 /// The handlers, in addition to registered resources and templates.
@@ -50,12 +49,12 @@ impl CustomResources {
         S: Send + Sync + 'static,
         F: Fn(Context<S>, String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, ResourceError>> + Send + 'static,
-        R: IntoContent + Send + 'static,
+        R: IntoContents + Send + 'static,
     {
         let state = Arc::clone(state);
         self.read = Some(Box::new(move |scope, uri| {
             let result = read(Context::new(scope, Arc::clone(&state)), uri);
-            async move { result.await?.into_content().await }.boxed()
+            async move { result.await?.into_contents().await }.boxed()
         }));
     }
 
@@ -94,16 +93,12 @@ impl CustomResources {
         &self,
         uri: &str,
         scope: Arc<Scope>,
-    ) -> Option<Result<(Content, Option<String>), Fault>> {
+    ) -> Option<Result<Contents, Fault>> {
         let read = self.read.as_ref()?;
         let request_id = Arc::clone(&scope.request_id);
-        let content = resource::run_handler(uri, &request_id, || read(scope, uri.to_owned())).await;
-        match content {
+        match resource::run_handler(uri, &request_id, || read(scope, uri.to_owned())).await {
             Err(Fault::ResourceNotFound { .. }) => None,
-            content => Some(content.map(|content| {
-                let mime_type = content.explicit_mime_type().map(str::to_owned);
-                (content, mime_type)
-            })),
+            contents => Some(contents),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     auth::Identity,
     compute::Compute,
-    handler::Scope,
+    handler::{ReadContent, Scope},
     preview::words::count,
     protocol::{has_at_most_values, json_size},
     registry::definition::Registry,
@@ -100,8 +100,9 @@ impl Registry {
         };
         match Box::pin(self.read(uri, Arc::clone(scope))).await {
             None => Err(describe(&missing)),
-            Some(Err(fault)) => Err(fault.to_string()),
-            Some(Ok((content, mime_type))) => {
+            Some(read) => {
+                let ReadContent { content, mime_type, .. } =
+                    read.and_then(|contents| contents.only(uri)).map_err(|e| e.to_string())?;
                 let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
                 let (kind, chunks) = content.into_parts();
                 let bytes = gather(chunks, max).await?;

@@ -61,6 +61,13 @@ impl MemoryUpload {
 
 #[async_trait]
 impl Upload for MemoryUpload {
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        let mut resources = self.inner.live_resources();
+        // Counts until the end of this function only.
+        let mut reservation = resources.reservation(&self.owner);
+        resources.reserve(&self.owner, &self.uri, &mut reservation, bytes, &self.inner.limits)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         if let Some(reservation) = &mut self.reservation {
             let mut resources = self.inner.live_resources();

@@ -1,15 +1,18 @@
 //! Slots of the vault in files or a bucket: the n-th version of a slot is an object of its own,
-//! so that only one instance can write it. Its predecessor is removed.
+//! so that only one instance can write it. Its predecessor is removed. The object begins with the
+//! time at which the slot expires; what has expired reads as empty, and a sweep removes it later.
 
-use std::fmt;
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{ObjectLocation, objects::Objects};
 use crate::{
+    clock::{Clock, Timestamp},
     store::{StoreError, blocks::hex},
     vault::{Slot, Slots, VaultError},
 };
@@ -17,17 +20,39 @@ use crate::{
 /// How often a slot is read again that another instance changes meanwhile.
 const ATTEMPTS: usize = 5;
 
+/// The interval between two sweeps, and the time after which an expired slot is removed: then no
+/// instance is about to replace the version that it has read.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+
 /// Slots that all instances on one directory or bucket share.
 pub struct ObjectSlots {
+    inner: Arc<Inner>,
+    _sweep: AbortOnDropHandle<()>,
+}
+
+struct Inner {
     objects: Objects,
+    clock: Arc<dyn Clock>,
+}
+
+/// A version of a slot that exists.
+struct Version {
+    slot: Slot,
+    expires: Option<Timestamp>,
 }
 
 impl ObjectSlots {
-    /// Slots at this location.
-    pub fn new(location: &ObjectLocation) -> Self {
-        Self { objects: location.objects() }
+    /// Slots at this location. Needs a Tokio runtime: what has expired is removed while the value
+    /// lives.
+    pub fn new(location: &ObjectLocation, clock: Arc<dyn Clock>) -> Self {
+        let inner = Arc::new(Inner { objects: location.objects(), clock });
+        let swept = Arc::clone(&inner);
+        let sweep = tokio::spawn(async move { swept.sweep_on_time().await });
+        Self { inner, _sweep: AbortOnDropHandle::new(sweep) }
     }
+}
 
+impl Inner {
     async fn latest(&self, folder: &Path) -> Result<u64, StoreError> {
         let mut files = self.objects.list(folder);
         let mut latest = 0;
@@ -37,22 +62,67 @@ impl ObjectSlots {
         }
         Ok(latest)
     }
+
+    /// The latest version, if there is one.
+    async fn version(&self, folder: &Path) -> Result<Option<Version>, VaultError> {
+        for _ in 0..ATTEMPTS {
+            let version = self.latest(folder).await?;
+            if version == 0 {
+                return Ok(None);
+            }
+            if let Some(stored) = self.objects.get(&file(folder, version)).await? {
+                let (expires, content) = decode(&stored);
+                return Ok(Some(Version { slot: Slot { version, content }, expires }));
+            }
+        }
+        Err(VaultError::Unavailable("it changes all the time".to_owned()))
+    }
+
+    async fn sweep_on_time(&self) {
+        loop {
+            self.clock.sleep_until(self.clock.now().saturating_add(SWEEP)).await;
+            if let Err(error) = self.sweep().await {
+                tracing::debug!(%error, "cannot remove expired slots; trying again in an hour");
+            }
+        }
+    }
+
+    /// Removes the slots that have expired some time ago.
+    async fn sweep(&self) -> Result<(), VaultError> {
+        let before = self.clock.now().as_millis().saturating_sub(SWEEP.as_millis() as u64);
+        for hour in self.objects.folders(&due_folder()).await? {
+            let number = hour.filename().and_then(|name| name.parse::<u64>().ok());
+            if number.is_none_or(|hour| (hour + 1) * HOUR > before) {
+                continue;
+            }
+            let due: Vec<_> = self.objects.list(&hour).try_collect().await?;
+            for due in due {
+                let Some(hash) = due.location.filename() else { continue };
+                let folder = Path::from(format!("=vault/{hash}"));
+                let found = self.version(&folder).await?;
+                let is_over = |expires: Timestamp| expires.as_millis() <= before;
+                if let Some(Version { slot, expires }) = found
+                    && expires.is_some_and(is_over)
+                {
+                    // A version that was written meanwhile has another number.
+                    self.objects.remove(&file(&folder, slot.version)).await?;
+                }
+                self.objects.remove(&due.location).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]
 impl Slots for ObjectSlots {
     async fn read(&self, name: &str) -> Result<Slot, VaultError> {
-        let folder = folder(name);
-        for _ in 0..ATTEMPTS {
-            let version = self.latest(&folder).await?;
-            if version == 0 {
-                return Ok(Slot::default());
-            }
-            if let Some(content) = self.objects.get(&file(&folder, version)).await? {
-                return Ok(Slot { version, content: content.to_vec() });
-            }
+        let found = self.inner.version(&folder(name)).await?;
+        let Some(Version { mut slot, expires }) = found else { return Ok(Slot::default()) };
+        if expires.is_some_and(|expires| expires <= self.inner.clock.now()) {
+            slot.content.clear();
         }
-        Err(VaultError::Unavailable("it changes all the time".to_owned()))
+        Ok(slot)
     }
 
     async fn replace(
@@ -60,26 +130,56 @@ impl Slots for ObjectSlots {
         name: &str,
         version: u64,
         content: Vec<u8>,
+        ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
-        let folder = folder(name);
+        let (folder, Inner { objects, clock }) = (folder(name), &*self.inner);
         // A version that was removed must not come back.
-        if self.latest(&folder).await? != version {
+        if self.inner.latest(&folder).await? != version {
             return Ok(false);
         }
-        let is_created = self.objects.create(&file(&folder, version + 1), content).await?;
-        if !is_created {
+        let expires = ttl.map(|ttl| clock.now().saturating_add(ttl));
+        if let Some(expires) = expires {
+            // First, so that no slot stays for ever.
+            objects.put(&due_file(expires, &folder), Vec::new()).await?;
+        }
+        let content = encode(expires, &content);
+        if !objects.create(&file(&folder, version + 1), content).await? {
             return Ok(false);
         }
-        if self.latest(&folder).await? != version + 1 {
+        if self.inner.latest(&folder).await? != version + 1 {
             // Others were faster, and have removed their own object of this version.
-            self.objects.remove(&file(&folder, version + 1)).await?;
+            objects.remove(&file(&folder, version + 1)).await?;
             return Ok(false);
         }
         if version > 0 {
-            self.objects.remove(&file(&folder, version)).await?;
+            objects.remove(&file(&folder, version)).await?;
         }
         Ok(true)
     }
+}
+
+/// The time at which it expires, 0 for never, before the content.
+fn encode(expires: Option<Timestamp>, content: &[u8]) -> Vec<u8> {
+    let expires = expires.map_or(0, Timestamp::as_millis);
+    [&expires.to_be_bytes(), content].concat()
+}
+
+fn decode(stored: &[u8]) -> (Option<Timestamp>, Vec<u8>) {
+    let Some((expires, content)) = stored.split_first_chunk() else { return (None, Vec::new()) };
+    let expires = Some(u64::from_be_bytes(*expires)).filter(|expires| *expires > 0);
+    (expires.map(Timestamp::from_millis), content.to_vec())
+}
+
+const HOUR: u64 = 60 * 60 * 1000;
+
+fn due_folder() -> Path {
+    Path::from("=vault-due")
+}
+
+/// Says that a slot may have expired after this hour.
+fn due_file(expires: Timestamp, folder: &Path) -> Path {
+    let hash = folder.filename().unwrap_or_default();
+    due_folder().join((expires.as_millis() / HOUR).to_string()).join(hash)
 }
 
 /// By a hash, because names are longer than those of files may be.
@@ -108,21 +208,61 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::random::Random;
+    use crate::{clock::ManualClock, random::Random, testing::vault::Harness, vault_contract};
+
+    struct InFiles {
+        location: ObjectLocation,
+        clock: ManualClock,
+        _directory: tempfile::TempDir,
+    }
+
+    impl InFiles {
+        async fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let url = format!("file://{}", directory.path().display());
+            let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
+            Self { location, clock: ManualClock::new(), _directory: directory }
+        }
+
+        fn slots(&self) -> ObjectSlots {
+            ObjectSlots::new(&self.location, Arc::new(self.clock.clone()))
+        }
+    }
+
+    #[async_trait]
+    impl Harness for InFiles {
+        async fn instances(&self) -> [Arc<dyn Slots>; 2] {
+            [(); 2].map(|()| Arc::new(self.slots()) as Arc<dyn Slots>)
+        }
+
+        async fn pass(&self, time: Duration) {
+            self.clock.advance(time);
+        }
+    }
+
+    vault_contract!(InFiles::new());
 
     #[tokio::test]
-    async fn instances_share_slots_and_overwrite_no_change() {
-        let directory = tempfile::tempdir().unwrap();
-        let url = format!("file://{}", directory.path().display());
-        let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
-        let [one, two] = [(); 2].map(|()| ObjectSlots::new(&location));
-        assert_eq!(one.read("a/b").await.unwrap(), Slot::default());
-        assert!(one.replace("a/b", 0, b"\0\xff".to_vec()).await.unwrap());
-        assert!(!two.replace("a/b", 0, b"late".to_vec()).await.unwrap());
-        let slot = Slot { version: 1, content: b"\0\xff".to_vec() };
-        assert_eq!(two.read("a/b").await.unwrap(), slot);
-        assert!(two.replace("a/b", 1, Vec::new()).await.unwrap());
-        assert_eq!(one.read("a/b").await.unwrap(), Slot { version: 2, content: Vec::new() });
-        assert!(!one.replace("a/b", 0, b"old".to_vec()).await.unwrap());
+    async fn what_has_expired_is_removed_and_nothing_else() {
+        let files = InFiles::new().await;
+        let slots = files.slots();
+        let ttl = Some(Duration::from_secs(60));
+        for name in ["expired", "extended", "kept"] {
+            let ttl = ttl.filter(|_| name != "kept");
+            assert!(slots.replace(name, 0, b"x".to_vec(), ttl).await.unwrap());
+        }
+        let day = Some(Duration::from_secs(24 * 3600));
+        assert!(slots.replace("extended", 1, b"y".to_vec(), day).await.unwrap());
+        files.clock.advance(Duration::from_secs(61));
+        // Others may still be about to replace what they have read.
+        slots.inner.sweep().await.unwrap();
+        assert_eq!(slots.read("expired").await.unwrap().version, 1);
+        files.clock.advance(3 * SWEEP);
+        slots.inner.sweep().await.unwrap();
+        assert_eq!(slots.read("expired").await.unwrap(), Slot::default());
+        assert_eq!(slots.read("extended").await.unwrap().content, b"y");
+        assert_eq!(slots.read("kept").await.unwrap().content, b"x");
+        let due = slots.inner.objects.list(&due_folder()).try_collect::<Vec<_>>().await.unwrap();
+        assert_eq!(due.len(), 1, "one for the extended slot");
     }
 }

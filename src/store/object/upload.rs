@@ -39,6 +39,14 @@ impl ObjectUpload {
 
 #[async_trait]
 impl Upload for ObjectUpload {
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.inner.quota.check_upload(bytes)?;
+        let mut uploading = self.inner.uploads.begin(&self.owner);
+        uploading.grow(bytes);
+        self.inner.check_room(&self.owner, &self.uri, bytes).await?;
+        self.writer.check_disk().await
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what cannot fit. The commit checks the quota exactly.
         self.uploading.grow(block.size);

@@ -242,6 +242,10 @@ impl ExternalUpload {
 
 #[async_trait]
 impl Upload for ExternalUpload {
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.inner.check_room(&self.owner, &self.uri, bytes).await
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;

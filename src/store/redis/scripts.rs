@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Inner, entry, events, unavailable,
-    upload::{Chunks, Rest, UPLOAD_TTL},
+    upload::{Chunks, MAX_BUFFERED, Rest, UPLOAD_TTL},
 };
 use crate::{
     auth::Owner,
@@ -230,6 +230,26 @@ impl Inner {
             "done" => Ok(()),
             _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
         }
+    }
+
+    /// Checks that an upload of `bytes` in total fits into its owner's quota.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    pub(super) async fn check_room(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        bytes: u64,
+    ) -> Result<(), StoreError> {
+        self.quota.check_upload(bytes)?;
+        // The commit of content that is sent with it costs one round trip.
+        if bytes <= MAX_BUFFERED as u64 {
+            return Ok(());
+        }
+        let id = self.random.id();
+        self.reserve(owner, uri, &id, bytes).await?;
+        self.discard(owner, &id).await.map_err(unavailable)
     }
 
     /// Removes the content of an upload, and what it counts.

@@ -16,7 +16,7 @@ use crate::{
 
 /// How many bytes are buffered while others are sent. The rest goes with the
 /// commit, so that small content takes one round trip in total.
-const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
+pub(super) const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
 
 /// How many bytes may go as an argument of the script. The script copies it a few
 /// times, so for more bytes a separate command is cheaper.
@@ -163,6 +163,10 @@ impl Sending {
 
 #[async_trait]
 impl Upload for RedisUpload {
+    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.inner.check_room(&self.owner, &self.uri, bytes).await
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;

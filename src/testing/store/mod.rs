@@ -43,6 +43,7 @@ mod quota;
 mod records;
 mod revisions;
 mod sharing;
+mod uploads;
 mod writing;
 
 use std::{sync::Arc, time::Duration};
@@ -151,12 +152,20 @@ macro_rules! store_contract {
                 creating_over_a_resource_replaces_it_as_a_whole,
                 deleting_twice_is_no_error,
                 what_was_written_since_it_was_read_is_not_deleted,
+                what_was_written_since_it_was_read_is_not_updated,
                 an_update_takes_metadata,
                 one_of_many_writers_wins_as_a_whole,
                 content_that_fails_to_arrive_leaves_nothing,
                 text_that_is_not_utf8_leaves_nothing,
+                text_that_turns_out_as_bytes_is_stored_as_bytes,
+                what_is_not_as_announced_leaves_nothing,
                 a_create_that_is_dropped_leaves_nothing,
                 a_started_read_is_whole_or_fails;
+            uploads:
+                parts_become_one_resource,
+                one_of_two_appends_wins,
+                what_does_not_complete_vanishes,
+                uploads_in_parts_are_limited;
             revisions:
                 earlier_revisions_are_kept_and_read,
                 a_store_of_one_revision_keeps_the_last,
@@ -182,6 +191,7 @@ macro_rules! store_contract {
                 metadata_and_each_resource_count,
                 metadata_has_a_maximum_length,
                 an_upload_in_progress_counts,
+                announced_content_that_cannot_fit_is_refused_before_it_arrives,
                 content_that_is_kept_for_readers_makes_room,
                 the_error_names_what_is_wrong,
                 deleting_makes_room,

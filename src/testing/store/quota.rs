@@ -4,7 +4,7 @@ use futures_util::{StreamExt, stream};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{Caller, Harness, Setup, long_text, overhead, patiently, refused, with_ttl};
-use crate::store::{BLOCK_BYTES, Content, Details, StoreError, StoreLimits, Usage};
+use crate::store::{BLOCK_BYTES, Content, Details, Expected, StoreError, StoreLimits, Usage};
 
 /// Content up to the quota is stored, exact to the byte. Anything more is refused
 /// with a reason, and evicts nothing.
@@ -282,4 +282,19 @@ fn is_full<T>(result: Result<T, StoreError>) {
         StoreError::Full(message) => assert!(!message.is_empty(), "the error has no reason"),
         other => panic!("another error: {other:?}"),
     }
+}
+
+/// What is announced is compared with the room before any of it is read, and counts nothing.
+pub async fn announced_content_that_cannot_fit_is_refused_before_it_arrives(harness: &dyn Harness) {
+    let bytes = 8 * BLOCK_BYTES as u64;
+    let store = harness.store(Setup::default().max_bytes(bytes)).await;
+    let alice = Caller::new(&store, "alice");
+    alice.put("temp://a", vec![1; 4 * BLOCK_BYTES]).await;
+    for size in [5 * BLOCK_BYTES as u64, 2 * bytes] {
+        let never = stream::poll_fn(|_| panic!("the content is read"));
+        let content = Content::byte_stream(never);
+        let content = content.expecting(Expected { size: Some(size), sha256: None });
+        is_full(alice.try_create("temp://b", content, Details::default()).await);
+    }
+    alice.put("temp://b", vec![2; 3 * BLOCK_BYTES]).await;
 }

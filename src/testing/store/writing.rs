@@ -6,8 +6,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::{sync::oneshot, task::JoinSet};
 
-use super::{Caller, Harness, Setup, long_text, refused, with_ttl};
-use crate::store::{BLOCK_BYTES, Content, Details, StoreError};
+use super::{Caller, Harness, Setup, in_pieces, long_text, refused, with_ttl};
+use crate::store::{BLOCK_BYTES, Content, Details, Expected, Kind, StoreError};
 
 /// An update replaces the content and increments the revision. Owner, details,
 /// creation time and expiry stay.
@@ -336,4 +336,65 @@ fn paused(content: impl Into<Bytes>) -> (Content, oneshot::Receiver<()>, oneshot
         Ok(rest)
     });
     (Content::byte_stream(stream::iter([Ok(first)]).chain(rest)), requested, resume)
+}
+
+/// Where text or bytes may come, the last byte decides, and the media type follows.
+pub async fn text_that_turns_out_as_bytes_is_stored_as_bytes(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let mut bytes = "a line\n".repeat(BLOCK_BYTES).into_bytes();
+    let text = alice.put("temp://text", Content::text_or_bytes(in_pieces(bytes.clone()))).await;
+    assert_eq!((text.kind, &*text.mime_type), (Kind::Text, "text/plain"));
+    assert_eq!(text.lines, BLOCK_BYTES as u64);
+    bytes.push(0xff);
+    let found = alice.put("temp://bytes", Content::text_or_bytes(in_pieces(bytes.clone()))).await;
+    assert_eq!((found.kind, &*found.mime_type), (Kind::Binary, "application/octet-stream"));
+    assert_eq!((found.lines, found.records.is_none()), (0, true));
+    assert!(found.blocks.iter().all(|block| block.first_line == 0));
+    assert_eq!(alice.read("temp://bytes").await, bytes);
+}
+
+/// Content of another size or digest than announced is not stored, and replaces nothing.
+pub async fn what_is_not_as_announced_leaves_nothing(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let before = alice.put("temp://a", "ten bytes.").await;
+    let expected = |size, sha256: &str| Expected { size, sha256: Some(sha256.to_owned()) };
+    for (expected, problem) in [
+        (expected(Some(12), &before.sha256), "Size is 10, announced 12: nothing was stored."),
+        (expected(None, "00"), "announced 00: nothing was stored."),
+    ] {
+        for uri in ["temp://a", "temp://b"] {
+            let content = Content::from("TEN BYTES.").expecting(expected.clone());
+            let error = refused(alice.try_create(uri, content, Details::default()).await);
+            assert!(matches!(error, StoreError::NotAsAnnounced(_)), "{error:?}");
+            assert!(error.to_string().ends_with(problem), "{error}");
+        }
+    }
+    assert_eq!(alice.get("temp://a").await.entry, before);
+    assert_eq!(alice.list("").await, ["temp://a"]);
+    let content = Content::from("ten bytes.").expecting(expected(Some(10), &before.sha256));
+    assert_eq!(alice.put("temp://b", content).await.sha256, before.sha256);
+}
+
+/// Of several updates of the same version, one wins, and the others are told.
+pub async fn what_was_written_since_it_was_read_is_not_updated(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let read = alice.put("temp://a", "first").await;
+    let mut writers = JoinSet::new();
+    for n in 0..8 {
+        let (store, read) = (alice.store.clone(), Arc::clone(&read));
+        writers.spawn(async move {
+            let content = Content::from(format!("writer {n}"));
+            let updated = store.update_unchanged(&read, content, Details::default()).await;
+            updated.expect("it is no error").map(|entry| (n, entry.revision))
+        });
+    }
+    let updated: Vec<_> = writers.join_all().await.into_iter().flatten().collect();
+    let [(winner, 2)] = updated[..] else { panic!("{updated:?}") };
+    assert_eq!(alice.read("temp://a").await, format!("writer {winner}"));
+    // Deleted and created again, it is another one.
+    alice.delete("temp://a").await;
+    alice.put("temp://a", "again").await;
+    let stale = alice.store.update_unchanged(&read, "old".into(), Details::default()).await;
+    assert!(stale.expect("it is no error").is_none());
+    assert_eq!(alice.read("temp://a").await, "again");
 }

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use futures_util::{FutureExt, future::BoxFuture};
 use oauth2::{
-    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, HttpRequest,
-    HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
-    TokenResponse, TokenUrl,
+    AuthType, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl,
+    RefreshToken, RequestTokenError, Scope, TokenResponse, TokenUrl,
     basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
 };
 use reqwest::header::HeaderValue;
@@ -15,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::ClientIdentity;
 use crate::{
-    auth::{FetchError, Fetcher, safe_url},
+    auth::{Fetcher, TokenRequestError, TokenRequests, safe_url},
     clock::Timestamp,
     quote::quoted,
     registry::LoginProblem,
@@ -60,7 +58,7 @@ impl From<TokenError> for LoginProblem {
     }
 }
 
-type Answer = Result<BasicTokenResponse, RequestTokenError<Failure, BasicErrorResponse>>;
+type Answer = Result<BasicTokenResponse, RequestTokenError<TokenRequestError, BasicErrorResponse>>;
 
 impl Source {
     /// The tokens for an authorization code.
@@ -79,7 +77,7 @@ impl Source {
             let request = client.exchange_code(AuthorizationCode::new(code));
             let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier));
             let request = request.add_extra_param("resource", self.resource.as_str());
-            request.request_async(&Http(fetcher)).await
+            request.request_async(&TokenRequests(fetcher)).await
         };
         self.tokens(answer, None, now)
     }
@@ -163,7 +161,7 @@ impl Tokens {
             let client = self.source.oauth()?;
             let request = client.exchange_refresh_token(&refresh);
             let request = request.add_extra_param("resource", self.source.resource.as_str());
-            request.request_async(&Http(fetcher)).await
+            request.request_async(&TokenRequests(fetcher)).await
         };
         self.source.clone().tokens(answer, Some(self), now)
     }
@@ -219,38 +217,5 @@ impl ClientIdentity {
         request.headers_mut().insert(reqwest::header::CONTENT_TYPE, form_type);
         *request.body_mut() = Some(form.finish().into());
         request
-    }
-}
-
-/// Sends requests for `oauth2`, which would take any error with a JSON body for a verdict.
-struct Http<'a>(&'a Fetcher);
-
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    #[error("the request cannot be built")]
-    Request,
-}
-
-impl<'c> AsyncHttpClient<'c> for Http<'_> {
-    type Error = Failure;
-    type Future = BoxFuture<'c, Result<HttpResponse, Failure>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        async move {
-            let request = reqwest::Request::try_from(request).map_err(|_| Failure::Request)?;
-            let (status, body) = self.0.send(request).await?;
-            let mut response = HttpResponse::new(body);
-            *response.status_mut() = match status {
-                200 => http::StatusCode::OK,
-                400 | 401 => http::StatusCode::BAD_REQUEST,
-                status => return Err(FetchError::Status(status).into()),
-            };
-            let json = http::HeaderValue::from_static("application/json");
-            response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-            Ok(response)
-        }
-        .boxed()
     }
 }

@@ -8,14 +8,14 @@ mod challenges;
 mod configuration;
 mod groups;
 mod https;
-mod issuer;
+pub(crate) mod issuer;
 mod keys;
 mod limits;
 mod metadata;
 mod opaque;
 pub(crate) mod provider;
 mod scopes;
-mod signer;
+pub(crate) mod signer;
 mod static_tokens;
 
 mod with_provider;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// A key pair, generated once for all tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signer {
+pub(crate) enum Signer {
     Rsa,
     Ec,
     Ed,
@@ -33,12 +33,12 @@ static EC: LazyLock<EcdsaKeyPair> =
     LazyLock::new(|| EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
 static ED: LazyLock<Ed25519KeyPair> = LazyLock::new(|| Ed25519KeyPair::generate().unwrap());
 
-pub(super) fn part(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn part(bytes: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
 impl Signer {
-    pub(super) fn kid(self) -> &'static str {
+    pub(crate) fn kid(self) -> &'static str {
         match self {
             Self::Rsa | Self::Stranger => "rsa",
             Self::Ec => "ec",
@@ -46,7 +46,7 @@ impl Signer {
         }
     }
 
-    pub(super) fn alg(self) -> &'static str {
+    pub(crate) fn alg(self) -> &'static str {
         match self {
             Self::Rsa | Self::Stranger => "RS256",
             Self::Ec => "ES256",
@@ -55,7 +55,7 @@ impl Signer {
     }
 
     /// The public key as a JWK.
-    pub(super) fn jwk(self) -> Value {
+    pub(crate) fn jwk(self) -> Value {
         let mut jwk = match self {
             Self::Rsa | Self::Stranger => {
                 let key = if self == Self::Rsa { &*RSA } else { &*STRANGER };
@@ -80,21 +80,21 @@ impl Signer {
         jwk
     }
 
-    pub(super) fn header(self) -> Value {
+    pub(crate) fn header(self) -> Value {
         json!({ "alg": self.alg(), "typ": "at+jwt", "kid": self.kid() })
     }
 
     /// A token with the usual header.
-    pub(super) fn token(self, claims: &Value) -> String {
+    pub(crate) fn token(self, claims: &Value) -> String {
         self.sign(&self.header(), claims)
     }
 
     /// A token with this header and these claims.
-    pub(super) fn sign(self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn sign(self, header: &Value, claims: &Value) -> String {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
 
-    pub(super) fn sign_text(self, header: &str, claims: &str) -> String {
+    pub(crate) fn sign_text(self, header: &str, claims: &str) -> String {
         let message = format!("{}.{}", part(header), part(claims));
         let random = SystemRandom::new();
         let signature = match self {
@@ -111,7 +111,7 @@ impl Signer {
     }
 
     /// A token that is signed by HMAC, with the RSA public key as the secret.
-    pub(super) fn confused(header: &Value, claims: &Value) -> String {
+    pub(crate) fn confused(header: &Value, claims: &Value) -> String {
         let message = format!("{}.{}", part(header.to_string()), part(claims.to_string()));
         let public = RSA.public_key().as_der().unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, public.as_ref());

@@ -1,6 +1,7 @@
 //! Resources: from files, the web and handlers, and those that tools create.
 
 mod caching;
+mod contents;
 mod custom;
 mod dynamic;
 mod expiry;

@@ -126,7 +126,7 @@ async fn a_resource_may_have_several_contents() {
     let read = client.send("resources/read", params.clone()).await.result();
     let expected = json!([
         { "uri": "two+odd://several/a", "mimeType": "text/plain", "text": "a" },
-        { "uri": "two+odd://several/b", "blob": "Yg==" },
+        { "uri": "two+odd://several/b", "mimeType": "application/octet-stream", "blob": "Yg==" },
     ]);
     assert_eq!(read["contents"], expected);
     let modern = Modern::of(&server).send("resources/read", params.clone()).await.result();

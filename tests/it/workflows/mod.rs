@@ -12,7 +12,8 @@ use std::sync::{
 };
 
 use larder::{
-    Builder, Context, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
+    Builder, Contents, Context, Registry, Resource, ResourceError, Template, Tool, ToolError,
+    Variables,
     workflow::{self, dsl::*},
 };
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -119,6 +120,9 @@ async fn client(workflow: SequentialWorkflow) -> (Server, Modern, Arc<AtomicU32>
         .resource(Resource::text("people://ana@x.com", "Ana."))
         .resource(Resource::text("docs://facts", r#"{"next":{"page":"two"}}"#))
         .resource(Resource::text("docs://pointer", "three"))
+        .resource(Resource::new("docs://pair", |_: Context| async {
+            Contents::with_uri("docs://pair/1", r#"{"page":"two"}"#).and("docs://pair/2", "three")
+        }))
         .template(Template::new("docs://{page}", "Page", page))
         .template(Template::new("project://{org}/{repo}/config", "Config", config))
         .build()

@@ -136,6 +136,27 @@ async fn the_resources_of_a_step_are_read_in_their_order() {
 }
 
 #[tokio::test]
+async fn all_contents_of_a_resource_are_present_in_their_order() {
+    let pair = read_resource("docs://pair").with_resource("docs://one").bind("pair");
+    let by = |field: DataSource| {
+        read_resource("docs://{v}").named("by").with_template_binding("v", field)
+    };
+    let steps = workflow().step(pair).step(by(field("pair", "0.0.page")));
+    let steps = steps.step(by(field("pair", "0.1")).named("last"));
+    let (_server, client, _) = client(steps).await;
+    let found = resources(&get(&client, json!({})).await);
+    let found: Vec<_> = found.iter().map(|part| (&part["uri"], &part["text"])).collect();
+    let expected = json!([
+        ["docs://pair/1", r#"{"page":"two"}"#],
+        ["docs://pair/2", "three"],
+        ["docs://one", "page one"],
+        ["docs://two", "page two"],
+        ["docs://three", "page three"],
+    ]);
+    assert_eq!(json!(found), expected);
+}
+
+#[tokio::test]
 async fn arguments_keep_their_types() {
     let steps = SequentialWorkflow::new("w", "Do it")
         .typed_argument("n", ArgumentKind::Integer, "How many", true)

@@ -8,6 +8,7 @@
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
 //! =due/<hour>/<millisecond>-<hash>-<hash>.json              content of an owner to remove then
 //! =vault/<hash>/<n>                                         the n-th version of a slot of the vault
+//! =vault-due/<hour>/<hash>                                  a slot that may have expired after that hour
 //! =reserve/<number>.space                                   files that take space, on a disk only
 //! ```
 //!

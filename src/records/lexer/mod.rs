@@ -1,15 +1,19 @@
 //! The structure of JSON as tokens, from blocks of any size. Checks brackets,
 //! commas and colons; not the contents of strings and numbers.
 
+mod classes;
+mod words;
+
 use memchr::memchr2;
 
+pub(in crate::records) use self::classes::WORD;
 use super::{Fault, MAX_DEPTH};
 
 /// A longer key is cut, and matches nothing.
 const KEY_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::records) enum Kind {
     /// The start of a member's key.
     Key,
     /// The start of a list.
@@ -24,9 +28,9 @@ pub(super) enum Kind {
 
 /// A token, with its offset. That of an end is the offset after the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) offset: u64,
+pub(in crate::records) struct Token {
+    pub(in crate::records) kind: Kind,
+    pub(in crate::records) offset: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +55,7 @@ enum Expected {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Lexer {
+pub(in crate::records) struct Lexer {
     offset: u64,
     mode: Mode,
     escaped: bool,
@@ -63,7 +67,7 @@ pub(super) struct Lexer {
 }
 
 impl Lexer {
-    pub(super) fn new() -> Self {
+    pub(in crate::records) fn new() -> Self {
         Self {
             offset: 0,
             mode: Mode::Between,
@@ -76,18 +80,18 @@ impl Lexer {
     }
 
     /// A lexer of content that continues with a value at this offset.
-    pub(super) fn starting_at(offset: u64) -> Self {
+    pub(in crate::records) fn starting_at(offset: u64) -> Self {
         Self { offset, ..Self::new() }
     }
 
     /// A lexer that continues at an item of a list or at a member of an object.
-    pub(super) fn within(object: bool, offset: u64) -> Self {
+    pub(in crate::records) fn within(object: bool, offset: u64) -> Self {
         let expected = if object { Expected::Key } else { Expected::Value };
         Self { offset, expected, open: vec![object], ..Self::new() }
     }
 
     /// The number of open containers.
-    pub(super) fn depth(&self) -> usize {
+    pub(in crate::records) fn depth(&self) -> usize {
         self.open.len()
     }
 
@@ -98,26 +102,26 @@ impl Lexer {
 
     /// Whether a value stands in an object; one that has been opened is itself
     /// the innermost container.
-    pub(super) fn parent_is_object(&self, opened: bool) -> bool {
+    pub(in crate::records) fn parent_is_object(&self, opened: bool) -> bool {
         let parent = self.open.len().checked_sub(1 + usize::from(opened));
         parent.is_some_and(|parent| self.open[parent])
     }
 
     /// Captures the key that has just begun.
-    pub(super) fn capture_key(&mut self) {
+    pub(in crate::records) fn capture_key(&mut self) {
         self.capturing = true;
         self.key.clear();
         self.key.push(b'"');
     }
 
     /// The key that was captured last.
-    pub(super) fn key(&self) -> Option<String> {
+    pub(in crate::records) fn key(&self) -> Option<String> {
         serde_json::from_slice(&self.key).ok()
     }
 
     /// The next token in the block; `at` is the position in it. `None` when the
     /// block is used up.
-    pub(super) fn next(&mut self, block: &[u8], at: &mut usize) -> Result<Option<Token>, Fault> {
+    pub(in crate::records) fn next(&mut self, block: &[u8], at: &mut usize) -> Result<Option<Token>, Fault> {
         while *at < block.len() {
             let token = match self.mode {
                 Mode::Between => self.between(block, at)?,
@@ -132,7 +136,7 @@ impl Lexer {
     }
 
     /// The last token, after all blocks.
-    pub(super) fn finish(&mut self) -> Result<Option<Token>, Fault> {
+    pub(in crate::records) fn finish(&mut self) -> Result<Option<Token>, Fault> {
         let token = (self.mode == Mode::Atom).then(|| self.end_value());
         match self.expected {
             Expected::Nothing if self.mode == Mode::Between => Ok(token),

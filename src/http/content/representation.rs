@@ -1,0 +1,176 @@
+//! A stored resource as an HTTP response, streamed by blocks.
+
+use std::{io, ops::Range};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use futures_util::TryStreamExt;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
+
+use super::{
+    super::problem::Problem,
+    conditions::{self, Precondition},
+    file_name::content_disposition,
+    range::{self, Selection},
+};
+use crate::{
+    admission::Permit,
+    handler::log_internal,
+    store::{Entry, Kind, StoredResource},
+};
+
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
+/// The strong entity tag of a revision.
+pub(super) fn entity_tag(entry: &Entry) -> String {
+    format!("\"{}-{}\"", entry.revision, entry.sha256)
+}
+
+/// How content is sent.
+pub(super) struct Representation<'a> {
+    pub(super) found: &'a StoredResource,
+    /// `attachment` or `inline`.
+    pub(super) disposition: &'static str,
+    pub(super) file_name: &'a str,
+}
+
+impl Representation<'_> {
+    /// The response to a GET or HEAD request. `permit` is acquired if there is content to send,
+    /// and held until all of it is sent.
+    pub(super) fn response<E: IntoResponse>(
+        &self,
+        head: &Parts,
+        permit: impl FnOnce() -> Result<Permit, E>,
+    ) -> Response {
+        let entry = &self.found.entry;
+        let tag = entity_tag(entry);
+        match conditions::check(&head.headers, &tag) {
+            Precondition::Holds => {}
+            Precondition::NotModified => {
+                let mut response = StatusCode::NOT_MODIFIED.into_response();
+                self.add_headers(&mut response, &tag);
+                return response;
+            }
+            Precondition::Failed => {
+                let detail = format!("If-Match names other content; the current tag is {tag}.");
+                return Problem::new(StatusCode::PRECONDITION_FAILED, detail).into_response();
+            }
+        }
+        let is_get = head.method == Method::GET;
+        let selection = if is_get && conditions::if_range(&head.headers, &tag) {
+            range::selection(&head.headers, entry.size)
+        } else {
+            Selection::Whole
+        };
+        let (status, range) = match selection {
+            Selection::Whole => (StatusCode::OK, 0..entry.size),
+            Selection::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+            Selection::Unsatisfiable => return unsatisfiable(entry.size),
+        };
+        let body = if is_get {
+            match permit() {
+                Ok(permit) => self.body(range.clone(), permit),
+                Err(refused) => return refused.into_response(),
+            }
+        } else {
+            Body::empty()
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        if status == StatusCode::PARTIAL_CONTENT {
+            let range = format!("bytes {}-{}/{}", range.start, range.end - 1, entry.size);
+            insert(headers, header::CONTENT_RANGE, range);
+        }
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+        insert(headers, header::CONTENT_TYPE, content_type(entry));
+        headers.insert(
+            header::CONTENT_DISPOSITION,
+            content_disposition(self.disposition, self.file_name),
+        );
+        self.add_headers(&mut response, &tag);
+        response
+    }
+
+    /// The headers of every response that describes the content.
+    fn add_headers(&self, response: &mut Response, tag: &str) {
+        let headers = response.headers_mut();
+        insert(headers, header::ETAG, tag.to_owned());
+        if let Some(digest) = digest(&self.found.entry.sha256) {
+            insert(headers, REPR_DIGEST, format!("sha-256=:{digest}:"));
+        }
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        add_safe_headers(response);
+    }
+
+    fn body(&self, range: Range<u64>, permit: Permit) -> Body {
+        let pieces = self.found.stream_range(range).map_err(|error| {
+            // The head is sent, so the client sees a body that ends early.
+            log_internal(&error);
+            io::Error::other(error)
+        });
+        Body::from_stream(pieces.inspect_ok(move |_| {
+            // Held by the stream.
+            let _ = &permit;
+        }))
+    }
+}
+
+/// Headers that keep content from running in a browser, and from caches.
+pub(super) fn add_safe_headers(response: &mut Response) {
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
+        // A proxy that compressed it would invalidate ranges and digests.
+        (header::CACHE_CONTROL, "private, no-store, no-transform"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+}
+
+fn unsatisfiable(size: u64) -> Response {
+    let detail = format!("The content has {size} bytes; the range is outside of it.");
+    let mut response = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
+    insert(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size}"));
+    response
+}
+
+/// The media type, with the encoding of stored text.
+fn content_type(entry: &Entry) -> String {
+    let mime_type = &entry.mime_type;
+    let is_text = entry.kind == Kind::Text && mime_type.starts_with("text/");
+    if is_text && !mime_type.contains(';') {
+        format!("{mime_type}; charset=utf-8")
+    } else {
+        mime_type.clone()
+    }
+}
+
+/// SHA-256 in base64, from hexadecimal.
+fn digest(hex: &str) -> Option<String> {
+    let pairs = hex.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).ok());
+    let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<_>>>()?;
+    Some(BASE64_STANDARD.encode(bytes))
+}
+
+/// Sets a header, unless the value cannot be one.
+fn insert(headers: &mut http::HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_encoded_as_base64() {
+        assert_eq!(digest("00ff10").as_deref(), Some("AP8Q"));
+        assert_eq!(digest("0g"), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! [`IdentityProvider`]: who logs users in for Larder.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::Person;
+
+/// An identity provider, towards which Larder is an OAuth client. Dropping a future of it cancels
+/// the request.
+#[async_trait]
+pub trait IdentityProvider: fmt::Debug + Send + Sync + 'static {
+    /// The page at which the user logs in. The provider sends the browser back to the redirect
+    /// URI with a code and the state.
+    async fn authorization_url(
+        &self,
+        request: &AuthorizationRequest<'_>,
+    ) -> Result<Url, ProviderError>;
+
+    /// The user of an authorization code.
+    async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError>;
+
+    /// The same user later, as far as the provider still vouches for them.
+    async fn refresh(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError>;
+
+    /// The issuer that the provider's authorization response must name (RFC 9207), if it names
+    /// one. A response that names another one is refused.
+    async fn issuer(&self) -> Result<ResponseIssuer, ProviderError>;
+
+    /// Connects to the provider, for an operator. Says what was found.
+    ///
+    /// # Errors
+    /// What does not work.
+    async fn check(&self) -> Result<String, String> {
+        self.issuer().await.map(|_| "it responds".to_owned()).map_err(|error| error.to_string())
+    }
+}
+
+/// What the provider's page is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct AuthorizationRequest<'a> {
+    /// Where the provider sends the browser.
+    pub redirect_uri: &'a str,
+    /// Ties the response to the browser that began.
+    pub state: &'a str,
+    /// Ties the ID token to this login.
+    pub nonce: &'a str,
+    /// The PKCE challenge; its method is S256.
+    pub code_challenge: &'a str,
+}
+
+/// An authorization code of the provider, with what its login began with.
+#[derive(Clone, Copy)]
+pub struct Redemption<'a> {
+    /// The code of the authorization response.
+    pub code: &'a str,
+    /// The PKCE verifier.
+    pub code_verifier: &'a str,
+    /// The nonce that the ID token must have.
+    pub nonce: &'a str,
+    /// The redirect URI of the request.
+    pub redirect_uri: &'a str,
+}
+
+/// Who logged in.
+#[derive(Debug, Clone)]
+pub struct Authenticated {
+    /// The user.
+    pub person: Person,
+    /// By what the user is looked up later. `None` if the provider gave nothing: then a login
+    /// lasts only as long as Larder's own tokens allow.
+    pub grant: Option<ProviderGrant>,
+}
+
+/// The provider's tokens for a user. Sealed at rest, and sent to nobody but the provider.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderGrant {
+    /// The access token, where it is what later questions are asked with.
+    pub access_token: Option<String>,
+    /// The refresh token.
+    pub refresh_token: Option<String>,
+}
+
+/// The issuer in authorization responses of the provider (RFC 9207).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponseIssuer {
+    /// The issuer; `None` if the provider has none, so that any `iss` is refused.
+    pub issuer: Option<String>,
+    /// Whether each response must name it.
+    pub is_required: bool,
+}
+
+/// Why the provider vouches for nobody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// The provider says no: the code or grant is not valid, the user is disabled, or what it
+    /// answers breaks the rules. For the log; users read a shorter text.
+    #[error("the identity provider refuses: {0}")]
+    Refused(String),
+    /// The provider does not answer, or fails. Says nothing about the user.
+    #[error("the identity provider is not available: {0}")]
+    Unavailable(String),
+}
+
+/// Shows no token.
+impl fmt::Debug for ProviderGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderGrant").finish_non_exhaustive()
+    }
+}
+
+/// Shows no code.
+impl fmt::Debug for Redemption<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redemption").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+//! OpenID Connect providers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use url::Url;
+
+use super::{
+    ProviderKind, ProviderOptions,
+    claims::{Claims, refused},
+    discovery::{Metadata, discovery},
+    entra::Entra,
+    google::Google,
+    http::{Http, without_query},
+    token_client::{TokenClient, TokenEndpoint, UserTokens},
+};
+use crate::{
+    auth::{AuthError, IdTokens, Refreshing},
+    clock::Clock,
+    login::{
+        Authenticated, AuthorizationRequest, IdentityProvider, Person, ProviderError,
+        ProviderGrant, Redemption, ResponseIssuer,
+    },
+};
+
+/// An OpenID Connect provider.
+#[derive(Debug)]
+pub(super) struct Oidc {
+    issuer: String,
+    client: TokenClient,
+    scopes: Vec<String>,
+    groups_claim: String,
+    preset: Preset,
+    http: Http,
+    metadata: Arc<Refreshing<Metadata>>,
+    id_tokens: IdTokens,
+}
+
+#[derive(Debug)]
+enum Preset {
+    Any,
+    Google(Google),
+    Entra(Entra),
+}
+
+impl Oidc {
+    pub(super) fn new(options: ProviderOptions, http: Http, clock: Arc<dyn Clock>) -> Self {
+        let issuer = options.issuer();
+        let metadata = discovery(http.fetcher().clone(), &issuer, Arc::clone(&clock));
+        let keys_url = {
+            let metadata = Arc::clone(&metadata);
+            move || {
+                let metadata = Arc::clone(&metadata);
+                let url = async move {
+                    let (metadata, _) = metadata.get().await.map_err(|e| e.to_string())?;
+                    Ok(metadata.jwks_uri.clone())
+                };
+                url.boxed()
+            }
+        };
+        let fetcher = http.fetcher().clone();
+        let id_tokens = IdTokens::new(&issuer, &options.client_id, fetcher, keys_url, clock);
+        let client = options.token_client();
+        let (preset, default_scopes): (_, &[&str]) = match options.kind {
+            ProviderKind::Google => {
+                let google = Google { hosted_domain: options.hosted_domain };
+                (Preset::Google(google), &["openid", "profile", "email"])
+            }
+            ProviderKind::Entra => {
+                let entra = Entra { tenant: options.tenant, graph: options.api_url };
+                // Graph lists the groups of a user who has more than a token can list.
+                (Preset::Entra(entra), &["openid", "profile", "email", "User.Read"])
+            }
+            ProviderKind::Oidc | ProviderKind::GitHub => {
+                (Preset::Any, &["openid", "profile", "email"])
+            }
+        };
+        let mut scopes = options.scopes;
+        if scopes.is_empty() {
+            scopes = default_scopes.iter().map(|&scope| scope.to_owned()).collect();
+        }
+        let groups_claim = options.groups_claim.unwrap_or_else(|| "groups".to_owned());
+        Self { issuer, client, scopes, groups_claim, preset, http, metadata, id_tokens }
+    }
+
+    async fn metadata(&self) -> Result<Arc<Metadata>, ProviderError> {
+        Ok(self.metadata.get().await.map_err(provider_error)?.0)
+    }
+
+    /// The scopes to ask for, with the one for a refresh token where the provider knows it.
+    fn scopes(&self, metadata: &Metadata) -> Vec<&str> {
+        const OFFLINE: &str = "offline_access";
+        let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
+        let is_known = metadata.scopes_supported.iter().any(|scope| scope == OFFLINE);
+        if is_known && !scopes.contains(&OFFLINE) {
+            scopes.push(OFFLINE);
+        }
+        scopes
+    }
+
+    /// The user of the tokens. `id_claims` are those of the ID token.
+    async fn person(
+        &self,
+        id_claims: Option<Claims>,
+        access_token: &str,
+        metadata: &Metadata,
+    ) -> Result<Person, ProviderError> {
+        let is_complete = |claims: &Claims| match self.preset {
+            Preset::Any => claims.has("email") && claims.has(&self.groups_claim),
+            Preset::Google(_) | Preset::Entra(_) => true,
+        };
+        let claims = match (id_claims, &metadata.userinfo_endpoint) {
+            (Some(claims), _) if is_complete(&claims) => claims,
+            (Some(claims), None) => claims,
+            (Some(mut claims), Some(url)) => {
+                claims.complete(self.userinfo(url, access_token).await?)?;
+                claims
+            }
+            (None, Some(url)) => self.userinfo(url, access_token).await?,
+            (None, None) => return Err(refused("the provider sends no ID token")),
+        };
+        let (email, email_verified, organization) = match &self.preset {
+            Preset::Any => (claims.email("email"), claims.is_true("email_verified"), None),
+            Preset::Google(google) => (
+                claims.email("email"),
+                Google::is_email_verified(&claims),
+                google.organization(&claims)?,
+            ),
+            Preset::Entra(entra) => {
+                let organization = entra.organization(&claims)?;
+                let (email, is_verified) = Entra::email(&claims);
+                (email, is_verified, organization)
+            }
+        };
+        let groups = match &self.preset {
+            Preset::Entra(entra) => {
+                let claim = &self.groups_claim;
+                entra.groups(&claims, claim, access_token, metadata, &self.http).await?
+            }
+            Preset::Any | Preset::Google(_) => claims.groups(&self.groups_claim)?,
+        };
+        Ok(Person {
+            issuer: self.issuer.clone(),
+            subject: claims.subject()?,
+            email,
+            email_verified,
+            name: claims.name(),
+            groups,
+            organization,
+        })
+    }
+
+    async fn userinfo(&self, url: &Url, access_token: &str) -> Result<Claims, ProviderError> {
+        let response = self.http.get(url, access_token, "application/json").await?;
+        match response.body {
+            serde_json::Value::Object(claims) if response.status == 200 => Ok(Claims(claims)),
+            _ => {
+                let (url, status) = (without_query(url), response.status);
+                let problem = format!("{url} responds with status {status}, or not with JSON");
+                Err(ProviderError::Refused(problem))
+            }
+        }
+    }
+
+    async fn id_claims(
+        &self,
+        tokens: &UserTokens,
+        nonce: Option<&str>,
+    ) -> Result<Option<Claims>, ProviderError> {
+        let Some(token) = &tokens.id else { return Ok(None) };
+        self.id_tokens.verify(token, nonce).await.map(Claims).map(Some).map_err(provider_error)
+    }
+
+    async fn authenticated(
+        &self,
+        id_claims: Option<Claims>,
+        tokens: UserTokens,
+        metadata: &Metadata,
+    ) -> Result<Authenticated, ProviderError> {
+        let person = self.person(id_claims, &tokens.access, metadata).await?;
+        let grant = tokens
+            .refresh
+            .map(|token| ProviderGrant { access_token: None, refresh_token: Some(token) });
+        Ok(Authenticated { person, grant })
+    }
+}
+
+#[async_trait]
+impl IdentityProvider for Oidc {
+    async fn authorization_url(
+        &self,
+        request: &AuthorizationRequest<'_>,
+    ) -> Result<Url, ProviderError> {
+        let metadata = self.metadata().await?;
+        let scopes = self.scopes(&metadata);
+        let mut url = metadata.authorization_endpoint.clone();
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.client.id)
+            .append_pair("redirect_uri", request.redirect_uri)
+            .append_pair("scope", &scopes.join(" "))
+            .append_pair("state", request.state)
+            .append_pair("nonce", request.nonce)
+            .append_pair("code_challenge", request.code_challenge)
+            .append_pair("code_challenge_method", "S256");
+        match &self.preset {
+            // OpenID Connect Core 1.0, section 11: without a consent the scope may be ignored.
+            Preset::Any if scopes.contains(&"offline_access") => {
+                url.query_pairs_mut().append_pair("prompt", "consent");
+            }
+            Preset::Google(google) => {
+                url.query_pairs_mut().extend_pairs(google.parameters());
+            }
+            Preset::Any | Preset::Entra(_) => {}
+        }
+        Ok(url)
+    }
+
+    async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
+        let metadata = self.metadata().await?;
+        let tokens = self.client.redeem(&self.http, metadata.endpoint(), redemption).await?;
+        let claims = self.id_claims(&tokens, Some(redemption.nonce)).await?;
+        let claims = claims.ok_or_else(|| refused("the token response has no ID token"))?;
+        self.authenticated(Some(claims), tokens, &metadata).await
+    }
+
+    async fn refresh(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError> {
+        let Some(refresh) = &grant.refresh_token else {
+            return Err(refused("there is no refresh token of the provider"));
+        };
+        let metadata = self.metadata().await?;
+        let tokens = self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
+        let claims = self.id_claims(&tokens, None).await?;
+        self.authenticated(claims, tokens, &metadata).await
+    }
+
+    async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {
+        let is_required = self.metadata().await?.names_issuer;
+        Ok(ResponseIssuer { issuer: Some(self.issuer.clone()), is_required })
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        let metadata = self.metadata().await.map_err(|error| error.to_string())?;
+        let keys = self.id_tokens.usable_keys().await.map_err(|error| error.to_string())?;
+        if keys == 0 {
+            return Err(format!("{} has no usable key", metadata.jwks_uri));
+        }
+        let client = self.client.check(&self.http, metadata.endpoint()).await?;
+        Ok(format!("{keys} usable keys, {client}"))
+    }
+}
+
+impl Metadata {
+    fn endpoint(&self) -> TokenEndpoint<'_> {
+        TokenEndpoint { url: &self.token_endpoint, is_secret_in_body: self.is_secret_in_body() }
+    }
+}
+
+fn provider_error(error: AuthError) -> ProviderError {
+    match error {
+        AuthError::Unavailable { reason, .. } => ProviderError::Unavailable(reason),
+        refused => ProviderError::Refused(format!("the ID token is not accepted: {refused}")),
+    }
+}

@@ -1,0 +1,316 @@
+//! The token endpoint, and revocation (RFC 6749, 7009, 7636).
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq;
+
+use super::{
+    Authenticated, ErrorCode, LoginServer, Problem, ProviderError,
+    authorize::challenge,
+    client::hash,
+    parameters::Parameters,
+    records::{Code, Grant, IssuedCode, Records, User, Versioned},
+};
+use crate::auth::Scopes;
+
+/// How long an access token is valid.
+pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
+/// How long one request may take to refresh, before another one tries.
+const LEASE: Duration = Duration::from_secs(30);
+
+impl LoginServer {
+    /// Answers a request for tokens. It goes on when the client goes away: the provider may have
+    /// replaced its own tokens already.
+    ///
+    /// # Errors
+    /// The grant or the client is not valid, or something does not respond.
+    pub async fn token(
+        self: &Arc<Self>,
+        form: Vec<u8>,
+        has_credentials: bool,
+        peer: Option<IpAddr>,
+    ) -> Result<Value, Problem> {
+        self.requests.check(peer)?;
+        let this = Arc::clone(self);
+        let span = tracing::Span::current();
+        let answer = async move { this.answer(&form, has_credentials).await };
+        let answer = tokio::spawn(tracing::Instrument::instrument(answer, span)).await;
+        let answer =
+            answer.unwrap_or_else(|error| Err(Problem::unavailable("a request panicked", &error)));
+        answer.inspect_err(|problem| self.audit_unknown("token", problem))
+    }
+
+    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, Problem> {
+        let parameters = Parameters::read(form)?;
+        if has_credentials || parameters.get("client_secret").is_some() {
+            let text = "Clients of this server have no secret: send client_id alone.";
+            return Err(Problem::refused(ErrorCode::InvalidClient, text));
+        }
+        let grant_type = parameters.required("grant_type")?.to_owned();
+        let Some(client) = parameters.get("client_id") else {
+            let text = "The parameter client_id is missing.";
+            return Err(Problem::refused(ErrorCode::InvalidClient, text));
+        };
+        self.check_resource(&parameters)?;
+        match grant_type.as_str() {
+            "authorization_code" => self.redeem(&self.client(client).await?.key, &parameters).await,
+            "refresh_token" => self.refresh(&self.client(client).await?.key, &parameters).await,
+            _ => {
+                let text = "Only authorization_code and refresh_token are supported.";
+                Err(Problem::refused(ErrorCode::UnsupportedGrantType, text))
+            }
+        }
+    }
+
+    async fn redeem(&self, client: &str, parameters: &Parameters) -> Result<Value, Problem> {
+        let invalid = || Problem::grant("The code is not valid, or was redeemed before.");
+        let name = Records::code(&hash(parameters.required("code")?));
+        let found = self.records.read::<Code>(&name).await?.ok_or_else(invalid)?;
+        let issued = match found.value {
+            Code::Issued(issued) => *issued,
+            Code::Redeemed(grant) => {
+                self.replayed(&grant).await?;
+                return Err(invalid());
+            }
+        };
+        let IssuedCode { request, user, scopes } = issued;
+        if request.client.key != client {
+            return Err(invalid());
+        }
+        let redirect_uri = parameters.get("redirect_uri");
+        let is_same =
+            redirect_uri.map_or(!request.names_redirect, |uri| uri == request.redirect_uri);
+        if !is_same {
+            return Err(Problem::grant("The redirect_uri is not that of the request."));
+        }
+        let verifier = parameters.required("code_verifier")?;
+        let is_verifier =
+            (43..=128).contains(&verifier.len()) && same(&challenge(verifier), &request.challenge);
+        if !is_verifier {
+            return Err(Problem::grant("The code_verifier does not fit the code_challenge."));
+        }
+        let (id, secret) = (self.random.id(), self.secret());
+        if !self.records.redeem(&name, found.version, &id).await? {
+            // Somebody was faster with the same code: one of the two has stolen it.
+            if let Some(Versioned { value: Code::Redeemed(grant), .. }) =
+                self.records.read::<Code>(&name).await?
+            {
+                self.replayed(&grant).await?;
+            }
+            return Err(invalid());
+        }
+        let grant = Grant {
+            client: request.client,
+            user,
+            scopes,
+            refresh: hash(&secret),
+            refreshing_until: None,
+        };
+        // Fails if the code has been redeemed again meanwhile.
+        let ttl = self.options.refresh_ttl;
+        if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
+            return Err(invalid());
+        }
+        self.audit(grant.user.principal(), &grant.client, "token");
+        self.issued(&id, &grant, &secret).await
+    }
+
+    async fn replayed(&self, grant: &str) -> Result<(), Problem> {
+        if let Some(grant) = self.records.revoke(grant).await? {
+            let why = "its code was redeemed twice, so all its tokens are revoked";
+            self.audit_refused(grant.user.principal(), &grant.client, "token", why);
+        }
+        Ok(())
+    }
+
+    async fn refresh(&self, client: &str, parameters: &Parameters) -> Result<Value, Problem> {
+        let invalid = || Problem::grant("The refresh token is not valid. Log in again.");
+        let token = parameters.required("refresh_token")?;
+        let (id, secret) = token.split_once('.').ok_or_else(invalid)?;
+        // An ID has 32 digits; others name nothing.
+        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let name = Records::grant(id);
+        let found = if is_id { self.records.read::<Grant>(&name).await? } else { None };
+        let Versioned { value: mut grant, version } = found.ok_or_else(invalid)?;
+        if grant.client.key != client {
+            return Err(invalid());
+        }
+        if !same(&hash(secret), &grant.refresh) {
+            // It was used before: either the client or a thief has the newer one.
+            self.records.revoke(id).await?;
+            let why = "a refresh token was used twice, so all its tokens are revoked";
+            self.audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+            return Err(invalid());
+        }
+        let now = self.clock.now();
+        if grant.refreshing_until.is_some_and(|until| until > now) {
+            return Err(Problem::Unavailable(Duration::from_secs(1)));
+        }
+        let scopes = self.narrowed(&grant, parameters)?;
+        grant.refreshing_until = Some(now.saturating_add(LEASE));
+        let ttl = self.options.refresh_ttl;
+        if !self.records.replace(&name, version, &grant, ttl).await? {
+            return Err(Problem::Unavailable(Duration::from_secs(1)));
+        }
+        let version = version + 1;
+        match self.asked_again(&grant).await {
+            Ok(user) => grant.user = user,
+            Err(Problem::Refused(code, text)) => {
+                self.records.revoke(id).await?;
+                let why = "the provider or the policy no longer allows the user";
+                self.audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+                return Err(Problem::Refused(code, text));
+            }
+            Err(problem) => {
+                grant.refreshing_until = None;
+                self.records.replace(&name, version, &grant, ttl).await?;
+                return Err(problem);
+            }
+        }
+        // What the policy grants may have changed.
+        let allowed = self.policy.scopes(&grant.user.person).unwrap_or_default();
+        let allowed = self.options.hierarchy.expand(allowed);
+        grant.scopes = within(&grant.scopes, &allowed);
+        let secret = self.secret();
+        grant.refresh = hash(&secret);
+        grant.refreshing_until = None;
+        if !self.records.replace(&name, version, &grant, ttl).await? {
+            // It was revoked meanwhile.
+            return Err(invalid());
+        }
+        self.records.mark_used(&grant.client.key, now).await?;
+        self.audit(grant.user.principal(), &grant.client, "refresh");
+        grant.scopes = within(&scopes, &allowed);
+        self.issued(id, &grant, &secret).await
+    }
+
+    /// A client may ask for fewer scopes, for this access token.
+    fn narrowed(&self, grant: &Grant, parameters: &Parameters) -> Result<String, Problem> {
+        let Some(scope) = parameters.get("scope") else { return Ok(grant.scopes.clone()) };
+        let known = self.known_scopes();
+        let asked = within(scope, &known);
+        if Scopes::granted(&asked).is_within(&Scopes::granted(&grant.scopes)) {
+            return Ok(if asked.is_empty() { grant.scopes.clone() } else { asked });
+        }
+        let text = "The refresh token does not have these scopes. Log in again for more.";
+        Err(Problem::refused(ErrorCode::InvalidScope, text))
+    }
+
+    /// The user, as the provider sees them now.
+    async fn asked_again(&self, grant: &Grant) -> Result<User, Problem> {
+        let out = || Problem::grant("The user may no longer use this server.");
+        let user = match &grant.user.grant {
+            None => grant.user.clone(),
+            Some(tokens) => match self.provider.refresh(tokens).await {
+                Ok(Authenticated { person, grant: tokens }) => {
+                    let is_same = person.issuer == grant.user.person.issuer
+                        && person.subject == grant.user.person.subject;
+                    if !is_same {
+                        return Err(out());
+                    }
+                    User { person, grant: tokens.or_else(|| grant.user.grant.clone()) }
+                }
+                Err(ProviderError::Refused(reason)) => {
+                    tracing::info!(reason, "the provider no longer confirms a user");
+                    return Err(out());
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.policy.scopes(&user.person).map(|_| user).ok_or_else(out)
+    }
+
+    /// The response with the tokens of a grant.
+    async fn issued(&self, id: &str, grant: &Grant, secret: &str) -> Result<Value, Problem> {
+        let now = self.clock.now().as_millis() / 1000;
+        let expires = now + ACCESS_TTL.as_secs();
+        let claims = json!({
+            "iss": self.options.base_url,
+            "aud": self.options.base_url,
+            "sub": grant.user.person.subject,
+            "client_id": grant.client.label,
+            "scope": grant.scopes,
+            "iat": now,
+            "exp": expires,
+            "jti": self.random.id(),
+            "sid": id,
+        });
+        Ok(json!({
+            "access_token": self.keys.sign(&claims).await?,
+            "token_type": "Bearer",
+            "expires_in": ACCESS_TTL.as_secs(),
+            "refresh_token": format!("{id}.{secret}"),
+            "scope": grant.scopes,
+        }))
+    }
+
+    /// Revokes a refresh token and with it all tokens of its grant, or the grant of an access
+    /// token. An unknown one is revoked already (RFC 7009, section 2.2).
+    ///
+    /// # Errors
+    /// The store does not respond.
+    pub async fn revoke(
+        &self,
+        form: &[u8],
+        has_credentials: bool,
+        peer: Option<IpAddr>,
+    ) -> Result<(), Problem> {
+        self.requests.check(peer)?;
+        let parameters = Parameters::read(form)?;
+        if has_credentials {
+            let text = "Clients of this server have no secret: send client_id alone.";
+            return Err(Problem::refused(ErrorCode::InvalidClient, text));
+        }
+        let token = parameters.required("token")?;
+        let (id, secret) = match token.split_once('.') {
+            Some((id, secret)) if id.len() == 32 => (id.to_owned(), Some(secret)),
+            _ => match self.session_of(token).await? {
+                Some(id) => (id, None),
+                None => return Ok(()),
+            },
+        };
+        let Some(found) = self.records.read::<Grant>(&Records::grant(&id)).await? else {
+            return Ok(());
+        };
+        let grant = found.value;
+        let is_valid = secret.is_none_or(|secret| same(&hash(secret), &grant.refresh));
+        let client = parameters.get("client_id").map(hash);
+        if is_valid && client.is_none_or(|client| client == grant.client.key) {
+            self.records.revoke(&id).await?;
+            self.audit(grant.user.principal(), &grant.client, "revocation");
+        }
+        Ok(())
+    }
+
+    /// The grant of an access token, if this server has signed it.
+    async fn session_of(&self, token: &str) -> Result<Option<String>, Problem> {
+        #[derive(serde::Deserialize)]
+        struct Claims {
+            sid: String,
+        }
+        let keys: jsonwebtoken::jwk::JwkSet = serde_json::from_value(self.keys.public().await?)
+            .unwrap_or(jsonwebtoken::jwk::JwkSet { keys: Vec::new() });
+        let kid = jsonwebtoken::decode_header(token).ok().and_then(|header| header.kid);
+        let Some(key) = kid.and_then(|kid| keys.find(&kid).cloned()) else { return Ok(None) };
+        let Ok(key) = jsonwebtoken::DecodingKey::from_jwk(&key) else { return Ok(None) };
+        let mut checks = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
+        // An expired one can be revoked, too.
+        checks.validate_exp = false;
+        checks.required_spec_claims.clear();
+        checks.set_audience(&[&self.options.base_url]);
+        let claims = jsonwebtoken::decode::<Claims>(token, &key, &checks);
+        Ok(claims.ok().map(|token| token.claims.sid))
+    }
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
+/// The names that both have.
+fn within(scopes: &str, allowed: &Scopes) -> String {
+    let scopes = Scopes::granted(scopes);
+    let names = scopes.names().filter(|name| Scopes::granted(name).is_within(allowed));
+    names.collect::<Vec<_>>().join(" ")
+}

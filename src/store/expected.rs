@@ -1,0 +1,29 @@
+//! What a sender announced about content, checked before the content becomes visible.
+
+use super::StoreError;
+
+/// The announced size and digest of content.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// In bytes. Content that would exceed the quota is refused before it arrives.
+    pub size: Option<u64>,
+    /// SHA-256 in hexadecimal.
+    pub sha256: Option<String>,
+}
+
+impl Expected {
+    /// # Errors
+    /// [`StoreError::NotAsAnnounced`].
+    pub(super) fn check(&self, size: u64, sha256: &str) -> Result<(), StoreError> {
+        if let Some(announced) = self.size.filter(|announced| *announced != size) {
+            let problem = format!("Size is {size}, announced {announced}: nothing was stored.");
+            return Err(StoreError::NotAsAnnounced(problem));
+        }
+        match &self.sha256 {
+            Some(announced) if announced != sha256 => Err(StoreError::NotAsAnnounced(format!(
+                "SHA-256 is {sha256}, announced {announced}: nothing was stored."
+            ))),
+            _ => Ok(()),
+        }
+    }
+}

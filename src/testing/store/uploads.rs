@@ -1,0 +1,124 @@
+//! Uploads in parts.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+
+use super::{Caller, Harness, Setup, in_pieces, noise, refused, resource_uri};
+use crate::{
+    random::Random,
+    store::{
+        AppendError, BLOCK_BYTES, ContentStream, Kind, PartialUpload, StoreError, UploadTarget,
+    },
+};
+
+fn target(uri: &str) -> UploadTarget {
+    UploadTarget {
+        uri: resource_uri(uri),
+        name: Some("report".into()),
+        title: None,
+        description: None,
+        mime_type: None,
+        ttl: None,
+        may_be_text: true,
+        sha256: None,
+    }
+}
+
+fn pieces(content: &[u8]) -> ContentStream {
+    in_pieces(Bytes::copy_from_slice(content)).boxed()
+}
+
+async fn append(upload: &mut PartialUpload, content: &[u8]) -> u64 {
+    upload.append(pieces(content), &Random::system()).await.expect("it is appended")
+}
+
+/// The parts of an upload become one resource, also if each is appended by another request.
+/// Until then nobody sees anything of it.
+pub async fn parts_become_one_resource(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let mut content = "a line\n".repeat(BLOCK_BYTES / 2).into_bytes();
+    content.extend(noise(100_000));
+    let (ttl, size) = (200 * harness.tick(), Some(content.len() as u64));
+    let begun = alice.store.begin_upload(&alice.owner, "7", target("temp://a"), size, ttl).await;
+    assert_eq!(begun.expect("it begins").offset(), 0);
+    for part in content.chunks(700_000) {
+        let found = alice.store.upload_in_parts(&alice.owner, "7").await;
+        let mut upload = found.expect("it is open");
+        let before = upload.offset();
+        assert_eq!(append(&mut upload, part).await, part.len() as u64);
+        assert_eq!(upload.offset(), before + part.len() as u64);
+        assert_eq!(append(&mut upload, b"").await, 0, "nothing is no part");
+        assert!(alice.list("").await.is_empty());
+    }
+    let found = alice.store.upload_in_parts(&alice.owner, "7").await;
+    let mut upload = found.expect("it is open");
+    let stored = upload.store().await.expect("it is stored");
+    assert_eq!((stored.kind, stored.name.as_str()), (Kind::Binary, "report"));
+    assert_eq!(alice.read("temp://a").await, content);
+    assert_eq!(alice.list("").await, ["temp://a"]);
+    let found = alice.store.upload_in_parts(&alice.owner, "7").await.expect("it is known");
+    assert!(found.is_stored());
+    assert_eq!((found.offset(), found.size()), (content.len() as u64, size));
+    let again = found.clone().store().await.expect("it is stored already");
+    assert_eq!(again.revision, 1);
+    found.cancel().await.expect("it is removed");
+    let bob = Caller::new(&alice.store, "bob");
+    assert!(refused(bob.store.upload_in_parts(&bob.owner, "7").await).is_not_found());
+    assert_eq!(alice.store.usage().await.expect("it is counted").resources, 1);
+}
+
+/// Of two requests that append at the same time, one wins, and nothing of the other stays.
+pub async fn one_of_two_appends_wins(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let ttl = 200 * harness.tick();
+    let begun = alice.store.begin_upload(&alice.owner, "7", target("temp://a"), None, ttl).await;
+    let mut one = begun.expect("it begins");
+    let mut other = one.clone();
+    append(&mut one, b"one").await;
+    let lost = other.append(pieces(b"other"), &Random::system()).await;
+    assert!(matches!(lost, Err(AppendError::Changed)), "{lost:?}");
+    assert!(matches!(other.store().await, Err(AppendError::Changed)));
+    append(&mut one, b" two").await;
+    assert_eq!(one.store().await.expect("it is stored").size, 7);
+    assert_eq!(alice.read("temp://a").await, "one two");
+}
+
+/// An upload that nobody completes is removed with its parts, and one of other content than
+/// announced as well.
+pub async fn what_does_not_complete_vanishes(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    let ttl = 10 * harness.tick();
+    let begun = alice.store.begin_upload(&alice.owner, "7", target("temp://a"), None, ttl).await;
+    append(&mut begun.expect("it begins"), b"part").await;
+    let wrong = UploadTarget { sha256: Some("00".into()), ..target("temp://b") };
+    let ttl = 200 * harness.tick();
+    let begun = alice.store.begin_upload(&alice.owner, "8", wrong, None, ttl).await;
+    let mut upload = begun.expect("it begins");
+    append(&mut upload, b"part").await;
+    let error = upload.store().await;
+    let Err(AppendError::Store(StoreError::NotAsAnnounced(_))) = error else { panic!("{error:?}") };
+    harness.pass(10 * harness.tick()).await;
+    for id in ["7", "8"] {
+        assert!(refused(alice.store.upload_in_parts(&alice.owner, id).await).is_not_found());
+    }
+    super::patiently(async || {
+        (alice.store.usage().await.expect("it is counted").resources == 0).then_some(())
+    })
+    .await;
+}
+
+/// An upload that cannot fit is refused before it begins; what arrives is limited by a quota of
+/// the same size as that of the owner.
+pub async fn uploads_in_parts_are_limited(harness: &dyn Harness) {
+    let bytes = 8 * BLOCK_BYTES as u64;
+    let store = harness.store(Setup::default().max_bytes(bytes)).await;
+    let alice = Caller::new(&store, "alice");
+    let ttl = 200 * harness.tick();
+    let begin = |size| store.begin_upload(&alice.owner, "7", target("temp://a"), size, ttl);
+    assert!(matches!(begin(Some(bytes + 1)).await, Err(StoreError::Full(_))));
+    let mut upload = begin(None).await.expect("it begins");
+    let endless = stream::repeat_with(|| Ok(Bytes::from(vec![7; BLOCK_BYTES]))).boxed();
+    let full = upload.append(endless, &Random::system()).await;
+    assert!(matches!(full, Err(AppendError::Store(StoreError::Full(_)))), "{full:?}");
+    assert_eq!(upload.offset(), 0);
+}
