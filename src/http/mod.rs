@@ -47,8 +47,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
 pub(crate) use content::RESOURCES_PATH;
-pub(crate) use health::PROBE_PATHS;
 pub use health::Dependencies;
+pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
 pub use serve::{ServeLimits, serve};

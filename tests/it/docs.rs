@@ -373,6 +373,20 @@ fn the_runbook_has_each_alert() {
 }
 
 #[test]
+fn sizing_quotes_ratios_of_the_benchmark() {
+    let results = fs::read_to_string(root().join("bench/README.md")).unwrap();
+    let numbers = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+        let ratios = words.map(|word| word.trim_matches('.')).filter(|word| word.contains('.'));
+        ratios.map(str::to_owned).collect()
+    };
+    let quoted = numbers(section(&page("sizing.md"), "Throughput"));
+    assert!(quoted.len() > 20, "{quoted:?}");
+    let unknown: Vec<_> = quoted.difference(&numbers(&results)).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:?} are not in bench/README.md");
+}
+
+#[test]
 fn every_label_of_a_metric_is_listed() {
     let page = page("metrics.md");
     let listed = rows(section(&page, "Metrics"));
