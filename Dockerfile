@@ -19,12 +19,22 @@ COPY migrations migrations
 RUN touch src/main.rs src/lib.rs \
     && cargo build --profile dist --locked --bin larder \
     && strip target/dist/larder \
-    && mkdir /data
+    && mkdir -m 700 /data
 
 FROM gcr.io/distroless/cc-debian12:nonroot
+# make image gives them.
+ARG VERSION=unknown
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+ARG SOURCE=unknown
 LABEL org.opencontainers.image.title="Larder" \
       org.opencontainers.image.description="An MCP server that keeps large tool results out of the model's context" \
-      org.opencontainers.image.licenses="MIT OR Apache-2.0"
+      org.opencontainers.image.licenses="MIT OR Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.created="$CREATED" \
+      org.opencontainers.image.source="$SOURCE" \
+      org.opencontainers.image.base.name="gcr.io/distroless/cc-debian12:nonroot"
 COPY --from=build /src/target/dist/larder /usr/local/bin/larder
 # A volume takes the owner of the directory that it covers: nonroot.
 COPY --from=build --chown=65532:65532 /data /var/lib/larder

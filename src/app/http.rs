@@ -20,8 +20,8 @@ use crate::{
     auth::{Authenticator, audit::UnknownCallers},
     config::{AuthMode, Config, ConfigError, PublicUrl},
     http::{
-        self, AllowedHosts, Certificate, CertificateError, Endpoint, HttpOptions,
-        ProtectedResource, Readiness, ServeLimits,
+        self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, HttpOptions,
+        ProtectedResource, ServeLimits,
     },
 };
 
@@ -155,14 +155,17 @@ impl App {
         http::router(self.endpoint())
     }
 
-    fn endpoint(&self) -> Arc<Endpoint> {
-        let (store, sessions) = (self.store.clone(), Arc::clone(&self.sessions));
-        let readiness = Readiness::new(
-            store,
-            sessions,
+    /// The parts that the server depends on, for metrics.
+    pub fn dependencies(&self) -> Dependencies {
+        Dependencies::new(
+            self.store.clone(),
+            Arc::clone(&self.sessions),
             Arc::clone(&self.authenticator),
             Arc::clone(&self.dispatcher),
-        );
+        )
+    }
+
+    fn endpoint(&self) -> Arc<Endpoint> {
         Arc::new(Endpoint {
             options: self.http.live.set(&self.http.options),
             dispatcher: Arc::clone(&self.dispatcher),
@@ -171,7 +174,7 @@ impl App {
             authenticator: Arc::clone(&self.authenticator),
             protected: self.http.protected.clone(),
             closing: self.closing.clone(),
-            readiness,
+            dependencies: self.dependencies(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
             random: self.random.clone(),
         })

@@ -87,7 +87,12 @@ pub(super) fn write(
     }
     let mut temporary = file.to_owned().into_os_string();
     temporary.push(format!(".{}", std::process::id()));
-    let written = fs::File::create(&temporary).and_then(|mut created| {
+    let mut options = fs::OpenOptions::new();
+    // A new one only for this user: servers' environments are written to it, with secrets.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.write(true).create(true).truncate(true).open(&temporary);
+    let written = opened.and_then(|mut created| {
         // Before there is anything to read.
         if let Some(permissions) = permissions {
             created.set_permissions(permissions)?;

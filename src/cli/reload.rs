@@ -1,9 +1,7 @@
-//! Reloads the configuration while the server runs: on SIGHUP, and when the
-//! configuration file or a certificate file changes.
+//! Reloads the configuration while the server runs: on SIGHUP, where there are such signals, and
+//! when the configuration file or a certificate file changes.
 
 use std::{io, path::Path, sync::Arc};
-
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::ServeArgs;
 use crate::{
@@ -15,7 +13,7 @@ pub(super) struct Reload {
     args: ServeArgs,
     live: Arc<Live>,
     files: WatchedFiles,
-    hangup: Signal,
+    hangup: Hangup,
 }
 
 impl Reload {
@@ -23,7 +21,7 @@ impl Reload {
     pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
         let files = args.file().map(Path::to_owned).into_iter().chain(live.files());
         let files = WatchedFiles::new(files).await;
-        Ok(Self { args, live, files, hangup: signal(SignalKind::hangup())? })
+        Ok(Self { args, live, files, hangup: Hangup::new()? })
     }
 
     pub(super) async fn run(mut self) {
@@ -54,5 +52,32 @@ impl Reload {
                 }
             }
         }
+    }
+}
+
+/// SIGHUP. On other systems than Unix it never comes.
+struct Hangup(#[cfg(unix)] tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl Hangup {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    async fn recv(&mut self) -> Option<()> {
+        self.0.recv().await
+    }
+}
+
+#[cfg(not(unix))]
+impl Hangup {
+    fn new() -> io::Result<Self> {
+        Ok(Self())
+    }
+
+    async fn recv(&mut self) -> Option<()> {
+        std::future::pending().await
     }
 }

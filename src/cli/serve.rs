@@ -12,7 +12,7 @@ use super::{
 use crate::{
     app::App,
     config::Config,
-    http::{self, ServeLimits},
+    http::{self, Dependencies, ServeLimits},
     registry::BuildError,
     shutdown,
     telemetry::{self, Inventory, Metrics},
@@ -71,9 +71,10 @@ pub(super) async fn serve(
     let _reload = AbortOnDropHandle::new(reload);
     open_files::raise_limit(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
-    let inventory = app.inventory();
-    let metrics =
-        metrics.map(|(listener, address)| serve_metrics(listener, address, inventory, upstreams));
+    let (inventory, dependencies) = (app.inventory(), app.dependencies());
+    let metrics = metrics.map(|(listener, address)| {
+        serve_metrics(listener, address, inventory, dependencies, upstreams)
+    });
     let _metrics_tasks = match metrics.transpose() {
         Ok(tasks) => tasks,
         Err(problem) => return fail(1, &problem),
@@ -114,15 +115,16 @@ fn serve_metrics(
     listener: TcpListener,
     address: SocketAddr,
     inventory: Inventory,
+    dependencies: Dependencies,
     upstreams: Option<Arc<Upstreams>>,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
-    let shared = Arc::new((metrics.clone(), inventory, upstreams.clone()));
+    let shared = Arc::new((metrics.clone(), inventory, dependencies, upstreams.clone()));
     let router = http::metrics_router(move || {
         let shared = Arc::clone(&shared);
         async move {
-            let (metrics, inventory, upstreams) = &*shared;
-            inventory.measure().await;
+            let (metrics, inventory, dependencies, upstreams) = &*shared;
+            tokio::join!(inventory.measure(), dependencies.measure());
             if let Some(upstreams) = upstreams {
                 upstreams.measure();
             }

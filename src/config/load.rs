@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, path::Path};
 
-use super::{Config, ConfigError};
-
-/// Environment variables of the command line. They share the prefix but are not settings.
-const NOT_SETTINGS: [&str; 3] = ["LARDER_CONFIG", "LARDER_URL", "LARDER_TOKEN"];
+use super::{Config, ConfigError, environment::is_setting, show::mask_url};
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -31,7 +28,7 @@ impl Config {
         file: Option<&Path>,
         mut environment: HashMap<String, String>,
     ) -> Result<Self, ConfigError> {
-        environment.retain(|name, _| !NOT_SETTINGS.contains(&name.as_str()));
+        environment.retain(|name, value| is_setting(name, value));
         let mut builder = ::config::Config::builder();
         if let Some(path) = file {
             let format = ::config::FileFormat::Toml;
@@ -54,11 +51,40 @@ impl Config {
             let setting = problem.split_once("for key `").and_then(|(_, key)| key.split_once('`'));
             let setting = setting.map_or(String::new(), |(key, _)| format!("{key}: "));
             ConfigError::unreadable(match file.and_then(locate_error) {
-                Some((position, error_text)) => format!("{position}: {setting}{error_text}"),
-                None => problem,
+                Some((position, error_text)) => {
+                    format!("{position}: {setting}{}", without_values(&error_text))
+                }
+                None => without_values(&problem),
             })
         })
     }
+}
+
+/// An error of a type without the text that it quotes, which may be a secret in the wrong
+/// place; and with passwords in URLs masked.
+fn without_values(problem: &str) -> String {
+    const QUOTED: &str = "string \"";
+
+    let (mut shown, mut rest) = (String::new(), problem);
+    while let Some((before, quoted)) = rest.split_once(QUOTED) {
+        let mut escaped = false;
+        let end = quoted.find(|c| match c {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            '\\' => {
+                escaped = true;
+                false
+            }
+            c => c == '"',
+        });
+        shown.push_str(before);
+        shown.push_str("a string");
+        rest = end.map_or("", |end| &quoted[end + 1..]);
+    }
+    shown.push_str(rest);
+    shown.split(' ').map(mask_url).collect::<Vec<_>>().join(" ")
 }
 
 /// The first error of a file and its line, which the merged configuration does not know.
@@ -131,7 +157,7 @@ mod tests {
             (&format!("{fs}idle_time = 1"), "idle_time"),
             (&format!("{fs}ttl = {{ x = \"31d\" }}"), "upstreams.ttl"),
             (&format!("{fs}spill = {{ x = \"sometimes\" }}"), "sometimes"),
-            (&format!("{fs}call_timeout = \"soon\""), "soon"),
+            (&format!("{fs}call_timeout = \"soon\""), "call_timeout: invalid value"),
             (&format!("{fs}env = {{ A = \"${{LARDER_TEST_UNSET}}\" }}"), "upstreams.env.A"),
             ("[server]\nlisten = \"here\"", "server.listen"),
             ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
@@ -155,6 +181,23 @@ mod tests {
         }
         let error = load("", &[("LARDER_SERVER__LISTTEN", "x")]).unwrap_err().to_string();
         assert!(error.contains("listten"), "{error}");
+    }
+
+    #[test]
+    fn errors_show_no_secret() {
+        let secret = "redis://:hu\\\"sh@redis:6379";
+        for file in [
+            format!("store = \"{secret}\""),
+            format!("[store]\ndefault_ttl = \"{secret}\""),
+            format!("[server]\nlisten = \"{secret}\""),
+            format!("[tools.spill]\nx = \"{secret}\""),
+        ] {
+            let error = load(&file, &[]).unwrap_err().to_string();
+            assert!(!error.contains("sh@"), "{file:?}: {error}");
+        }
+        let environment = [("LARDER_STORE__DEFAULT_TTL", "redis://:hush@redis:6379")];
+        let error = load("", &environment).unwrap_err().to_string();
+        assert!(!error.contains("hush") && error.contains("store.default_ttl"), "{error}");
     }
 
     #[test]

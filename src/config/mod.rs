@@ -4,6 +4,8 @@
 mod auth;
 mod compute;
 mod content;
+#[cfg(feature = "cli")]
+mod environment;
 mod error;
 mod limits;
 #[cfg(feature = "cli")]

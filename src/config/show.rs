@@ -58,7 +58,7 @@ fn is_secret(name: &str) -> bool {
 
 /// Masks passwords and secret parameters in a URL or a comma-separated list of URLs.
 /// Returns other text unchanged.
-fn mask_url(text: &str) -> String {
+pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     // Up to the last @: a password that is not percent-encoded may contain one.
     let hosts = rest.rfind('@').map_or(0, |index| index + 1);

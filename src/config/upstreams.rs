@@ -58,8 +58,8 @@ pub struct UpstreamConfig {
     /// References in the arguments of its tools.
     #[serde(default)]
     pub refs: RefsConfig,
-    /// Whether Larder is not ready (`/readyz`) while this upstream is down. One that nobody has
-    /// used counts as ready, because it starts with its first use.
+    /// Whether `/readyz/dependencies` reports this upstream while it is down. One that nobody
+    /// has used counts as available, because it starts with its first use.
     #[serde(default)]
     pub required: bool,
     /// How long a process stays without a call.

@@ -1,5 +1,9 @@
-//! Health probes: whether the process is alive and ready. They are open to everyone and
-//! bypass the Host check, because probes call by address. They report nothing else.
+//! Health probes: whether the process is alive, whether it is ready, and whether what it
+//! depends on is available. They are open to everyone and bypass the Host check, because
+//! probes call by address. They report nothing else.
+//!
+//! Readiness looks at the process alone: all instances depend on the same store and issuers,
+//! so an outage of one would take out all of them, and what needs no store would fail, too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,10 +24,11 @@ use crate::{
 };
 
 /// The paths of the probes.
-pub(crate) const PROBE_PATHS: [&str; 2] = [LIVENESS_PATH, READINESS_PATH];
+pub(crate) const PROBE_PATHS: [&str; 3] = [LIVENESS_PATH, READINESS_PATH, DEPENDENCIES_PATH];
 
 const LIVENESS_PATH: &str = "/healthz";
 const READINESS_PATH: &str = "/readyz";
+const DEPENDENCIES_PATH: &str = "/readyz/dependencies";
 
 /// How long a part may take to respond. Probes give up soon after.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(800);
@@ -31,7 +36,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_millis(800);
 const REPORT_TTL: Duration = Duration::from_secs(1);
 
 /// Checks the parts that the server depends on.
-pub(crate) struct Readiness {
+#[derive(Debug)]
+pub struct Dependencies {
     store: Store,
     sessions: Arc<dyn Sessions>,
     authenticator: Arc<Authenticator>,
@@ -40,25 +46,35 @@ pub(crate) struct Readiness {
     last: Mutex<Option<(Instant, Report)>>,
 }
 
-/// Which parts are ready.
+/// Which parts are available.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each part is ready or not")]
+#[allow(clippy::struct_excessive_bools, reason = "each part is available or not")]
 struct Report {
     store: bool,
     sessions: bool,
     keys: bool,
     upstreams: bool,
-    /// Why the store is not ready although it responds.
+    /// Why the store is not available although it responds.
     full: Option<String>,
 }
 
 impl Report {
-    fn ready(&self) -> bool {
-        self.store && self.sessions && self.keys && self.upstreams
+    /// The parts by name.
+    fn parts(&self) -> [(&'static str, bool); 4] {
+        [
+            ("store", self.store),
+            ("sessions", self.sessions),
+            ("keys", self.keys),
+            ("upstreams", self.upstreams),
+        ]
+    }
+
+    fn is_complete(&self) -> bool {
+        self.parts().iter().all(|(_, available)| *available)
     }
 }
 
-impl Readiness {
+impl Dependencies {
     pub(crate) fn new(
         store: Store,
         sessions: Arc<dyn Sessions>,
@@ -66,6 +82,13 @@ impl Readiness {
         dispatcher: Arc<Dispatcher>,
     ) -> Self {
         Self { store, sessions, authenticator, dispatcher, last: Mutex::default() }
+    }
+
+    /// Measures the gauge of the parts.
+    pub async fn measure(&self) {
+        for (name, available) in self.report().await.parts() {
+            metrics::gauge!("larder_dependency_up", "dependency" => name).set(u8::from(available));
+        }
     }
 
     async fn report(&self) -> Report {
@@ -94,17 +117,18 @@ impl Readiness {
         let report = Report { store, sessions, keys, upstreams, full };
         let previous = last.replace((Instant::now(), report.clone()));
         if previous.is_none_or(|(_, previous)| previous != report) {
-            if report.ready() {
-                tracing::info!("ready");
+            let Report { store, sessions, keys, upstreams, .. } = report;
+            if report.is_complete() {
+                tracing::info!("all dependencies are available");
             } else if let Some(reason) = &report.full {
-                tracing::warn!(store, sessions, keys, reason, "not ready: the store is full");
+                tracing::warn!(store, sessions, keys, upstreams, reason, "the store is full");
             } else {
                 tracing::warn!(
                     store,
                     sessions,
                     keys,
                     upstreams,
-                    "not ready: parts that are false do not respond"
+                    "dependencies that are false do not respond"
                 );
             }
         }
@@ -122,6 +146,7 @@ pub(super) fn routes() -> Router<Arc<Endpoint>> {
     Router::new()
         .route(LIVENESS_PATH, routing::get(alive))
         .route(READINESS_PATH, routing::get(ready))
+        .route(DEPENDENCIES_PATH, routing::get(dependencies))
 }
 
 async fn alive() -> Response {
@@ -130,26 +155,33 @@ async fn alive() -> Response {
 
 async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
     if endpoint.closing.is_cancelled() {
-        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "stopping" }));
+        return stopping();
     }
-    let report = endpoint.readiness.report().await;
-    let (status, text) = if report.ready() {
-        (StatusCode::OK, "ready")
+    json_response(StatusCode::OK, &json!({ "status": "ready" }))
+}
+
+async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
+    if endpoint.closing.is_cancelled() {
+        return stopping();
+    }
+    let report = endpoint.dependencies.report().await;
+    let (status, text) = if report.is_complete() {
+        (StatusCode::OK, "available")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready")
+        (StatusCode::SERVICE_UNAVAILABLE, "not available")
     };
-    let Report { store, sessions, keys, upstreams, full } = report;
-    let mut body = json!({
-        "status": text,
-        "store": store,
-        "sessions": sessions,
-        "keys": keys,
-        "upstreams": upstreams,
-    });
-    if let Some(reason) = full {
+    let mut body = json!({ "status": text });
+    for (name, available) in report.parts() {
+        body[name] = available.into();
+    }
+    if let Some(reason) = report.full {
         body["reason"] = reason.into();
     }
     json_response(status, &body)
+}
+
+fn stopping() -> Response {
+    json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "stopping" }))
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {

@@ -48,7 +48,9 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-pub(crate) use health::{PROBE_PATHS, Readiness};
+pub(crate) use content::RESOURCES_PATH;
+pub use health::Dependencies;
+pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
 pub use serve::{ServeLimits, serve};
@@ -139,8 +141,8 @@ pub(crate) struct Endpoint {
     pub(crate) protected: Option<ProtectedResource>,
     /// Cancelled when the server stops. Ends the streams that do not end by themselves.
     pub(crate) closing: CancellationToken,
-    /// The state of the parts that the server depends on.
-    pub(crate) readiness: Readiness,
+    /// The parts that the server depends on.
+    pub(crate) dependencies: Dependencies,
     /// Logs refused requests without valid credentials.
     pub(crate) unknown_callers: UnknownCallers,
     /// Generates request IDs.

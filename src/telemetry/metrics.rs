@@ -15,6 +15,8 @@ pub enum Kind {
     Counter,
     /// A number that rises and falls.
     Gauge,
+    /// A gauge for each part that the server depends on.
+    DependencyGauge,
     /// A gauge of what instances may share: see [`Inventory`](super::Inventory).
     SharedGauge,
     /// A counter for each upstream.
@@ -26,7 +28,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 23] = [
+pub const METRICS: [(Kind, &str, &str); 24] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -46,6 +48,11 @@ pub const METRICS: [(Kind, &str, &str); 23] = [
     ),
     (Kind::Gauge, "larder_streams", "Open event streams."),
     (Kind::Gauge, "larder_calls", "Running MCP requests."),
+    (
+        Kind::DependencyGauge,
+        "larder_dependency_up",
+        "Whether what the server depends on is available: store, sessions, keys of the issuers, required upstreams.",
+    ),
     (
         Kind::SharedGauge,
         "larder_sessions",
@@ -139,7 +146,7 @@ impl Metrics {
                 }
                 // Have a label, so their series appear with the first measurement.
                 Kind::UpstreamCounter => metrics::describe_counter!(name, description),
-                Kind::SharedGauge | Kind::UpstreamGauge => {
+                Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
                     metrics::describe_gauge!(name, description);
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),

@@ -339,7 +339,9 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
     for (kind, name, _) in METRICS {
         let kind = match kind {
             Kind::Counter | Kind::UpstreamCounter => "counter",
-            Kind::Gauge | Kind::SharedGauge | Kind::UpstreamGauge => "gauge",
+            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
+                "gauge"
+            }
             Kind::Histogram => "histogram",
         };
         assert_eq!(listed[name][1], kind, "{name}");
@@ -353,8 +355,35 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
         assert_eq!(code(listed[name][4]).into_iter().collect::<BTreeSet<_>>(), alerts, "{name}");
     }
     let described = rows(section(&page, "Alerts"));
-    let described: BTreeSet<_> = described.iter().flat_map(|row| code(row[0])).collect();
-    assert_eq!(described, rules.iter().map(|(name, _)| *name).collect());
+    let described: Vec<_> = described.iter().flat_map(|row| code(row[0])).collect();
+    assert_eq!(described, rules.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_runbook_has_each_alert() {
+    let page = page("runbook.md");
+    let names = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let names: Vec<_> = names.collect();
+    let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
+    let headings: Vec<_> = headings.filter(|heading| *heading != "Procedures").collect();
+    assert_eq!(headings, names);
+    for name in names {
+        assert!(section(&page, name).contains("\n1. ") || section(&page, name).contains("\n| `"));
+    }
+}
+
+#[test]
+fn sizing_quotes_ratios_of_the_benchmark() {
+    let results = fs::read_to_string(root().join("bench/README.md")).unwrap();
+    let numbers = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+        let ratios = words.map(|word| word.trim_matches('.')).filter(|word| word.contains('.'));
+        ratios.map(str::to_owned).collect()
+    };
+    let quoted = numbers(section(&page("sizing.md"), "Throughput"));
+    assert!(quoted.len() > 20, "{quoted:?}");
+    let unknown: Vec<_> = quoted.difference(&numbers(&results)).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:?} are not in bench/README.md");
 }
 
 #[test]

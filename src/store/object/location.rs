@@ -193,12 +193,20 @@ impl ObjectLocation {
 }
 
 fn open_directory(directory: PathBuf, reserve_bytes: u64, random: &Random) -> io::Result<Objects> {
-    fs::create_dir_all(&directory)?;
+    create_private(&directory)?;
     remove_incomplete_files(&directory);
     let files = LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)?;
     let store = Arc::new(files.with_automatic_cleanup(true));
     let disk = Disk::open(directory, reserve_bytes, random);
     Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk })
+}
+
+/// Creates a directory that only this user can enter. One that exists stays as it is.
+fn create_private(directory: &std::path::Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)
 }
 
 /// Removes files that killed processes left incomplete. `LocalFileSystem` writes

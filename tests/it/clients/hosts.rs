@@ -193,6 +193,19 @@ exit 7
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_new_file_of_a_host_is_readable_by_its_user_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("new/config.json");
+    let installed =
+        run(larder(&["install", "--client", "claude-desktop", "--file", file.to_str().unwrap()]));
+    let installed = installed.await;
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn the_inspector_is_started_with_this_server() {
     let bin = TempDir::new().unwrap();
     let path = format!("{}:{}", npx(bin.path()).display(), std::env::var("PATH").unwrap());

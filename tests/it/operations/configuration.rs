@@ -137,3 +137,20 @@ async fn the_schema_accepts_the_example_and_refuses_what_the_server_refuses() {
         assert!(!validator.is_valid(&json(bad).unwrap()), "{bad}");
     }
 }
+
+#[tokio::test]
+async fn what_kubernetes_and_compose_set_is_no_setting() {
+    let mut show = larder(&["config", "show"]);
+    show.envs([
+        ("LARDER_PORT", "tcp://10.0.0.1:80"),
+        ("LARDER_SERVICE_HOST", "10.0.0.1"),
+        ("LARDER_SERVICE_PORT_HTTP", "80"),
+        ("LARDER_REDIS_PORT_6379_TCP_ADDR", "10.0.0.2"),
+        ("LARDER_HOST", "localhost"),
+    ]);
+    let shown = run(show).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let mut misspelt = larder(&["config", "show"]);
+    misspelt.env("LARDER_SERVER_LISTEN", "127.0.0.1:1");
+    assert_eq!(run(misspelt).await.code, Some(2));
+}

@@ -23,12 +23,12 @@ fn environment() -> Vec<(String, String)> {
     settings.map(|(name, value)| (name.to_owned(), with_defaults(value))).collect()
 }
 
-/// `${NAME:-default}` as `default`.
+/// `${NAME:-default}` as `default`, and `${NAME:?problem}` as a value that somebody gave.
 fn with_defaults(value: &str) -> String {
     let mut value = value.trim_matches('"').to_owned();
     while let Some((before, rest)) = value.split_once("${") {
         let (variable, after) = rest.split_once('}').unwrap();
-        let (_, default) = variable.split_once(":-").unwrap();
+        let default = variable.split_once(":-").map_or("given", |(_, default)| default);
         value = format!("{before}{default}{after}");
     }
     value

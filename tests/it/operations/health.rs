@@ -7,6 +7,8 @@ use crate::support::{
     process::{Finished, larder, run, serving},
 };
 
+const DEPENDENCIES: &str = "/readyz/dependencies";
+
 async fn probe(server: &Server, path: &str) -> Answer {
     Answer::of(http().get(server.url.replace("/mcp", path))).await
 }
@@ -25,7 +27,8 @@ async fn probes_need_neither_an_allowed_host_nor_a_token() {
         setup.config.auth.tokens = vec![token];
     })
     .await;
-    for (path, status) in [("/healthz", "alive"), ("/readyz", "ready")] {
+    for (path, status) in [("/healthz", "alive"), ("/readyz", "ready"), (DEPENDENCIES, "available")]
+    {
         let line = format!("GET {path} HTTP/1.1");
         let answer = Raw::request(&server, &line, "host: 10.1.2.3:8000", "").await;
         assert_eq!((answer.status, &answer.json()["status"]), (200, &json!(status)));
@@ -35,7 +38,7 @@ async fn probes_need_neither_an_allowed_host_nor_a_token() {
 }
 
 #[tokio::test]
-async fn a_server_without_its_redis_lives_and_is_not_ready() {
+async fn a_server_without_its_redis_is_ready_and_tells_what_is_missing() {
     let mut redis = RedisServer::durable().await;
     let url = redis.url();
     let server = Server::configured(|setup| {
@@ -44,21 +47,26 @@ async fn a_server_without_its_redis_lives_and_is_not_ready() {
         setup.config.redis.timeout = 0.5;
     })
     .await;
-    assert_eq!(probe(&server, "/readyz").await.status, 200);
+    let available = async || probe(&server, DEPENDENCIES).await.status == 200;
+    assert!(available().await);
     redis.kill();
-    eventually("not ready", async || probe(&server, "/readyz").await.status == 503).await;
-    let report = probe(&server, "/readyz").await.json();
+    eventually("not available", async || !available().await).await;
+    let report = probe(&server, DEPENDENCIES).await.json();
     let expected = json!({
-        "status": "not ready", "store": false, "sessions": false, "keys": true, "upstreams": true,
+        "status": "not available",
+        "store": false, "sessions": false, "keys": true, "upstreams": true,
     });
     assert_eq!(report, expected);
-    assert_eq!(probe(&server, "/healthz").await.status, 200);
+    // An orchestrator takes out no instance, so what needs no Redis is still served.
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(probe(&server, path).await.status, 200, "{path}");
+    }
     redis.restart().await;
-    eventually("ready again", async || probe(&server, "/readyz").await.status == 200).await;
+    eventually("available again", available).await;
 }
 
 #[tokio::test]
-async fn a_server_without_its_issuers_keys_is_not_ready() {
+async fn a_server_without_its_issuers_keys_tells_so() {
     let server = Server::configured(|setup| {
         setup.config.server.public_url = Some("http://127.0.0.1:8000/mcp".into());
         setup.config.auth.mode = larder::config::AuthMode::OAuth;
@@ -67,7 +75,7 @@ async fn a_server_without_its_issuers_keys_is_not_ready() {
             vec![larder::config::IssuerConfig { issuer, ..Default::default() }];
     })
     .await;
-    let answer = probe(&server, "/readyz").await;
+    let answer = probe(&server, DEPENDENCIES).await;
     assert_eq!((answer.status, answer.json()["keys"].as_bool()), (503, Some(false)));
 }
 
@@ -81,7 +89,8 @@ async fn health(arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
 async fn the_binary_probes_for_container_engines() {
     let (mut server, _) = serving(&[]).await;
     let address = server.address().to_owned();
-    for arguments in [&["--listen", &address][..], &["--ready", "--listen", &address]] {
+    for flags in [&[][..], &["--ready"], &["--dependencies"]] {
+        let arguments = &[flags, &["--listen", &address]].concat();
         let probed = health(arguments, &[]).await;
         assert_eq!(probed.code, Some(0), "{probed:?}");
     }
@@ -94,4 +103,19 @@ async fn the_binary_probes_for_container_engines() {
     let probed = health(&["--listen", &address], &[]).await;
     assert_eq!(probed.code, Some(1));
     assert!(probed.stderr.contains(&address), "{probed:?}");
+}
+
+#[tokio::test]
+async fn a_running_server_is_healthy_whatever_became_of_its_configuration() {
+    let file = crate::support::TextFile::new("[limits]\nwindow = 60");
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_CONFIG", file.path());
+    let server = crate::support::process::Process::start(command).await;
+    for invalid in ["[unknown]", "[server"] {
+        file.write(invalid);
+        let environment =
+            [("LARDER_CONFIG", file.path()), ("LARDER_SERVER__LISTEN", server.address())];
+        let probed = health(&[], &environment).await;
+        assert_eq!(probed.code, Some(0), "{probed:?}");
+    }
 }

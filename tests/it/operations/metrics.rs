@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::{
-    Answer, Legacy, RedisServer, TextFile, ask, http, post,
+    Answer, Legacy, RedisServer, TextFile, ask, eventually, http, post,
     process::{Process, example, larder},
 };
 
@@ -130,6 +130,28 @@ async fn calls_writes_sessions_and_streams_are_counted() {
     let requests = "http_server_request_duration_seconds_count";
     assert_eq!(after.sum(requests, &["\"POST\"", "\"200\""]), 5);
     drop(stream);
+}
+
+#[tokio::test]
+async fn each_dependency_has_a_gauge() {
+    let mut redis = RedisServer::durable().await;
+    let url = redis.url();
+    let server = Measured::larder(&[
+        ("LARDER_STORE__URL", &url),
+        ("LARDER_REDIS__MIGRATE", "true"),
+        ("LARDER_REDIS__TIMEOUT", "0.5"),
+    ])
+    .await;
+    let up = async |dependency: &str| {
+        let label = format!("dependency=\"{dependency}\"");
+        server.metrics.scrape().await.sum("larder_dependency_up", &[&label])
+    };
+    for dependency in ["store", "sessions", "keys", "upstreams"] {
+        assert_eq!(up(dependency).await, 1, "{dependency}");
+    }
+    redis.kill();
+    eventually("the store is missing", async || up("store").await == 0).await;
+    assert_eq!(up("keys").await, 1);
 }
 
 #[tokio::test]
@@ -276,7 +298,9 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let table = METRICS.map(|(kind, name, _)| {
         let kind = match kind {
             Kind::Counter | Kind::UpstreamCounter => "counter",
-            Kind::Gauge | Kind::SharedGauge | Kind::UpstreamGauge => "gauge",
+            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
+                "gauge"
+            }
             Kind::Histogram => "histogram",
         };
         (name.to_owned(), kind.to_owned())

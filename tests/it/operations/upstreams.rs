@@ -25,7 +25,7 @@ async fn names(client: &Modern) -> Vec<String> {
 }
 
 async fn readiness(server: &Process) -> (u16, Value) {
-    let url = server.url.replace("/mcp", "/readyz");
+    let url = server.url.replace("/mcp", "/readyz/dependencies");
     let answer = Answer::of(http().get(url)).await;
     (answer.status, answer.json()["upstreams"].clone())
 }

@@ -175,3 +175,13 @@ async fn without_a_setting_resources_are_in_memory_and_end_with_the_process() {
         process.stop("-TERM").await;
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_its_user_can_enter_a_directory_that_the_server_creates() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let _serving = folder.serving().await;
+    let mode = std::fs::metadata(folder.store()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Answer, Modern, Server, eventually, http};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_a_full_disk_is_not_ready_and_deletes() {
+async fn a_server_on_a_full_disk_tells_so_and_deletes() {
     let Some(disk) = SmallDisk::mount(4 << 20) else { return };
     let url = disk.url();
     let server = Server::configured(|setup| {
@@ -15,12 +15,13 @@ async fn a_server_on_a_full_disk_is_not_ready_and_deletes() {
     })
     .await;
     let client = Modern::of(&server);
-    let ready = async || Answer::of(http().get(server.url.replace("/mcp", "/readyz"))).await;
-    assert_eq!(ready().await.status, 200);
+    let url = server.url.replace("/mcp", "/readyz/dependencies");
+    let available = async || Answer::of(http().get(&url)).await;
+    assert_eq!(available().await.status, 200);
     client.create(json!({ "uri": "x:1", "text": "one" })).await;
     disk.fill();
-    eventually("not ready", async || ready().await.status == 503).await;
-    let report = ready().await.json();
+    eventually("full", async || available().await.status == 503).await;
+    let report = available().await.json();
     let reason = report["reason"].as_str().unwrap().to_owned();
     assert!(report["store"] == false && reason.contains("store.disk_reserve_bytes"), "{report}");
     let full = client.call("create_resource", json!({ "uri": "x:2", "text": "two" })).await;
@@ -30,7 +31,7 @@ async fn a_server_on_a_full_disk_is_not_ready_and_deletes() {
     let deleted = client.call("delete_resource", json!({ "uri": "x:1" })).await;
     assert!(deleted.text().contains("x:1"), "{}", deleted.text());
     disk.free();
-    eventually("ready again", async || ready().await.status == 200).await;
+    eventually("room again", async || available().await.status == 200).await;
     client.create(json!({ "uri": "x:2", "text": "two" })).await;
 }
 
