@@ -22,6 +22,7 @@ mod logins;
 mod metrics;
 mod modern;
 mod overload;
+mod owned;
 mod pipeline;
 mod post;
 mod response_body;
@@ -39,7 +40,8 @@ mod well_known;
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, Guard};
-use axum::{Router, middleware, routing};
+pub use axum::Router;
+use axum::{middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -47,6 +49,7 @@ pub use certificate_error::CertificateError;
 pub(crate) use health::{PROBE_PATHS, Readiness};
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
+pub(crate) use owned::owned;
 pub use serve::{ServeLimits, serve};
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;
