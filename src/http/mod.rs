@@ -24,6 +24,7 @@ mod logins;
 mod metrics;
 mod modern;
 mod overload;
+mod owned;
 mod pipeline;
 mod post;
 mod problem;
@@ -43,16 +44,17 @@ mod well_known;
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, Guard};
-use axum::{Router, middleware, routing};
+pub use axum::Router;
+use axum::{middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-pub(crate) use content::RESOURCES_PATH;
 pub use health::Dependencies;
 pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
+pub(crate) use owned::owned;
 pub use serve::{ServeLimits, serve};
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;
