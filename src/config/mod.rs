@@ -129,6 +129,7 @@ impl Config {
         self.tasks.check()?;
         self.limits.check()?;
         self.compute.check()?;
+        self.content.check()?;
         self.tools.check()?;
         #[cfg(feature = "query")]
         self.query.check()?;
@@ -193,6 +194,13 @@ impl Config {
         let scheme = if server.tls.is_some() { "https" } else { "http" };
         let is_known = listen.ip().is_loopback() && listen.port() != 0;
         Ok(is_known.then(|| format!("{scheme}://{listen}{}", server.path.trim_end_matches('/'))))
+    }
+
+    /// Whether links to content can be offered over HTTP: their URL must be known.
+    pub fn has_content_links(&self) -> bool {
+        let is_known =
+            self.server.public_url.is_some() || !self.server.listen.ip().is_unspecified();
+        self.content.enabled && is_known
     }
 
     /// The Redis of `store.url`, if it names one.

@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use super::{
     super::problem::Problem,
     conditions::{self, Precondition},
-    file_name::content_disposition,
+    disposition::content_disposition,
     range::{self, Selection},
 };
 use crate::{

@@ -12,11 +12,11 @@ use percent_encoding::percent_decode_str;
 use super::{
     super::{Endpoint, bearer, cors, error::fault_response, host_check, problem},
     conditions,
-    file_name::file_name,
     representation::{Representation, entity_tag},
 };
 use crate::{
     auth::{Grant, Identity},
+    content_link::file_name,
     era::Era,
     http::problem::Problem,
     protocol::Fault,

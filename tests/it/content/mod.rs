@@ -1,5 +1,7 @@
 //! Stored content over HTTP, without MCP.
 
+mod downloads;
+mod once;
 mod resources;
 
 use std::{fmt::Write, sync::Arc};
