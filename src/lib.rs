@@ -110,7 +110,6 @@ pub mod clock;
 mod compute;
 pub mod config;
 #[cfg(feature = "http")]
-#[allow(dead_code, unused_imports, reason = "the endpoints that use it follow")]
 mod content_link;
 pub mod dispatch;
 pub mod era;
@@ -150,7 +149,7 @@ pub mod tools;
 #[cfg(feature = "upstream")]
 pub mod upstream;
 pub mod uri_template;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 pub mod vault;
 pub mod watch;
 pub mod workflow;

@@ -63,7 +63,15 @@ impl Limits {
     /// # Errors
     /// If the caller sent too many within the window, or too many are handled.
     pub fn request(&self, identity: &Identity) -> Result<RequestPermit, LimitReached> {
-        let caller = self.caller(identity.owner())?;
+        self.request_of(identity.owner())
+    }
+
+    /// Admits a request for content of that owner, by whoever has a link to it.
+    ///
+    /// # Errors
+    /// As [`Limits::request`].
+    pub fn request_of(&self, owner: &Owner) -> Result<RequestPermit, LimitReached> {
+        let caller = self.caller(owner)?;
         let AdmissionLimits { requests_per_window: requests, window, .. } =
             **self.shared.limits.load();
         if requests > 0 {

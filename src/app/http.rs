@@ -19,11 +19,16 @@ use tokio_util::sync::CancellationToken;
 use super::{App, STOP_MARGIN};
 use crate::{
     auth::{Authenticator, audit::UnknownCallers},
+    clock::Clock,
     config::{AuthMode, Config, ConfigError, PublicUrl},
+    content_link::{BaseUrl, ContentLinks},
     http::{
         self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, HttpOptions,
         ProtectedResource, ServeLimits,
     },
+    key_ring::KeyRing,
+    registry::Registry,
+    vault::Slots,
 };
 
 /// What only the HTTP transport needs.
@@ -145,6 +150,26 @@ impl ReloadableOptions {
     }
 }
 
+/// Lets the server make links to content, and check them.
+pub(super) fn offer_content_links(
+    registry: &Registry,
+    config: &Config,
+    keys: KeyRing,
+    used: Arc<dyn Slots>,
+    clock: &Arc<dyn Clock>,
+) -> Result<(), ConfigError> {
+    if !config.content.enabled {
+        return Ok(());
+    }
+    let max_expires = Duration::from_secs(config.content.max_expires);
+    let links = ContentLinks::new(keys, Arc::clone(clock), used, max_expires);
+    if let Some(url) = config.public_url()? {
+        links.reachable_at(BaseUrl::of_endpoint(url.as_str(), &config.server.path));
+    }
+    registry.offer_content_links(Arc::new(links));
+    Ok(())
+}
+
 impl App {
     /// The options of the endpoint. Change them before the endpoint is used.
     pub fn http(&mut self) -> &mut HttpOptions {
@@ -218,6 +243,13 @@ impl App {
             self.closing.cancel();
         };
         let certificate = self.http.live.certificate.clone();
+        let address = listener.local_addr()?;
+        if let Some(links) = self.dispatcher.registry().content_links()
+            && !address.ip().is_unspecified()
+        {
+            let scheme = if certificate.is_some() { "https" } else { "http" };
+            links.reachable_at(BaseUrl::of_endpoint(&format!("{scheme}://{address}"), ""));
+        }
         let service = http::service(self.endpoint());
         let ended = async {
             let finished = http::serve(listener, certificate, service, &limits, stop).await?;
@@ -297,7 +329,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::registry::Registry;
 
     #[tokio::test]
     async fn reloaded_options_stay_when_an_endpoint_is_made() {

@@ -8,6 +8,8 @@ mod live;
 mod logins;
 mod state_key;
 mod stores;
+#[cfg(feature = "http")]
+mod used_links;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -205,6 +207,18 @@ impl App {
         };
         #[cfg(not(feature = "redis"))]
         let calls = CallStores::in_memory(&config, clock.clone(), &random);
+        #[cfg(feature = "http")]
+        {
+            let used = used_links::open(
+                &config,
+                #[cfg(feature = "redis")]
+                redis.as_ref(),
+                Arc::clone(&clock),
+                &random,
+            )
+            .await?;
+            http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
+        }
         Ok(Self::assemble(store, calls, state_key, registry, config, clock, random)?)
     }
 
@@ -236,6 +250,11 @@ impl App {
         }
         let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
         let state_key = StateKey::of_process(&config, &random)?;
+        #[cfg(feature = "http")]
+        {
+            let used = used_links::in_memory(Arc::clone(&clock));
+            http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
+        }
         Self::assemble(store, calls, state_key, registry, config, clock, random)
     }
 

@@ -43,6 +43,9 @@ pub(super) fn registry(
     if config.tools.write {
         builder = builder.with(tools::writing());
     }
+    if config.has_content_links() {
+        builder = builder.with(tools::downloading());
+    }
     if config.tools.listing == ToolListing::Search {
         builder = builder.with(tools::finding(ToolOptions::default()));
     }

@@ -26,6 +26,8 @@ pub(super) async fn serve(
     build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
+    // There is no HTTP over which content could be downloaded.
+    config.content.enabled &= !args.stdio;
     let Server { registry, upstreams } = match build(&config) {
         Ok(server) => server,
         Err(error) => return fail(USAGE, &error),

@@ -5,12 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 
+/// The keys of links that instances share in Redis are replaced after a day.
+const MAX_EXPIRES: u64 = 24 * 60 * 60;
+
 /// `[content]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContentConfig {
-    /// Whether stored content can be read, stored and deleted over HTTP at `/resources`.
+    /// Whether stored content can be read, stored and deleted over HTTP at `/resources`, and
+    /// downloaded by links of download_url.
     pub enabled: bool,
+    /// The longest lifetime of a link in seconds, at most a day.
+    pub max_expires: u64,
     /// The maximum size of content that is received over HTTP, in bytes. The quota of the owner
     /// may be lower.
     pub upload_bytes: u64,
@@ -22,6 +28,10 @@ impl ContentConfig {
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self, max_ttl: u64) -> Result<(), ConfigError> {
+        if !(1..=MAX_EXPIRES).contains(&self.max_expires) {
+            let problem = format!("it must be between 1 and {MAX_EXPIRES}");
+            return Err(ConfigError::new("content.max_expires", problem));
+        }
         ConfigError::require_positive("content.upload_bytes", self.upload_bytes)?;
         ConfigError::require_positive("content.upload_ttl", self.upload_ttl)?;
         if self.upload_ttl > max_ttl {
@@ -34,6 +44,6 @@ impl ContentConfig {
 
 impl Default for ContentConfig {
     fn default() -> Self {
-        Self { enabled: true, upload_bytes: 5 << 30, upload_ttl: 3600 }
+        Self { enabled: true, max_expires: MAX_EXPIRES, upload_bytes: 5 << 30, upload_ttl: 3600 }
     }
 }

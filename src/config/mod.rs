@@ -198,6 +198,13 @@ impl Config {
         Ok(is_known.then(|| format!("{scheme}://{listen}{}", server.path.trim_end_matches('/'))))
     }
 
+    /// Whether links to content can be offered over HTTP: their URL must be known.
+    pub fn has_content_links(&self) -> bool {
+        let is_known =
+            self.server.public_url.is_some() || !self.server.listen.ip().is_unspecified();
+        self.content.enabled && is_known
+    }
+
     /// The Redis of `store.url`, if it names one.
     #[cfg(feature = "redis")]
     pub fn redis(&self) -> Option<RedisSettings> {

@@ -82,7 +82,7 @@ impl ServerConfig {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
         #[cfg(feature = "http")]
-        if path == crate::http::RESOURCES_PATH {
+        if path == crate::http::RESOURCES_PATH || path.starts_with("/content/") {
             return Err(ConfigError::new("server.path", format!("{path} is reserved for content")));
         }
         if ProtocolVersion::parse(&self.max_version).is_none() {

@@ -4,10 +4,16 @@
 
 mod base;
 mod download;
+mod file_name;
+mod links;
+mod once;
 mod signer;
 
 pub(crate) use self::{
     base::{BaseUrl, encode_segment},
     download::{Disposition, Download},
-    signer::{Claims, LinkSigner, MAX_TOKEN_BYTES},
+    file_name::file_name,
+    links::{ContentLinks, DOWNLOAD_PATH, ONCE_PATH},
+    once::Once,
+    signer::{Claims, LinkSigner},
 };

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The maximum length of a token. A longer one is rejected before it is decoded.
-pub(crate) const MAX_TOKEN_BYTES: usize = 8 << 10;
+const MAX_TOKEN_BYTES: usize = 8 << 10;
 
 /// Separates the keys of links from other uses of the key ring.
 const KEY_LABEL: &[u8] = b"larder content links 1";

@@ -100,6 +100,15 @@ pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Htt
     endpoint.options().hosts.check_origin(headers)
 }
 
+/// Whether a request is for the host of that name, whatever the port: proxies may drop it.
+pub(super) fn is_for(head: &http::request::Parts, host: &str) -> bool {
+    let header = head.headers.get(header::HOST);
+    let header = header.and_then(|value| Authority::try_from(value.as_bytes()).ok());
+    let authority = header.as_ref().or(head.uri.authority());
+    let name = authority.and_then(split).map(|(name, _)| name);
+    name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+}
+
 /// The value of a header that must not occur twice: a proxy in front may have checked the
 /// other one.
 fn single<'a>(

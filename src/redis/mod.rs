@@ -14,7 +14,7 @@ mod keys;
 pub mod layout;
 mod script;
 mod settings;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 mod slots;
 mod state_keys;
 mod subscriptions;
@@ -35,7 +35,7 @@ pub use keys::{Keys, SHARDS, Shard};
 pub(crate) use keys::{escape, unescape};
 pub(crate) use script::{Call, Script};
 pub use settings::RedisSettings;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 pub use slots::RedisSlots;
 pub use state_keys::StateKeys;
 pub(crate) use subscriptions::{ChannelEvent, Subscription};

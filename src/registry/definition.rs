@@ -15,6 +15,8 @@ use super::{
     providers::Providers,
     scope_rules::ScopeRules,
 };
+#[cfg(feature = "http")]
+use crate::content_link::ContentLinks;
 use crate::{protocol::Announcement, session::SharedParts};
 
 /// How many announcements a slow listener may lag behind before it loses some.
@@ -33,6 +35,8 @@ pub struct Registry {
     pub(super) output: ArcSwap<OutputRules>,
     /// For providers that come later.
     pub(super) parts: OnceLock<SharedParts>,
+    #[cfg(feature = "http")]
+    content_links: OnceLock<Arc<ContentLinks>>,
     #[cfg(feature = "upstream")]
     pub(super) login_site: OnceLock<super::LoginSite>,
 }
@@ -62,6 +66,8 @@ impl Registry {
             scope_rules: ScopeRules::default(),
             output: ArcSwap::default(),
             parts: OnceLock::new(),
+            #[cfg(feature = "http")]
+            content_links: OnceLock::new(),
             #[cfg(feature = "upstream")]
             login_site: OnceLock::new(),
         }
@@ -95,6 +101,19 @@ impl Registry {
     /// The experimental capabilities.
     pub fn experimental(&self) -> &model::ExperimentalCapabilities {
         &self.definition.experimental
+    }
+
+    /// Lets tools make links to content.
+    #[cfg(feature = "http")]
+    pub(crate) fn offer_content_links(&self, links: Arc<ContentLinks>) {
+        // Set once, at the start.
+        let _ = self.content_links.set(links);
+    }
+
+    /// What makes and checks links to content, if the server offers them.
+    #[cfg(feature = "http")]
+    pub(crate) fn content_links(&self) -> Option<&ContentLinks> {
+        self.content_links.get().map(|links| &**links)
     }
 
     /// Whether callers log in at a provider's server.

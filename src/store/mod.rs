@@ -61,7 +61,10 @@ pub use expected::Expected;
 pub use facade::{Page, Store, StoreLimits};
 pub use limited::TotalLimit;
 pub use memory::{MemoryBackend, MemoryLimits};
-#[cfg(all(feature = "object", any(feature = "login", feature = "upstream")))]
+#[cfg(all(
+    feature = "object",
+    any(feature = "http", feature = "login", feature = "upstream")
+))]
 pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};

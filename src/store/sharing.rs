@@ -114,6 +114,27 @@ impl Link {
     }
 }
 
+/// Who reads by a link.
+#[derive(Clone, Copy)]
+enum Reader<'a> {
+    Caller(&'a Identity),
+    /// Someone whom a reader of the link has let read it, or the sharer.
+    Admitted,
+}
+
+impl Reader<'_> {
+    fn is(self, owner: &Owner) -> bool {
+        matches!(self, Self::Caller(caller) if caller.owner() == owner)
+    }
+
+    fn is_admitted(self, link: &Link, sharer: &Owner) -> bool {
+        match self {
+            Self::Caller(caller) => caller.owner() == sharer || link.admits(caller),
+            Self::Admitted => true,
+        }
+    }
+}
+
 /// Whether the URI is that of a link, whether or not the link exists.
 pub(super) fn is_link(uri: &ResourceUri) -> bool {
     uri.as_str().starts_with(LINK_PREFIX)
@@ -191,15 +212,29 @@ impl Store {
         };
         let Some(revision) = revision else {
             // What was checked, not what has the URI afterwards.
-            let (_, _, shared) = self.resolve(reader, &owner, uri).await?;
+            let (_, _, shared) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
             return Ok(shared.with_uri(uri));
         };
-        let mut revisions = self.shared_revisions(reader, &owner, uri).await?;
-        let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
-        match available.iter().position(|available| *available == revision) {
-            Some(index) => Ok(revisions.swap_remove(index)),
-            None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),
-        }
+        let revisions = self.shared_revisions(Reader::Caller(reader), &owner, uri).await?;
+        select(revisions, uri, revision)
+    }
+
+    /// Looks up a revision for someone whom its owner, or a reader of the sharing link that the
+    /// URI names, has let read it: who may do so is not checked again.
+    ///
+    /// # Errors
+    /// Those of [`Store::revision`].
+    #[cfg(feature = "http")]
+    pub(crate) async fn granted_revision(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        revision: u64,
+    ) -> Result<StoredResource, StoreError> {
+        let Some(sharer) = sharer(uri) else {
+            return self.revision(owner, uri, Some(revision)).await;
+        };
+        select(self.shared_revisions(Reader::Admitted, &sharer, uri).await?, uri, revision)
     }
 
     /// The stored revisions of a resource of the reader, or of one that a link
@@ -213,12 +248,12 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
-        self.shared_revisions(reader, &owner, uri).await
+        self.shared_revisions(Reader::Caller(reader), &owner, uri).await
     }
 
     async fn shared_revisions(
         &self,
-        reader: &Identity,
+        reader: Reader<'_>,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
@@ -243,7 +278,7 @@ impl Store {
     ) -> Result<Option<LinkTarget>, StoreError> {
         match sharer(uri) {
             Some(owner) => {
-                let (_, target, _) = self.resolve(reader, &owner, uri).await?;
+                let (_, target, _) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
                 Ok(Some(target))
             }
             None => Ok(None),
@@ -255,7 +290,7 @@ impl Store {
     /// the backend cannot tell.
     pub async fn may_receive_changes(&self, reader: &Identity, uri: &ResourceUri) -> bool {
         match sharer(uri).filter(|owner| owner != reader.owner()) {
-            Some(owner) => self.resolve(reader, &owner, uri).await.is_ok(),
+            Some(owner) => self.resolve(Reader::Caller(reader), &owner, uri).await.is_ok(),
             None => true,
         }
     }
@@ -263,14 +298,14 @@ impl Store {
     /// The link, where it leads, and the current revision of that.
     async fn resolve(
         &self,
-        reader: &Identity,
+        reader: Reader<'_>,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<(Link, LinkTarget, StoredResource), StoreError> {
         let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
             // Only its owner learns that a link has expired.
-            Err(error) if error.is_not_found() && reader.owner() != owner => {
+            Err(error) if error.is_not_found() && !reader.is(owner) => {
                 return Err(not_found());
             }
             link => link?,
@@ -281,7 +316,7 @@ impl Store {
         let content = link.bytes().await.map_err(|error| with_uri(error, uri))?;
         let until = link.entry.expires;
         let Ok(link) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
-        if reader.owner() != owner && !link.admits(reader) {
+        if !reader.is_admitted(&link, owner) {
             return Err(not_found());
         }
         let shared = self.get(owner, &link.uri).await.map_err(|error| with_uri(error, uri))?;
@@ -290,6 +325,18 @@ impl Store {
         }
         let target = LinkTarget { owner: owner.clone(), uri: link.uri.clone(), until };
         Ok((link, target, shared))
+    }
+}
+
+fn select(
+    mut revisions: Vec<StoredResource>,
+    uri: &ResourceUri,
+    revision: u64,
+) -> Result<StoredResource, StoreError> {
+    let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
+    match available.iter().position(|available| *available == revision) {
+        Some(index) => Ok(revisions.swap_remove(index)),
+        None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),
     }
 }
 

@@ -12,7 +12,7 @@ pub mod session;
 mod small_disk;
 pub mod store;
 pub mod task;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 pub mod vault;
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ mod bm25;
 mod create;
 mod delete;
 mod describe;
+#[cfg(feature = "http")]
+mod download_url;
 mod finding;
 mod list;
 #[cfg(feature = "query")]
@@ -107,6 +109,18 @@ pub fn querying<S: Send + Sync + 'static>(
         } else {
             read_only(tool, title)
         })
+    }
+}
+
+/// Adds `download_url`: URLs at which stored content can be downloaded without credentials. It
+/// works in a server over HTTP that knows its URL (`server.public_url`).
+#[cfg(feature = "http")]
+pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
+    |builder| {
+        let title = Some("Create a download link".to_owned());
+        // It changes nothing, but each link is a new one.
+        let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(false), Some(false));
+        builder.tool(download_url::tool().annotations(hints).spill(Spill::Never))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Stored content over HTTP, without MCP: for scripts, browsers and sandboxes.
 
-mod file_name;
+mod disposition;
+mod download;
+mod link;
+mod once;
 mod range;
 mod representation;
 mod resources;
@@ -10,6 +13,7 @@ use std::sync::Arc;
 use axum::{Router, routing};
 
 use super::{Endpoint, RESOURCES_PATH, UPLOADS_PATH};
+use crate::content_link::{DOWNLOAD_PATH, ONCE_PATH};
 
 /// The routes of content, if it is offered.
 pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
@@ -19,4 +23,6 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     Router::new()
         .route(RESOURCES_PATH, routing::any(resources::handle))
         .route(&format!("{UPLOADS_PATH}/{{id}}"), routing::any(resources::handle_upload))
+        .route(&format!("{DOWNLOAD_PATH}/{{*rest}}"), routing::any(download::handle))
+        .route(&format!("{ONCE_PATH}/{{token}}"), routing::any(once::handle))
 }

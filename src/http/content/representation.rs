@@ -15,7 +15,7 @@ use super::{
         conditions::{self, Precondition, entity_tag},
         problem::Problem,
     },
-    file_name::content_disposition,
+    disposition::content_disposition,
     range::{self, Selection},
 };
 use crate::{

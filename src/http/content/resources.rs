@@ -20,11 +20,11 @@ use super::{
         problem::{self, Refused},
         upload,
     },
-    file_name::file_name,
     representation::Representation,
 };
 use crate::{
     auth::{Grant, Identity},
+    content_link::file_name,
     era::Era,
     http::problem::Problem,
     quote::quoted,

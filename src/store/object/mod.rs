@@ -18,7 +18,7 @@ mod ledger;
 mod listing;
 mod location;
 mod objects;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 mod slots;
 mod stored_entry;
 mod sweep;
@@ -34,7 +34,7 @@ use async_trait::async_trait;
 #[cfg(feature = "redis")]
 pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{LocationError, ObjectLocation};
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 pub use self::slots::ObjectSlots;
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{

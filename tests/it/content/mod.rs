@@ -1,5 +1,7 @@
 //! Stored content over HTTP, without MCP.
 
+mod downloads;
+mod once;
 mod resources;
 mod resumable;
 mod uploads;

@@ -1,8 +1,6 @@
 //! The name under which a client saves content.
 
-use http::HeaderValue;
-
-use crate::{content_link::encode_segment, quote::is_deceptive};
+use crate::quote::is_deceptive;
 
 /// The most bytes of a name, so that file systems accept it.
 const MAX_BYTES: usize = 200;
@@ -13,7 +11,7 @@ const DEFAULT: &str = "download";
 
 /// The name as a file name: without control characters, separators and bidirectional overrides,
 /// and not hidden.
-pub(super) fn file_name(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     let replaced: String = name
         .chars()
         .map(|c| if is_deceptive(c) || matches!(c, '/' | '\\') { '_' } else { c })
@@ -33,20 +31,8 @@ fn shortened(name: &str) -> String {
     format!("{}{extension}", &name[..end])
 }
 
-/// The `Content-Disposition` of a file name (RFC 6266, RFC 8187): the name in UTF-8, and a similar
-/// one in ASCII for clients that know no other.
-pub(super) fn content_disposition(kind: &str, file_name: &str) -> HeaderValue {
-    let is_plain = |c: char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\' | '%');
-    let plain: String = file_name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let encoded = encode_segment(file_name);
-    let value = format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
-    HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("attachment"))
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use proptest::prelude::*;
 
     use super::*;
@@ -71,23 +57,12 @@ mod tests {
         assert!(long.len() <= MAX_BYTES && long.ends_with("ä.csv"), "{long}");
     }
 
-    #[test]
-    fn the_header_has_the_name_in_both_forms() {
-        let header = content_disposition("attachment", "a\"b\" Größe%.csv");
-        assert_eq!(
-            header.to_str().unwrap(),
-            "attachment; filename=\"a_b_ Gr__e_.csv\"; \
-             filename*=UTF-8''a%22b%22%20Gr%C3%B6%C3%9Fe%25.csv"
-        );
-    }
-
     proptest! {
         #[test]
         fn any_name_is_harmless(name: String) {
             let name = file_name(&name);
             prop_assert!(!name.is_empty() && name.len() <= MAX_BYTES && !name.starts_with('.'));
             prop_assert!(!name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\')));
-            prop_assert!(content_disposition("inline", &name) != "attachment");
         }
     }
 }

@@ -1,0 +1,43 @@
+//! Where all instances note which links are used that work once.
+
+use std::sync::Arc;
+
+use super::OpenError;
+#[cfg(feature = "redis")]
+use crate::redis::{Redis, RedisSlots};
+#[cfg(feature = "object")]
+use crate::store::{ObjectLocation, ObjectSlots};
+use crate::{
+    clock::Clock,
+    config::Config,
+    random::Random,
+    vault::{MemorySlots, Slots},
+};
+
+/// The most used links that are remembered in memory.
+const MAX_IN_MEMORY: usize = 100_000;
+
+/// Slots in the place of `store.url`.
+#[cfg_attr(not(feature = "object"), allow(unused_variables))]
+pub(super) async fn open(
+    config: &Config,
+    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    clock: Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Arc<dyn Slots>, OpenError> {
+    #[cfg(feature = "redis")]
+    if let Some(redis) = redis {
+        return Ok(Arc::new(RedisSlots::new(redis.clone())));
+    }
+    #[cfg(feature = "object")]
+    if config.has_objects() && config.content.enabled {
+        let location = ObjectLocation::open(&config.store.url, random).await?;
+        return Ok(Arc::new(ObjectSlots::new(&location, clock)));
+    }
+    Ok(in_memory(clock))
+}
+
+/// Slots that end with the process.
+pub(super) fn in_memory(clock: Arc<dyn Clock>) -> Arc<dyn Slots> {
+    Arc::new(MemorySlots::new(clock, MAX_IN_MEMORY))
+}
