@@ -138,6 +138,10 @@ impl Live {
             registry.exchange_providers(upstreams.providers(), config.grace());
             next.upstreams.clone_from(&new.upstreams);
         }
+        #[cfg(feature = "upstream")]
+        if let Some(upstreams) = self.upstreams.get() {
+            upstreams.limit_messages(next.limits.upstream_bytes);
+        }
         if let Some(auth) = auth {
             self.authenticator.reload(auth);
         }

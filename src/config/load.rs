@@ -122,6 +122,9 @@ mod tests {
     #[test]
     fn errors_name_the_setting() {
         let fs = "[[upstreams]]\nname = \"fs\"\ncommand = [\"x\"]\n";
+        let crm = |more: &str| {
+            format!("[[upstreams]]\nname = \"crm\"\nurl = \"http://a.example\"\n{more}")
+        };
         for (file, named) in [
             (&*format!("{fs}{fs}"), "upstreams.name"),
             (&fs.replace("fs", "f_s"), "upstreams.name"),
@@ -133,6 +136,8 @@ mod tests {
             (&format!("{fs}spill = {{ x = \"sometimes\" }}"), "sometimes"),
             (&format!("{fs}call_timeout = \"soon\""), "soon"),
             (&format!("{fs}env = {{ A = \"${{LARDER_TEST_UNSET}}\" }}"), "upstreams.env.A"),
+            (&crm("max_values = 0"), "upstreams.max_values"),
+            ("[limits]\nupstream_bytes = 0", "limits.upstream_bytes"),
             ("[server]\nlisten = \"here\"", "server.listen"),
             ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
             ("[sever]\n", "sever"),

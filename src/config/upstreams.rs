@@ -82,6 +82,10 @@ pub struct UpstreamConfig {
     /// The largest message that the upstream may send.
     #[serde(default = "max_message")]
     pub max_message: Size,
+    /// The most JSON values of one message, at every depth. A value takes far more memory than
+    /// its few bytes of JSON.
+    #[serde(default = "max_values")]
+    pub max_values: usize,
     /// How long a call of a client without a session waits for the answer to the upstream's
     /// question. Then the upstream is told to stop.
     #[serde(default = "answer_timeout")]
@@ -180,6 +184,10 @@ fn max_message() -> Size {
     Size(64 << 20)
 }
 
+fn max_values() -> usize {
+    500_000
+}
+
 fn answer_timeout() -> Span {
     Span(Duration::from_secs(300))
 }
@@ -257,8 +265,12 @@ impl UpstreamConfig {
             if upstream.max_message.0 < 1024 {
                 return problem("max_message", "it must be at least 1KiB");
             }
-            if upstream.max_processes == 0 {
-                return problem("max_processes", "it must be more than 0");
+            for (setting, number) in
+                [("max_processes", upstream.max_processes), ("max_values", upstream.max_values)]
+            {
+                if number == 0 {
+                    return problem(setting, "it must be more than 0");
+                }
             }
             upstream.settings()?;
         }
@@ -296,6 +308,7 @@ impl UpstreamConfig {
             list_timeout: self.list_timeout.0,
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
+            max_values: self.max_values,
             answer_timeout: self.answer_timeout.0,
             max_parked: self.max_parked,
             max_parked_per_caller: self.max_parked_per_caller,

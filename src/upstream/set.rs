@@ -8,6 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
+    budget::MessageBudget,
     provider::Upstream,
     settings::Settings,
     status::{State, Status},
@@ -20,6 +21,8 @@ pub struct Upstreams {
     fixed: Vec<Settings>,
     /// The names of the server's own tools.
     reserved: HashSet<String>,
+    /// The memory for their messages.
+    budget: Arc<MessageBudget>,
     current: Mutex<Vec<Arc<Upstream>>>,
     /// The names that the metrics have.
     measured: Mutex<BTreeSet<String>>,
@@ -37,8 +40,8 @@ impl Upstreams {
         reserved: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, String> {
         let reserved = reserved.into_iter().map(str::to_owned).collect();
-        let (current, measured) = (Mutex::default(), Mutex::default());
-        let upstreams = Self { fixed, reserved, current, measured };
+        let (budget, current, measured) = (Arc::default(), Mutex::default(), Mutex::default());
+        let upstreams = Self { fixed, reserved, budget, current, measured };
         upstreams.check(&configured)?;
         upstreams.replace(configured);
         Ok(upstreams)
@@ -67,11 +70,17 @@ impl Upstreams {
         let next = all.into_iter().map(|settings| {
             let known = current.iter().find(|known| known.is_of(&settings, is_prefixed));
             known.cloned().unwrap_or_else(|| {
-                Arc::new(Upstream::new(settings, is_prefixed, self.reserved.clone()))
+                let (reserved, budget) = (self.reserved.clone(), Arc::clone(&self.budget));
+                Arc::new(Upstream::new(settings, is_prefixed, reserved, budget))
             })
         });
         let next = next.collect();
         *current = next;
+    }
+
+    /// Limits the messages of all upstreams together that are received or in use, in bytes.
+    pub fn limit_messages(&self, bytes: usize) {
+        self.budget.set_max(bytes);
     }
 
     /// The upstreams as providers of a registry.
