@@ -77,9 +77,13 @@ impl Upstream {
         Self { naming, connections, requests, is_remote }
     }
 
+    pub(super) fn settings(&self) -> &Settings {
+        &self.connections.shared.settings
+    }
+
     /// Whether it was made from these.
     pub(super) fn is_of(&self, settings: &Settings, is_prefixed: bool) -> bool {
-        *self.connections.shared.settings == *settings && self.naming.is_prefixed == is_prefixed
+        self.settings() == settings && self.naming.is_prefixed == is_prefixed
     }
 
     /// What an operator may know about it.

@@ -61,6 +61,13 @@ impl Upstreams {
         Ok(())
     }
 
+    /// Whether those of the configuration have other settings.
+    pub fn differ_from(&self, configured: &[Settings]) -> bool {
+        let current = self.current.lock();
+        let next = configured.iter().chain(&self.fixed);
+        !current.iter().map(|upstream| upstream.settings()).eq(next)
+    }
+
     /// Replaces those of the configuration. One whose settings stay goes on, unless the names
     /// of its tools get a prefix or lose it, because there are several upstreams or one.
     pub fn replace(&self, configured: Vec<Settings>) {
