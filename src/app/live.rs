@@ -73,17 +73,14 @@ impl Live {
 
     /// The upstreams of a new configuration, if they differ and can change.
     #[cfg(feature = "upstream")]
-    fn changed_upstreams(
-        &self,
-        old: &Config,
-        new: &Config,
-    ) -> Result<Option<ChangedUpstreams<'_>>, ConfigError> {
+    fn changed_upstreams(&self, new: &Config) -> Result<Option<ChangedUpstreams<'_>>, ConfigError> {
         let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
-        if old.upstreams == new.upstreams {
-            return Ok(None);
-        }
         let settings = new.upstreams.iter().map(UpstreamConfig::settings);
         let settings = settings.collect::<Result<Vec<_>, _>>()?;
+        // Files of headers may have changed, too.
+        if !upstreams.differ_from(&settings) {
+            return Ok(None);
+        }
         let problem = |problem| ConfigError::new("upstreams.name", problem);
         upstreams.check(&settings).map_err(problem)?;
         Ok(Some((upstreams, settings)))
@@ -91,10 +88,14 @@ impl Live {
 
     /// The files whose changes require [`Live::apply`].
     pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
         #[cfg(feature = "http")]
-        return self.http.files();
-        #[cfg(not(feature = "http"))]
-        Vec::new()
+        files.extend(self.http.files());
+        #[cfg(feature = "upstream")]
+        for upstream in &self.config.lock().upstreams {
+            files.extend(upstream.header_files.values().cloned());
+        }
+        files
     }
 
     /// Applies a new configuration where no restart is needed. It applies all of that or
@@ -129,13 +130,20 @@ impl Live {
             .then(|| next.auth.options(public_url.as_ref()))
             .transpose()?;
         #[cfg(feature = "upstream")]
-        let upstreams = self.changed_upstreams(&config, new)?;
+        let upstreams = self.changed_upstreams(new)?;
         #[cfg(feature = "http")]
         self.http.reload_certificate()?;
+        #[cfg(feature = "upstream")]
+        let mut is_exchanged = false;
         #[cfg(feature = "upstream")]
         if let Some((upstreams, settings)) = upstreams {
             upstreams.replace(settings);
             registry.exchange_providers(upstreams.providers(), config.grace());
+            is_exchanged = true;
+        }
+        #[cfg(feature = "upstream")]
+        if let Some(upstreams) = self.upstreams.get() {
+            upstreams.limit_messages(next.limits.upstream_bytes);
             next.upstreams.clone_from(&new.upstreams);
         }
         if let Some(auth) = auth {
@@ -149,8 +157,13 @@ impl Live {
         self.dispatcher.set_limits(next.limits.per_call());
         #[cfg(feature = "http")]
         self.http.apply(&next, public_url.as_ref());
-        let reloaded =
-            Reloaded { changed: differing(&config, &next), need_restart: differing(&next, new) };
+        #[cfg_attr(not(feature = "upstream"), allow(unused_mut))]
+        let mut changed = differing(&config, &next);
+        #[cfg(feature = "upstream")]
+        if is_exchanged && config.upstreams == next.upstreams {
+            changed.push("upstreams.header_files".to_owned());
+        }
+        let reloaded = Reloaded { changed, need_restart: differing(&next, new) };
         *config = next;
         Ok(reloaded)
     }

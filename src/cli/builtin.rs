@@ -59,6 +59,7 @@ pub(super) fn registry(
     let upstreams = Upstreams::new(configured, named, builder.tool_names());
     let upstreams = upstreams
         .map_err(|error| problem(format!("{error}: name them in the configuration file")))?;
+    upstreams.limit_messages(config.limits.upstream_bytes);
     let registry = builder.exchangeable(upstreams.providers()).build()?;
     Ok(Server { registry, upstreams: Some(Arc::new(upstreams)) })
 }

@@ -57,6 +57,9 @@ pub struct LimitsConfig {
     pub total_transfers: usize,
     /// Bytes of request bodies of all callers together; 0 for no limit.
     pub total_body_bytes: usize,
+    /// Bytes of messages of all upstreams together that are received or in use, parsed values
+    /// included. A message for which there is no room waits for 10 seconds, then its call fails.
+    pub upstream_bytes: usize,
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
     /// Connections from one address, or from one IPv6 network of 64 bits; 0 for no limit.
@@ -81,6 +84,7 @@ impl LimitsConfig {
             ("limits.body_values", self.body_values as u64),
             ("limits.read_bytes", self.read_bytes),
             ("limits.ref_bytes", self.ref_bytes),
+            ("limits.upstream_bytes", self.upstream_bytes as u64),
             ("limits.window", self.window),
             ("limits.connections", self.connections as u64),
             ("limits.head_timeout", self.head_timeout),
@@ -160,6 +164,7 @@ impl Default for LimitsConfig {
             total_streams: total.streams,
             total_transfers: total.transfers,
             total_body_bytes: total.body_bytes,
+            upstream_bytes: 128 << 20,
             connections: 10_000,
             connections_per_address: 5_000,
             head_timeout: 30,

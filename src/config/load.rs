@@ -148,6 +148,9 @@ mod tests {
     #[test]
     fn errors_name_the_setting() {
         let fs = "[[upstreams]]\nname = \"fs\"\ncommand = [\"x\"]\n";
+        let crm = |more: &str| {
+            format!("[[upstreams]]\nname = \"crm\"\nurl = \"http://a.example\"\n{more}")
+        };
         for (file, named) in [
             (&*format!("{fs}{fs}"), "upstreams.name"),
             (&fs.replace("fs", "f_s"), "upstreams.name"),
@@ -159,6 +162,11 @@ mod tests {
             (&format!("{fs}spill = {{ x = \"sometimes\" }}"), "sometimes"),
             (&format!("{fs}call_timeout = \"soon\""), "call_timeout: invalid value"),
             (&format!("{fs}env = {{ A = \"${{LARDER_TEST_UNSET}}\" }}"), "upstreams.env.A"),
+            (&format!("{fs}header_files = {{ a = \"/x\" }}"), "upstreams.header_files"),
+            (&crm("header_files = { a = \"/nowhere\" }"), "upstreams.header_files.a"),
+            (&crm("headers = { A = \"x\" }\nheader_files = { a = \"/x\" }"), "a is in headers"),
+            (&crm("max_values = 0"), "upstreams.max_values"),
+            ("[limits]\nupstream_bytes = 0", "limits.upstream_bytes"),
             ("[server]\nlisten = \"here\"", "server.listen"),
             ("[server]\nlissten = \"127.0.0.1:1\"", "lissten"),
             ("[sever]\n", "sever"),

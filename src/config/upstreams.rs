@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -34,6 +35,10 @@ pub struct UpstreamConfig {
     /// Headers of each request to `url`. `${NAME}` is replaced as in `env`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Files that have the values of further headers, without the line feed at their end. They are
+    /// read again when they change.
+    #[serde(default)]
+    pub header_files: BTreeMap<String, PathBuf>,
     /// How Larder authenticates itself at `url`, besides `headers`.
     #[serde(default)]
     pub auth: Option<UpstreamAuthConfig>,
@@ -82,6 +87,10 @@ pub struct UpstreamConfig {
     /// The largest message that the upstream may send.
     #[serde(default = "max_message")]
     pub max_message: Size,
+    /// The most JSON values of one message, at every depth. A value takes far more memory than
+    /// its few bytes of JSON.
+    #[serde(default = "max_values")]
+    pub max_values: usize,
     /// How long a call of a client without a session waits for the answer to the upstream's
     /// question. Then the upstream is told to stop.
     #[serde(default = "answer_timeout")]
@@ -180,6 +189,10 @@ fn max_message() -> Size {
     Size(64 << 20)
 }
 
+fn max_values() -> usize {
+    500_000
+}
+
 fn answer_timeout() -> Span {
     Span(Duration::from_secs(300))
 }
@@ -223,6 +236,15 @@ impl UpstreamConfig {
                 }
                 _ => {}
             }
+            if upstream.url.is_none() && !upstream.header_files.is_empty() {
+                return problem("header_files", "it is for upstreams with a url");
+            }
+            let is_twice = |name: &&String| {
+                upstream.headers.keys().any(|other| other.eq_ignore_ascii_case(name))
+            };
+            if let Some(name) = upstream.header_files.keys().find(is_twice) {
+                return problem("header_files", &format!("{name} is in headers as well"));
+            }
             if let Some(auth) = &upstream.auth {
                 let url = upstream.url.as_deref();
                 match url.map(check_url) {
@@ -257,8 +279,12 @@ impl UpstreamConfig {
             if upstream.max_message.0 < 1024 {
                 return problem("max_message", "it must be at least 1KiB");
             }
-            if upstream.max_processes == 0 {
-                return problem("max_processes", "it must be more than 0");
+            for (setting, number) in
+                [("max_processes", upstream.max_processes), ("max_values", upstream.max_values)]
+            {
+                if number == 0 {
+                    return problem(setting, "it must be more than 0");
+                }
             }
             upstream.settings()?;
         }
@@ -272,7 +298,10 @@ impl UpstreamConfig {
     pub fn settings(&self) -> Result<Settings, ConfigError> {
         let target = match &self.url {
             Some(url) => {
-                let headers = expand_all("headers", &self.headers)?;
+                let mut headers = expand_all("headers", &self.headers)?;
+                for (name, file) in &self.header_files {
+                    headers.insert(name.clone(), read_header(name, file)?);
+                }
                 let auth = self.auth.as_ref().map(UpstreamAuthConfig::settings).transpose()?;
                 Target::Remote(Remote { url: url.clone(), headers, auth })
             }
@@ -296,10 +325,23 @@ impl UpstreamConfig {
             list_timeout: self.list_timeout.0,
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
+            max_values: self.max_values,
             answer_timeout: self.answer_timeout.0,
             max_parked: self.max_parked,
             max_parked_per_caller: self.max_parked_per_caller,
         })
+    }
+}
+
+/// The value of a header in a file.
+fn read_header(name: &str, file: &Path) -> Result<String, ConfigError> {
+    let problem =
+        |problem: String| ConfigError::new(&format!("upstreams.header_files.{name}"), problem);
+    let read = std::fs::read_to_string(file);
+    let read = read.map_err(|error| problem(format!("{}: {error}", file.display())))?;
+    match read.trim() {
+        "" => Err(problem(format!("{}: it is empty", file.display()))),
+        value => Ok(value.to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a running handler ends its call early or turns it into a task.
 
-use std::{fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
+use std::{any::Any, fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
@@ -21,6 +21,8 @@ pub struct Control {
     waker: AtomicWaker,
     /// How many calls this one is nested in.
     depth: u8,
+    /// What is dropped with the call.
+    kept: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
 /// What the handler requests.
@@ -59,6 +61,11 @@ impl Control {
             )));
         }
         Ok(Self { depth: self.depth + 1, ..Self::default() })
+    }
+
+    /// Keeps a guard until the call ends.
+    pub(crate) fn keep(&self, guard: Box<dyn Any + Send>) {
+        self.kept.lock().push(guard);
     }
 
     /// The task that the call has become, if any.

@@ -59,15 +59,17 @@ pub(crate) fn size_up_to(value: &Value, max: usize) -> usize {
     max - left
 }
 
-/// Whether JSON has at most `max` values, counting members and elements at
-/// every depth. A parsed value takes far more memory than the few bytes of its
-/// JSON. The result for malformed JSON is arbitrary. Copies nothing, and does
-/// not scan texts that are too short for `max` values.
+/// Whether JSON has at most `max` values, as [`count_values`] counts them. Does not
+/// scan texts that are too short for `max` values.
 pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
     // Each value takes at least one byte and a separator.
-    if json.len() / 2 < max {
-        return true;
-    }
+    json.len() / 2 < max || count_values(json, max).is_some()
+}
+
+/// How many values JSON has, counting members and elements at every depth; `None`
+/// if it has more than `max`. A parsed value takes far more memory than the few
+/// bytes of its JSON. The result for malformed JSON is arbitrary. Copies nothing.
+pub(crate) fn count_values(json: &[u8], max: usize) -> Option<usize> {
     let (mut values, mut rest) = (1_usize, json);
     while let Some(token) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{')) {
         let after = &rest[token + 1..];
@@ -88,7 +90,7 @@ pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
             break;
         }
     }
-    values <= max
+    (values <= max).then_some(values)
 }
 
 #[cfg(test)]

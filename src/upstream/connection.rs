@@ -319,6 +319,7 @@ impl Connection {
             let shared = &self.shared;
             let started = start::start(
                 &shared.settings,
+                &shared.budget,
                 &shared.era,
                 &self.client,
                 self.kept.as_ref(),

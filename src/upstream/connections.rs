@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
+    budget::MessageBudget,
     catalogue::{Catalogue, Tool},
     claim::Claim,
     connection::{Connection, Part},
@@ -83,8 +84,8 @@ impl Drop for InUse {
 }
 
 impl Connections {
-    pub(super) fn new(settings: Settings, naming: Naming) -> Self {
-        let shared = Arc::new(Shared::new(settings, naming));
+    pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
+        let shared = Arc::new(Shared::new(settings, naming, budget));
         Self { shared, open: Arc::default() }
     }
 

@@ -25,6 +25,17 @@ pub(super) enum UpstreamError {
     /// Its message was too long.
     #[error("{name} sent more than {} (upstreams.max_message); nothing was kept.", bytes(*.max))]
     TooLong { name: Arc<str>, max: usize },
+    /// Its message has too many JSON values.
+    #[error(
+        "{name} sent more than {max} JSON values in one message (upstreams.max_values); nothing was kept."
+    )]
+    TooManyValues { name: Arc<str>, max: usize },
+    /// There is no room for its message.
+    #[error(
+        "{name} sent a message for which there is no room: those of all upstreams have at most {} together (limits.upstream_bytes). Nothing was kept. Try again shortly, or ask for less.",
+        bytes(*.max)
+    )]
+    NoRoom { name: Arc<str>, max: usize },
     /// It did not process the request: sending it again is safe.
     #[error("{name} did not take the request: {reason}.")]
     NotProcessed { name: Arc<str>, reason: String },
@@ -107,7 +118,8 @@ impl UpstreamError {
             Self::Start(_) => "start",
             Self::Ended { .. } => "ended",
             Self::TimedOut { .. } => "timeout",
-            Self::TooLong { .. } => "too_long",
+            Self::TooLong { .. } | Self::TooManyValues { .. } => "too_long",
+            Self::NoRoom { .. } => "no_room",
             Self::Refused(_) => "refused",
             _ => "error",
         }

@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     error::UpstreamError,
-    link::{Era, Event, Link, Opened},
+    link::{Answer, Era, Event, Link, Opened},
     questions::{OpenQuestions, Question, capabilities},
     wire,
 };
@@ -31,7 +31,7 @@ pub(super) struct Exchange {
     era: Option<Era>,
     /// Absent once it is sent.
     message: Option<Bytes>,
-    answer: oneshot::Receiver<Result<Value, UpstreamError>>,
+    answer: oneshot::Receiver<Result<Answer, UpstreamError>>,
     events: mpsc::Receiver<Event>,
     /// The upstream's questions that wait for the client's next round, or for the first one.
     questions: Vec<Question>,
@@ -57,7 +57,8 @@ impl Link {
         let timeout = self.call_timeout();
         let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
         let answer = answer.map_err(|_| self.timed_out())?;
-        answer.unwrap_or_else(|_| Err(self.ended_during(method)))
+        let answer = answer.unwrap_or_else(|_| Err(self.ended_during(method)))?;
+        Ok(answer.value)
     }
 
     /// Tells a legacy upstream which log messages the caller wants, if it has
@@ -118,7 +119,8 @@ impl Exchange {
     /// Waits for the response, or for the end of the upstream.
     pub(super) async fn ended(&mut self) -> Result<Value, UpstreamError> {
         let answer = (&mut self.answer).await;
-        answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)))
+        let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)))?;
+        Ok(answer.value)
     }
 
     /// The request's id.
@@ -186,7 +188,12 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    return answer.map(Step::Done);
+                    let Answer { value, charge } = answer?;
+                    if !charge.is_empty() {
+                        // The result takes memory until the call ends.
+                        scope.control.keep(Box::new(charge));
+                    }
+                    return Ok(Step::Done(value));
                 }
                 () = asked.answered() => deadline = Instant::now() + timeout,
                 // The client's time to answer has a limit of its own.
@@ -213,7 +220,7 @@ impl Exchange {
             Event::Progress { progress, total, message } => {
                 context.send_progress(progress, total, message.as_deref()).await;
             }
-            Event::Log { level, logger, data } => {
+            Event::Log { level, logger, data, .. } => {
                 if context.scope().log_level.is_some_and(|lowest| level >= lowest) {
                     context.send(Outgoing::Log { level, logger, data }).await;
                 }

@@ -20,13 +20,15 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 
 use super::{
+    budget::{Charge, NoRoom},
     error::UpstreamError,
+    line::{Incoming, Refusal},
     link::Link,
     login::{Account, Refused},
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,
-    sse::{Event, read_event},
+    sse::read_event,
 };
 use crate::{
     protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId},
@@ -185,17 +187,17 @@ impl Http {
             return Err(link.invalid("it closed the stream without a response"));
         }
         let max = if status.is_success() { self.max_message } else { ERROR_BYTES };
-        let Some(body) = read_body(response, max).await.map_err(|error| link.invalid(&error))?
-        else {
-            return Err(link.too_long_error());
-        };
+        let mut charge = link.budget().charge();
+        let body = read_body(response, max, &mut charge).await;
+        let body = body.map_err(|error| link.invalid(&error))?;
+        let body = body.map_err(|why| link.refusal_error(why))?;
         let answers =
             serde_json::from_slice::<Envelope>(&body).ok().and_then(|e| e.id) == outline.id;
         if outline.id.is_some() && answers && !body.is_empty() {
             if outline.method == "initialize" {
                 self.negotiated(&body);
             }
-            link.receive(body).await;
+            link.receive(None, body, charge).await;
             return Ok(());
         }
         match outline.id {
@@ -304,15 +306,17 @@ impl Http {
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let mut input = StreamReader::new(bytes);
         loop {
-            match read_event(&mut input, self.max_message).await {
-                Ok(Event::Message(message)) => {
+            match read_event(&mut input, self.max_message, link.budget()).await {
+                Ok(Incoming::Message(message, charge)) => {
                     if opens {
                         self.negotiated(&message);
                     }
-                    link.receive_within(request, message).await;
+                    link.receive(request, message, charge).await;
                 }
-                Ok(Event::TooLong { answers }) => link.too_long(answers),
-                Ok(Event::End) | Err(_) => return,
+                Ok(Incoming::Refused { answers, why }) => {
+                    link.refuse_message(answers.or(request), why);
+                }
+                Ok(Incoming::End) | Err(_) => return,
             }
         }
     }
@@ -402,18 +406,26 @@ fn is_stream(response: &Response) -> bool {
         && media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
 }
 
-/// The body; `None` if it is longer than allowed.
-async fn read_body(response: Response, max: usize) -> Result<Option<Bytes>, String> {
+/// The body, which takes its memory from `charge`.
+async fn read_body(
+    response: Response,
+    max: usize,
+    charge: &mut Charge,
+) -> Result<Result<Bytes, Refusal>, String> {
     let mut body = BytesMut::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| describe(&error))?;
-        if body.len() + chunk.len() > max {
-            return Ok(None);
+        let length = body.len() + chunk.len();
+        if length > max {
+            return Ok(Err(Refusal::TooLong));
+        }
+        if let Err(NoRoom) = charge.cover(length).await {
+            return Ok(Err(Refusal::NoRoom));
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Some(body.freeze()))
+    Ok(Ok(body.freeze()))
 }
 
 /// The innermost cause, without the URL, which may have secrets.

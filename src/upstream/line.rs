@@ -5,43 +5,65 @@ use std::io;
 use bytes::Bytes;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
+use super::budget::{Charge, NoRoom};
+
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
 
-pub(super) enum Line {
-    Message(Bytes),
-    /// The line was longer than allowed, and discarded.
-    TooLong {
+/// What is read next.
+pub(super) enum Incoming {
+    Message(Bytes, Charge),
+    /// A message that was discarded.
+    Refused {
         /// The id of the request that it answers, if it is a response that says
         /// so at one of its ends.
         answers: Option<i64>,
+        why: Refusal,
     },
     End,
 }
 
-/// Reads a line. Discards lines of more than `max_bytes`.
+/// Why a message was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It is longer than allowed.
+    TooLong,
+    /// There is no room for it beside the messages of all upstreams.
+    NoRoom,
+    /// It has more JSON values than allowed.
+    TooManyValues,
+}
+
+/// Reads a line, which takes its memory from `charge`. Discards lines of more than `max_bytes`.
 pub(super) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
     max_bytes: usize,
-) -> io::Result<Line> {
+    mut charge: Charge,
+) -> io::Result<Incoming> {
     let mut line = Vec::new();
-    // The first and the last bytes, once the line is too long.
-    let mut ends: Option<(Vec<u8>, Vec<u8>)> = None;
+    // The first and the last bytes, once the line is refused.
+    let mut ends: Option<(Vec<u8>, Vec<u8>, Refusal)> = None;
     loop {
         let buffer = input.fill_buf().await?;
         let at_end = buffer.is_empty();
         let feed = memchr::memchr(b'\n', buffer);
         let part = &buffer[..feed.unwrap_or(buffer.len())];
-        if ends.is_none() && line.len() + part.len() > max_bytes {
+        let refused = match line.len() + part.len() {
+            _ if ends.is_some() => None,
+            length if length > max_bytes => Some(Refusal::TooLong),
+            length => charge.cover(length).await.err().map(|NoRoom| Refusal::NoRoom),
+        };
+        if let Some(why) = refused {
+            drop(std::mem::take(&mut charge));
             let mut head = std::mem::take(&mut line);
             let tail = head[head.len().saturating_sub(END_BYTES)..].to_vec();
             head.truncate(END_BYTES);
             head.shrink_to_fit();
-            ends = Some((head, tail));
+            ends = Some((head, tail, why));
         }
         match &mut ends {
             None => line.extend_from_slice(part),
-            Some((head, tail)) => {
+            Some((head, tail, _)) => {
                 let room = END_BYTES - head.len();
                 head.extend_from_slice(&part[..part.len().min(room)]);
                 tail.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
@@ -52,12 +74,21 @@ pub(super) async fn read_line(
         input.consume(used);
         if at_end || feed.is_some() {
             return Ok(match ends {
-                Some((head, tail)) => Line::TooLong { answers: answered(&head, &tail) },
-                None if at_end && line.is_empty() => Line::End,
-                None => Line::Message(line.into()),
+                Some((head, tail, why)) => {
+                    Incoming::Refused { answers: answered(&head, &tail), why }
+                }
+                None if at_end && line.is_empty() => Incoming::End,
+                None => Incoming::Message(line.into(), charge),
             });
         }
     }
+}
+
+/// The id of the request that a message answers, if it is a response that says so at one of its
+/// ends.
+pub(super) fn answered_by(message: &[u8]) -> Option<i64> {
+    let head = &message[..message.len().min(END_BYTES)];
+    answered(head, &message[message.len().saturating_sub(END_BYTES)..])
 }
 
 /// The id in the envelope of a response, which implementations write before or
@@ -84,16 +115,19 @@ fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Arc;
+
     use super::*;
+    use crate::upstream::budget::MessageBudget;
 
     async fn read(text: &str, max: usize) -> Vec<String> {
         let mut input = tokio::io::BufReader::with_capacity(7, text.as_bytes());
         let mut lines = Vec::new();
         loop {
-            lines.push(match read_line(&mut input, max).await.unwrap() {
-                Line::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
-                Line::TooLong { answers } => format!("{answers:?}"),
-                Line::End => return lines,
+            lines.push(match read_line(&mut input, max, Charge::default()).await.unwrap() {
+                Incoming::Message(line, _) => String::from_utf8(line.to_vec()).unwrap(),
+                Incoming::Refused { answers, .. } => format!("{answers:?}"),
+                Incoming::End => return lines,
             });
         }
     }
@@ -107,5 +141,25 @@ mod tests {
         let text = format!("{before}\nshort\n{after}\n{unclear}\nlast");
         let read = read(&text, 500).await;
         assert_eq!(read, ["Some(17)", "short", "Some(23)", "None", "last"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_without_room_beside_others_is_discarded_after_a_while() {
+        let budget = Arc::new(MessageBudget::default());
+        budget.set_max(1 << 20);
+        let mut other = budget.charge();
+        other.cover(1 << 20).await.unwrap();
+        let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
+        let text = format!("{long}\nshort\n{long}\n");
+        let mut input = text.as_bytes();
+        let refused = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
+        let why = Refusal::NoRoom;
+        assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));
+        let short = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
+        assert!(matches!(short, Incoming::Message(line, _) if line == "short"));
+        drop(other);
+        let read = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
+        assert!(matches!(read, Incoming::Message(line, charge)
+            if line == long && !charge.is_empty()));
     }
 }

@@ -2,6 +2,7 @@
 //! responses, progress and log messages find their call by that id.
 
 mod errors;
+mod incoming;
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +24,17 @@ use tokio::sync::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    error::UpstreamError, mirrored::Mirrored, questions::Question, settings::Settings,
-    subscriptions::Subscriptions, wire,
+    budget::{Charge, MessageBudget},
+    error::UpstreamError,
+    mirrored::Mirrored,
+    questions::Question,
+    settings::Settings,
+    subscriptions::Subscriptions,
+    wire,
 };
 use crate::{
     auth::Owner,
-    compute::Compute,
-    protocol::{self, LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
+    protocol::{LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
 };
 
 /// The messages that may wait for an upstream that reads slowly.
@@ -51,6 +56,8 @@ pub(super) enum Era {
 /// A running upstream.
 pub(super) struct Link {
     settings: Arc<Settings>,
+    /// The memory for its messages.
+    budget: Arc<MessageBudget>,
     name: Arc<str>,
     /// What the client can be asked for.
     client_capabilities: Value,
@@ -85,7 +92,7 @@ struct LinkState {
 
 /// A running request.
 struct Running {
-    reply: oneshot::Sender<Result<Value, UpstreamError>>,
+    reply: oneshot::Sender<Result<Answer, UpstreamError>>,
     events: mpsc::Sender<Event>,
     /// Whose call it is; `None` for Larder's own requests.
     owner: Option<Owner>,
@@ -93,10 +100,17 @@ struct Running {
     is_parked: bool,
 }
 
+/// A result of the upstream.
+pub(super) struct Answer {
+    pub(super) value: Value,
+    /// The memory that it takes.
+    pub(super) charge: Charge,
+}
+
 /// A registered request.
 pub(super) struct Opened {
     pub(super) id: i64,
-    pub(super) answer: oneshot::Receiver<Result<Value, UpstreamError>>,
+    pub(super) answer: oneshot::Receiver<Result<Answer, UpstreamError>>,
     pub(super) events: mpsc::Receiver<Event>,
     /// Questions that came while no call was running.
     pub(super) questions: Vec<Question>,
@@ -114,6 +128,8 @@ pub(super) enum Event {
         level: LogLevel,
         logger: Option<String>,
         data: Value,
+        /// The memory that it takes while it waits.
+        _charge: Charge,
     },
     Question(Question),
     /// The upstream no longer waits for the answer to that question.
@@ -124,12 +140,14 @@ impl Link {
     /// A link whose messages to the upstream arrive at the receiver.
     pub(super) fn new(
         settings: Arc<Settings>,
+        budget: Arc<MessageBudget>,
         client_capabilities: Value,
     ) -> (Arc<Self>, mpsc::Receiver<Bytes>) {
         let (outgoing, messages) = mpsc::channel(OUTGOING_CAPACITY);
         let link = Self {
             name: settings.name.as_str().into(),
             settings,
+            budget,
             client_capabilities,
             outgoing,
             state: Mutex::default(),
@@ -141,6 +159,11 @@ impl Link {
             mirrored: Mirrored::default(),
         };
         (Arc::new(link), messages)
+    }
+
+    /// The memory for messages of upstreams.
+    pub(super) fn budget(&self) -> &Arc<MessageBudget> {
+        &self.budget
     }
 
     /// What the client can be asked for.
@@ -294,58 +317,10 @@ impl Link {
         drop(running);
     }
 
-    /// A message was longer than allowed. Without knowing which request it
-    /// answers, all running ones fail.
-    pub(super) fn too_long(&self, answers: Option<i64>) {
-        let failed: Vec<_> = {
-            let running = &mut self.state.lock().running;
-            match answers.and_then(|id| running.remove(&id)) {
-                Some(one) => vec![one],
-                None => std::mem::take(running).into_values().collect(),
-            }
-        };
-        for Running { reply, .. } in failed {
-            let _ = reply.send(Err(self.too_long_error()));
-        }
-    }
-
     /// A request has failed before a response came.
     pub(super) fn fail(&self, id: i64, error: UpstreamError) {
         if let Some(running) = self.state.lock().running.remove(&id) {
             let _ = running.reply.send(Err(error));
-        }
-    }
-
-    /// Handles a message of the upstream.
-    pub(super) async fn receive(&self, message: Bytes) {
-        self.receive_within(None, message).await;
-    }
-
-    /// Handles a message that came while the upstream answers that request.
-    pub(super) async fn receive_within(&self, request: Option<i64>, message: Bytes) {
-        let size = message.len();
-        // Large messages are parsed off the runtime's workers. If too much work waits there,
-        // they are parsed here: a call must not lose its response.
-        let work = message.clone();
-        let parsed = Compute::run(&self.name, size, move || protocol::parse(&work)).done().await;
-        match parsed.unwrap_or_else(|_| protocol::parse(&message)) {
-            Ok(Message::Response { id: RequestId::Number(id), outcome }) => {
-                if let Some(running) = self.state.lock().running.remove(&id) {
-                    let _ = running.reply.send(outcome.map_err(UpstreamError::Refused));
-                }
-            }
-            Ok(Message::Notification { method, params }) => self.notified(&method, &params),
-            Ok(Message::Request(received)) => match Question::of(&received) {
-                Some(question) => self.ask(question, request),
-                None if received.method == "ping" => {
-                    self.try_send(wire::empty_response(&received.id));
-                }
-                None => self.try_send(wire::method_not_found(&received.id)),
-            },
-            Ok(Message::Response { .. }) => {}
-            Err((fault, _)) => {
-                tracing::warn!(upstream = %self.name, %fault, "an upstream sent no valid message");
-            }
         }
     }
 
@@ -394,7 +369,7 @@ impl Link {
         }
     }
 
-    fn notified(&self, method: &str, params: &Params) {
+    fn notified(&self, method: &str, params: &Params, charge: Charge) {
         #[derive(Deserialize)]
         struct Progress {
             #[serde(rename = "progressToken")]
@@ -423,7 +398,7 @@ impl Link {
             "notifications/message" => {
                 let Ok(Log { level, logger, data }) = params.parse::<Log>() else { return };
                 tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
-                self.log(Event::Log { level, logger, data });
+                self.log(Event::Log { level, logger, data, _charge: charge });
             }
             "notifications/cancelled" => {
                 if let Some(question) = Message::cancelled(method, params) {

@@ -5,6 +5,7 @@
 //! Its `connection` keeps one process of it running and starts it again; a
 //! `link` is one running process.
 
+mod budget;
 mod catalogue;
 mod claim;
 mod connection;

@@ -12,6 +12,7 @@ use tokio::{sync::broadcast, time::Instant};
 
 use self::logged_in::ask_to_log_in;
 use super::{
+    budget::MessageBudget,
     catalogue::Catalogue,
     connections::{Connections, InUse, repeats},
     content,
@@ -54,25 +55,35 @@ impl Upstream {
         reserved: impl IntoIterator<Item = &'a str>,
     ) -> Vec<Arc<dyn Provider>> {
         let reserved: HashSet<String> = reserved.into_iter().map(str::to_owned).collect();
-        let is_prefixed = settings.len() > 1;
+        let (is_prefixed, budget) = (settings.len() > 1, Arc::default());
         let upstreams = settings.into_iter().map(|settings| {
-            Arc::new(Self::new(settings, is_prefixed, reserved.clone())) as Arc<dyn Provider>
+            let (reserved, budget) = (reserved.clone(), Arc::clone(&budget));
+            Arc::new(Self::new(settings, is_prefixed, reserved, budget)) as Arc<dyn Provider>
         });
         upstreams.collect()
     }
 
     /// The provider for one upstream.
-    pub(super) fn new(settings: Settings, is_prefixed: bool, reserved: HashSet<String>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        is_prefixed: bool,
+        reserved: HashSet<String>,
+        budget: Arc<MessageBudget>,
+    ) -> Self {
         let naming = Naming { upstream: settings.name.clone(), is_prefixed, reserved };
         let is_remote = matches!(settings.target, Target::Remote(_));
-        let connections = Connections::new(settings, naming.clone());
+        let connections = Connections::new(settings, naming.clone(), budget);
         let requests = Requests::new(&connections.shared.settings);
         Self { naming, connections, requests, is_remote }
     }
 
+    pub(super) fn settings(&self) -> &Settings {
+        &self.connections.shared.settings
+    }
+
     /// Whether it was made from these.
     pub(super) fn is_of(&self, settings: &Settings, is_prefixed: bool) -> bool {
-        *self.connections.shared.settings == *settings && self.naming.is_prefixed == is_prefixed
+        self.settings() == settings && self.naming.is_prefixed == is_prefixed
     }
 
     /// What an operator may know about it.

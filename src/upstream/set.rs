@@ -8,6 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
+    budget::MessageBudget,
     provider::Upstream,
     settings::Settings,
     status::{State, Status},
@@ -20,6 +21,8 @@ pub struct Upstreams {
     fixed: Vec<Settings>,
     /// The names of the server's own tools.
     reserved: HashSet<String>,
+    /// The memory for their messages.
+    budget: Arc<MessageBudget>,
     current: Mutex<Vec<Arc<Upstream>>>,
     /// The names that the metrics have.
     measured: Mutex<BTreeSet<String>>,
@@ -37,8 +40,8 @@ impl Upstreams {
         reserved: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, String> {
         let reserved = reserved.into_iter().map(str::to_owned).collect();
-        let (current, measured) = (Mutex::default(), Mutex::default());
-        let upstreams = Self { fixed, reserved, current, measured };
+        let (budget, current, measured) = (Arc::default(), Mutex::default(), Mutex::default());
+        let upstreams = Self { fixed, reserved, budget, current, measured };
         upstreams.check(&configured)?;
         upstreams.replace(configured);
         Ok(upstreams)
@@ -58,6 +61,13 @@ impl Upstreams {
         Ok(())
     }
 
+    /// Whether those of the configuration have other settings.
+    pub fn differ_from(&self, configured: &[Settings]) -> bool {
+        let current = self.current.lock();
+        let next = configured.iter().chain(&self.fixed);
+        !current.iter().map(|upstream| upstream.settings()).eq(next)
+    }
+
     /// Replaces those of the configuration. One whose settings stay goes on, unless the names
     /// of its tools get a prefix or lose it, because there are several upstreams or one.
     pub fn replace(&self, configured: Vec<Settings>) {
@@ -67,11 +77,17 @@ impl Upstreams {
         let next = all.into_iter().map(|settings| {
             let known = current.iter().find(|known| known.is_of(&settings, is_prefixed));
             known.cloned().unwrap_or_else(|| {
-                Arc::new(Upstream::new(settings, is_prefixed, self.reserved.clone()))
+                let (reserved, budget) = (self.reserved.clone(), Arc::clone(&self.budget));
+                Arc::new(Upstream::new(settings, is_prefixed, reserved, budget))
             })
         });
         let next = next.collect();
         *current = next;
+    }
+
+    /// Limits the messages of all upstreams together that are received or in use, in bytes.
+    pub fn limit_messages(&self, bytes: usize) {
+        self.budget.set_max(bytes);
     }
 
     /// The upstreams as providers of a registry.

@@ -160,6 +160,8 @@ pub struct Settings {
     pub call_timeout: Duration,
     /// The most bytes of one message.
     pub max_message: usize,
+    /// The most JSON values of one message.
+    pub max_values: usize,
     /// How long a call waits for its client's next round.
     pub answer_timeout: Duration,
     /// The most calls that wait for their clients' next round.
@@ -186,6 +188,7 @@ impl Settings {
             list_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(300),
             max_message: 64 << 20,
+            max_values: 500_000,
             answer_timeout: Duration::from_secs(300),
             max_parked: 64,
             max_parked_per_caller: 8,

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use super::{
+    budget::MessageBudget,
     catalogue::Catalogue,
     link::Era,
     login::Login,
@@ -19,6 +20,8 @@ use crate::{protocol::Announcement, session::SharedParts};
 /// What the connections of an upstream have in common.
 pub(super) struct Shared {
     pub(super) settings: Arc<Settings>,
+    /// The memory for messages of all upstreams.
+    pub(super) budget: Arc<MessageBudget>,
     pub(super) naming: Naming,
     /// The era that the last start has found.
     pub(super) era: Mutex<Option<Era>>,
@@ -35,7 +38,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings, naming: Naming) -> Self {
+    pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
         let login = match &settings.target {
             Target::Remote(remote) => Login::of(&settings.name, remote),
             Target::Command(_) => None,
@@ -43,6 +46,7 @@ impl Shared {
         Self {
             login,
             settings: Arc::new(settings),
+            budget,
             naming,
             era: Mutex::default(),
             latest: ArcSwapOption::empty(),

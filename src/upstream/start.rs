@@ -13,9 +13,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    budget::MessageBudget,
     error::UpstreamError,
     http,
-    line::{Line, read_line},
+    line::{Incoming, read_line},
     link::{Era, Link},
     login::{Account, LoginNeeded},
     process::Process,
@@ -87,6 +88,7 @@ impl From<Arc<LoginNeeded>> for Failed {
 /// session of a server over HTTP is found; `account` has the caller's token.
 pub(super) async fn start(
     settings: &Arc<Settings>,
+    budget: &Arc<MessageBudget>,
     known: &Mutex<Option<Era>>,
     client: &Value,
     kept: Option<&KeptSession>,
@@ -95,7 +97,7 @@ pub(super) async fn start(
     if let Some(kept) = kept
         && let Some((saved, links)) = kept.load().await
     {
-        let resumed = open(settings, client, Some(&saved), Some(kept), account)?;
+        let resumed = open(settings, budget, client, Some(&saved), Some(kept), account)?;
         resumed.link.skip_ids(links);
         let answer = resumed.link.request("ping", json!({}));
         if let Ok(Ok(_)) = tokio::time::timeout(PROBE_TIMEOUT, answer).await {
@@ -108,7 +110,7 @@ pub(super) async fn start(
     let era = match remembered {
         Some(era) => era,
         None => {
-            let started = open(settings, client, None, kept, account)?;
+            let started = open(settings, budget, client, None, kept, account)?;
             if let Some(capabilities) = discover(&started.link).await? {
                 started.link.set_era(Era::Modern, capabilities);
                 *known.lock() = Some(Era::Modern);
@@ -119,7 +121,7 @@ pub(super) async fn start(
             Era::Legacy
         }
     };
-    let started = open(settings, client, None, kept, account)?;
+    let started = open(settings, budget, client, None, kept, account)?;
     let Started { link, child, session } = &started;
     let opened = async {
         match era {
@@ -199,6 +201,7 @@ async fn initialize(link: &Arc<Link>) -> Result<Value, Failed> {
 /// Opens a link to the server, and starts the tasks that serve it.
 fn open(
     settings: &Arc<Settings>,
+    budget: &Arc<MessageBudget>,
     client: &Value,
     saved: Option<&SavedSession>,
     kept: Option<&KeptSession>,
@@ -206,7 +209,7 @@ fn open(
 ) -> Result<Started, Failed> {
     let outlives = kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
     let session = Arc::new(RemoteSession::new(saved, outlives));
-    let (link, outgoing) = Link::new(Arc::clone(settings), client.clone());
+    let (link, outgoing) = Link::new(Arc::clone(settings), Arc::clone(budget), client.clone());
     let (stop, last_lines) = (CancellationToken::new(), LastLines::default());
     let running = match &settings.target {
         Target::Remote(remote) => {
@@ -265,11 +268,11 @@ async fn run(
 async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
     let mut stdout = BufReader::with_capacity(64 << 10, stdout);
     loop {
-        match read_line(&mut stdout, max_message).await {
-            Ok(Line::Message(line)) if line.trim_ascii().is_empty() => {}
-            Ok(Line::Message(line)) => link.receive(line).await,
-            Ok(Line::TooLong { answers }) => link.too_long(answers),
-            Ok(Line::End) | Err(_) => return,
+        match read_line(&mut stdout, max_message, link.budget().charge()).await {
+            Ok(Incoming::Message(line, _)) if line.trim_ascii().is_empty() => {}
+            Ok(Incoming::Message(line, charge)) => link.receive(None, line, charge).await,
+            Ok(Incoming::Refused { answers, why }) => link.refuse_message(answers, why),
+            Ok(Incoming::End) | Err(_) => return,
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, BufReader};
 
-use super::line::{Line, read_line};
+use super::{
+    budget::Charge,
+    line::{Incoming, read_line},
+};
 
 /// The most bytes of one line; longer lines are skipped.
 const LINE_BYTES: usize = 8 << 10;
@@ -32,8 +35,8 @@ impl LastLines {
     pub(super) async fn read(self, upstream: Arc<str>, stderr: impl AsyncRead + Unpin) {
         let mut stderr = BufReader::new(stderr);
         loop {
-            match read_line(&mut stderr, LINE_BYTES).await {
-                Ok(Line::Message(line)) => {
+            match read_line(&mut stderr, LINE_BYTES, Charge::default()).await {
+                Ok(Incoming::Message(line, _)) => {
                     let line = String::from_utf8_lossy(&line).trim_end().to_owned();
                     if line.is_empty() {
                         continue;
@@ -45,8 +48,8 @@ impl LastLines {
                     }
                     lines.push_back(line);
                 }
-                Ok(Line::TooLong { .. }) => {}
-                Ok(Line::End) | Err(_) => return,
+                Ok(Incoming::Refused { .. }) => {}
+                Ok(Incoming::End) | Err(_) => return,
             }
         }
     }

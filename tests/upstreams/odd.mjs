@@ -84,7 +84,9 @@ const run = {
     return text('done');
   },
   mute: () => new Promise(() => {}),
-  huge: async (_, { bytes }) => text('x'.repeat(bytes)),
+  huge: async (_, { bytes, values }) => (values
+    ? { content: [], structuredContent: { values: Array(values).fill(0) } }
+    : text('x'.repeat(bytes))),
   wait: async (_, { file }) => {
     appendFileSync(`${file}.called`, 'x');
     while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20));

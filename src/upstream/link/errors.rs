@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Link;
-use crate::upstream::error::UpstreamError;
+use crate::upstream::{error::UpstreamError, line::Refusal};
 
 impl Link {
     /// The error for what the upstream should not have sent.
@@ -21,9 +21,16 @@ impl Link {
         UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }
     }
 
-    /// The error for a message that is longer than allowed.
-    pub(in crate::upstream) fn too_long_error(&self) -> UpstreamError {
-        UpstreamError::TooLong { name: Arc::clone(&self.name), max: self.settings.max_message }
+    /// The error for a message that was discarded.
+    pub(in crate::upstream) fn refusal_error(&self, why: Refusal) -> UpstreamError {
+        let name = Arc::clone(&self.name);
+        match why {
+            Refusal::TooLong => UpstreamError::TooLong { name, max: self.settings.max_message },
+            Refusal::NoRoom => UpstreamError::NoRoom { name, max: self.budget.max() },
+            Refusal::TooManyValues => {
+                UpstreamError::TooManyValues { name, max: self.settings.max_values }
+            }
+        }
     }
 
     /// The error for a request during which the upstream ended.

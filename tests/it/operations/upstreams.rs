@@ -9,6 +9,7 @@ use super::metrics::Measured;
 use crate::support::{
     Answer, Modern, TextFile, eventually, http, patiently,
     process::{Process, larder, run},
+    sha256,
 };
 
 const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
@@ -163,4 +164,32 @@ async fn a_call_of_a_removed_upstream_ends_with_the_grace_period() {
     let (answer, ()) = patiently("the end", async { tokio::join!(hanging, change) }).await;
     let text = answer.failure();
     assert!(text.contains("one ended") && text.contains("wait"), "{text}");
+}
+
+#[tokio::test]
+async fn a_header_in_a_file_is_read_again_when_the_file_changes() {
+    let hash = sha256("right");
+    let behind = format!(
+        "[auth]\nmode = \"static\"\n[[auth.tokens]]\nname = \"gateway\"\nsha256 = \"{hash}\""
+    );
+    let behind = TextFile::new(&behind);
+    let behind = Process::start(larder(&["serve", "--config", behind.path()])).await;
+    let secret = TextFile::new("Bearer wrong\n");
+    let config = format!(
+        "[log]\nlevel = \"info\"\n[[upstreams]]\nname = \"crm\"\nurl = \"{}\"\nheader_files = {{ authorization = {:?} }}",
+        behind.url,
+        secret.path()
+    );
+    let file = TextFile::new(&config);
+    let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let client = Modern::at(&server.url);
+    let refused = client.call("crm__list_resources", json!({})).await;
+    assert!(refused.text().contains("HTTP 401"), "{refused:?}");
+    secret.write("Bearer right\n");
+    let line = server.logs("read again").await;
+    assert!(line.contains("upstreams.header_files"), "{line}");
+    eventually("the upstream", async || {
+        names(&client).await.contains(&"crm__list_resources".into())
+    })
+    .await;
 }

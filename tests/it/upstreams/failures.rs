@@ -3,12 +3,16 @@
 
 use std::time::Duration;
 
-use larder::upstream::Settings;
+use larder::{
+    Builder, Registry,
+    tools::{self, ToolOptions},
+    upstream::{Settings, Upstreams},
+};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{SOON, env, in_front_of, lines, listed, odd, text};
-use crate::support::{Legacy, eventually};
+use crate::support::{Legacy, Server, eventually};
 
 #[tokio::test]
 async fn an_upstream_that_ends_or_says_nothing_on_discover_is_up_soon() {
@@ -103,4 +107,31 @@ async fn answers_that_are_too_long_or_too_late_fail_alone() {
     })
     .await;
     assert_eq!(text(&client.call("echo", json!({})).await.result()), "{}");
+}
+
+#[tokio::test]
+async fn an_answer_of_too_many_values_fails_alone() {
+    let mut settings = odd("odd", &[]);
+    settings.max_values = 20_000;
+    let client = Legacy::of(&in_front_of(vec![settings]).await).await;
+    let many = client.call("huge", json!({ "values": 30_000 })).await.result();
+    let problem = "odd sent more than 20000 JSON values in one message (upstreams.max_values); nothing was kept.";
+    assert_eq!(text(&many), problem);
+    let fewer = client.call("huge", json!({ "values": 19_000 })).await.result();
+    assert_ne!(fewer["isError"], true);
+}
+
+#[tokio::test]
+async fn the_memory_for_messages_is_given_back_when_a_call_ends() {
+    let builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    let upstreams = Upstreams::new(vec![odd("odd", &[])], Vec::new(), builder.tool_names());
+    let upstreams = upstreams.unwrap();
+    upstreams.limit_messages(1 << 20);
+    let builder = upstreams.providers().into_iter().fold(builder, Builder::provider);
+    let client = Legacy::of(&Server::of(builder.build().unwrap()).await).await;
+    // Together, these are more than the limit; the last one is so alone.
+    for bytes in [700_000, 700_000, 2_000_000, 700_000] {
+        let result = client.call("huge", json!({ "bytes": bytes })).await.result();
+        assert_ne!(result["isError"], true, "{result}");
+    }
 }
