@@ -171,4 +171,4 @@ $(BENCH_VENV)/requirements.txt: $(BENCH)/peers/fastmcp/requirements.txt
 	cp $< $@
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
