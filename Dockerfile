@@ -5,6 +5,8 @@
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
+# A part of the workspace that rarely changes.
+COPY macros macros
 # The manifest names the benches; none is built.
 COPY benches benches
 RUN mkdir src \

@@ -8,6 +8,7 @@ VERSION = $(shell sed -n '0,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
+CONTENT := tests/content
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -31,7 +32,7 @@ build: ## Build the release binary
 dist: ## Build the binary that is released: fully optimised, in several times the time
 	cargo build --profile dist --locked --bin larder
 
-test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Run every test
+test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
@@ -82,7 +83,7 @@ clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 features: ## Check that the crate builds with few features
-	@for features in "" http http,tls redis object oauth web search,validation query telemetry upstream testing; do \
+	@for features in "" macros http http,tls redis object oauth web search,validation query telemetry upstream testing; do \
 		echo "cargo clippy --lib --no-default-features --features '$$features'"; \
 		cargo clippy --quiet --locked --lib --no-default-features --features "$$features" -- -D warnings \
 			|| exit 1; \
@@ -120,6 +121,9 @@ $(OIDC)/node_modules/.package-lock.json: $(OIDC)/package.json $(OIDC)/package-lo
 
 $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTREAMS)/package-lock.json
 	cd $(UPSTREAMS) && npm ci
+
+$(CONTENT)/node_modules/.package-lock.json: $(CONTENT)/package.json $(CONTENT)/package-lock.json
+	cd $(CONTENT) && npm ci
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)

@@ -40,7 +40,7 @@ struct Name {
 async fn count(ctx: Context, args: Count) -> String {
     for n in 1..=args.to {
         sleep(Duration::from_millis(args.every)).await;
-        ctx.progress(f64::from(n), Some(f64::from(args.to)), Some(&format!("at {n}"))).await;
+        ctx.progress(n).of(args.to).message(format!("at {n}")).await;
     }
     format!("counted to {}", args.to)
 }

@@ -5,29 +5,70 @@
 //! searches the parts that it needs. Larder supports Streamable HTTP and stdio in
 //! both protocol eras: modern (2026-07-28) and legacy (2025-03-26 to 2025-11-25).
 //!
-//! A minimal server:
+//! A server:
 //!
-//! ```no_run
-//! use larder::{Context, Registry, Tool, ToolError};
+#![cfg_attr(feature = "macros", doc = "```no_run")]
+#![cfg_attr(not(feature = "macros"), doc = "```ignore")]
+//! use larder::prelude::*;
 //!
-//! /// Searches through millions of log lines.
-//! #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! struct SearchLogs {
-//!     /// The text to find.
-//!     query: String,
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(/** The first. */ a: f64, /** The second. */ b: f64) -> Sum {
+//!     Sum { sum: a + b }
 //! }
 //!
-//! async fn search_logs(ctx: Context, args: SearchLogs) -> Result<String, ToolError> {
-//!     let found = format!("… ten megabytes about {} …", args.query);
-//!     let uri = format!("results://search/{}", ctx.request_id());
-//!     let entry = ctx.create_resource(uri, found).name("Search results").await?;
-//!     Ok(format!("Search complete. Access at {entry}"))
+//! #[larder::output]
+//! struct Sum {
+//!     sum: f64,
 //! }
 //!
-//! fn main() -> std::process::ExitCode {
-//!     larder::cli::run(|_| Registry::builder("logs").tool(Tool::new(search_logs)).build())
+//! /// Searches the logs.
+//! #[tool(annotations(read_only), scope = "logs:read")]
+//! async fn search_logs(
+//!     ctx: &Context<Logs>,
+//!     #[arg(min_length = 1)] query: String,
+//!     #[arg(default = 10, range = 1..=100)] limit: usize,
+//! ) -> Result<Stored> {
+//!     let found = ctx.state().search(&query, limit).context("The logs cannot be searched now.")?;
+//!     ctx.progress(1).of(2).message("searched").await;
+//!     let stored = ctx.store(found.join("\n")).name("Results").ttl(hours(1)).await?;
+//!     Ok(stored.say(format!("Found {} lines.", found.len())))
 //! }
+//!
+//! /// Weather of a city.
+//! #[resource("weather://{city}", mime_type = "application/json")]
+//! async fn weather(city: String) -> Result<Json<Value>> {
+//!     Ok(Json(json!({ "city": city, "celsius": 21.5 })))
+//! }
+//!
+//! /// Lists a text's main ideas.
+//! #[prompt]
+//! fn main_ideas(count: u32, text: String) -> [Message; 2] {
+//!     [user(format!("List {count} main ideas of: {text}")), assistant("1.")]
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     larder::server("logs")
+//!         .lifespan(Logs::open, Logs::close)
+//!         .tool(add)
+//!         .tool(search_logs)
+//!         .resource(weather)
+//!         .prompt(main_ideas)
+//!         .reading()
+//!         .run()
+//! }
+//! # use std::{io, sync::Arc};
+//! # struct Logs;
+//! # impl Logs {
+//! #     async fn open() -> io::Result<Self> { Ok(Self) }
+//! #     async fn close(self: Arc<Self>) {}
+//! #     fn search(&self, _: &str, _: usize) -> io::Result<Vec<String>> { Ok(Vec::new()) }
+//! # }
 //! ```
+//!
+//! [`tool`](macro@tool), [`resource`](macro@resource) and [`prompt`](macro@prompt) make items
+//! of functions, [`server()`] takes them, [`Server`] runs them, and [`test()`] tests them.
+//! Below them are [`Tool`], [`Resource`], [`Template`] and [`Prompt`], and [`Registry::builder`].
 //!
 //! The layers, lowest first; a module uses only modules of lower layers:
 //!
@@ -45,7 +86,8 @@
 //! 12. [`telemetry`], [`shutdown`], [`watch`]
 //! 13. [`config`]
 //! 14. [`app`]
-//! 15. [`cli`]
+//! 15. [`server`](mod@server)
+//! 16. [`cli`], [`test_client`], [`prelude`]
 
 // A build with few features leaves parts without a user, and functions with less to do.
 #![cfg_attr(
@@ -79,6 +121,7 @@ mod in_flight;
 mod key_ring;
 #[cfg(feature = "login")]
 pub mod login;
+pub mod prelude;
 pub mod preview;
 pub mod protocol;
 #[cfg(feature = "query")]
@@ -90,6 +133,7 @@ pub mod records;
 pub mod redis;
 pub mod registry;
 mod schema;
+pub mod server;
 pub mod session;
 pub mod shutdown;
 pub mod sources;
@@ -99,6 +143,7 @@ pub mod store;
 pub mod task;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
+pub mod test_client;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tools;
@@ -110,11 +155,16 @@ pub mod vault;
 pub mod watch;
 pub mod workflow;
 
+// What the macros write is right in this crate, too.
+extern crate self as larder;
+
 pub use handler::{
-    AskError, Audio, Contents, Context, Elicited, Image, IntoContent, IntoContents,
+    AskError, Audio, Contents, Context, Elicited, ErrorContext, Image, IntoContent, IntoContents,
     IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Root, Sampled,
-    Sampling, Structured, ToolError, assistant, user, within_roots,
+    Sampling, Stored, Structured, ToolError, assistant, user, within_roots,
 };
+#[cfg(feature = "macros")]
+pub use larder_macros::{args, data, output, prompt, resource, test, tool};
 pub use registry::{
     BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,
 };
@@ -122,6 +172,34 @@ pub use registry::{
 pub use sources::HttpResource;
 pub use sources::{DirectoryResource, FileResource};
 pub use uri_template::{UriTemplate, Variables};
+
+/// The types of the protocol, of the crate `rmcp`.
+pub use rmcp::model;
+pub use serde_json::{Value, json};
+pub use server::{Server, server};
+pub use test_client::{Test, TestClient, TestError, test};
+
+/// The result of a handler.
+pub type Result<T, E = ToolError> = std::result::Result<T, E>;
+
+/// What the macros write.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __private {
+    pub use schemars;
+    pub use serde;
+
+    pub use crate::handler::{AsItIs, NoResult, Returned, Value, ValueOrError};
+
+    /// Runs a test.
+    ///
+    /// # Panics
+    /// If there is no runtime, or the test panics.
+    pub fn block_on<F: Future>(test: F) -> F::Output {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a test has a runtime").block_on(test)
+    }
+}
 
 /// The examples of the guides in docs/, as doctests.
 #[cfg(doctest)]

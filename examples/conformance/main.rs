@@ -68,7 +68,7 @@ fn streams(builder: Builder) -> Builder {
     builder
         .tool(tool("test_tool_with_progress", "Reports progress", |ctx| async move {
             for done in [0.0, 50.0, 100.0] {
-                ctx.progress(done, Some(100.0), Some("Working")).await;
+                ctx.progress(done).of(100).message("Working").await;
                 sleep(Duration::from_millis(50)).await;
             }
             "The work is done."

@@ -11,8 +11,9 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, runtime::Handle};
 use tokio_util::sync::CancellationToken;
 
 use super::{App, STOP_MARGIN};
@@ -155,6 +156,14 @@ impl App {
         http::router(self.endpoint())
     }
 
+    /// The endpoint as a router that owns the server. When the last copy of the router is
+    /// dropped, the server ends and `at_end` runs.
+    pub(crate) fn into_router(self, at_end: BoxFuture<'static, ()>) -> axum::Router {
+        let router = self.router();
+        let owner = Arc::new(Owner { _app: self, at_end: Mutex::new(Some(at_end)) });
+        http::owned(router, owner)
+    }
+
     /// The parts that the server depends on, for metrics.
     pub fn dependencies(&self) -> Dependencies {
         Dependencies::new(
@@ -239,6 +248,21 @@ impl App {
     }
 }
 
+/// A server that belongs to a router.
+struct Owner {
+    _app: App,
+    at_end: Mutex<Option<BoxFuture<'static, ()>>>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // Without a runtime, nothing can run.
+        if let (Some(at_end), Ok(runtime)) = (self.at_end.lock().take(), Handle::try_current()) {
+            runtime.spawn(at_end);
+        }
+    }
+}
+
 impl From<CertificateError> for ConfigError {
     fn from(error: CertificateError) -> Self {
         let CertificateError { setting, file, problem } = error;
@@ -262,6 +286,8 @@ fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions 
         path: config.server.path.clone(),
         json_response: config.server.json_response,
         content: config.content.enabled,
+        upload_bytes: config.content.upload_bytes,
+        upload_ttl: Duration::from_secs(config.content.upload_ttl),
         ..HttpOptions::default()
     })
 }

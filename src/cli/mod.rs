@@ -12,6 +12,7 @@ mod hosts;
 mod install;
 mod migrate;
 mod named;
+mod new;
 mod open_files;
 mod reload;
 mod serve;
@@ -39,6 +40,7 @@ use crate::{
     app::OpenError,
     config::Config,
     registry::{BuildError, Registry},
+    server::{self, Opened},
 };
 
 /// The exit code for wrong usage or configuration.
@@ -72,6 +74,8 @@ enum Command {
     Demo(DemoArgs),
     /// Migrate the data in Redis to the layout of this version, once.
     Migrate(MigrateArgs),
+    /// Write the project of a server of your own, with a test and a Dockerfile.
+    New(new::NewArgs),
     /// Check or print the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -115,6 +119,7 @@ pub fn main() -> ExitCode {
             }
         }),
         Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
+        Command::New(args) => new::run(&args),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
         Command::Upstreams(args) => in_runtime(|| async { exit_code(upstreams::run(args).await) }),
@@ -198,13 +203,48 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
             Err(error) => return fail(1, &error),
         };
         let shared = Arc::clone(&value);
-        let build = |config: &Config| build(config, shared).map(Server::from);
-        let serving = serve(args, config, true, build);
-        // A panic must not skip the teardown.
-        let code = AssertUnwindSafe(serving).catch_unwind().await;
-        teardown(value).await;
-        code.unwrap_or_else(|_| fail(1, &"the server panicked"))
+        let build = |config: &Config| build(config, shared);
+        serve_then(args, config, build, teardown(value)).await
     })
+}
+
+/// Serves, and then runs `teardown`.
+async fn serve_then(
+    args: ServeArgs,
+    config: Config,
+    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+    teardown: impl Future<Output = ()>,
+) -> ExitCode {
+    let serving = serve(args, config, true, |config| build(config).map(Server::from));
+    // A panic must not skip the teardown.
+    let code = AssertUnwindSafe(serving).catch_unwind().await;
+    teardown.await;
+    code.unwrap_or_else(|_| fail(1, &"the server panicked"))
+}
+
+impl<S: Send + Sync + 'static> server::Server<S> {
+    /// The main function: reads flags, environment and configuration file, runs the
+    /// migrations that the store needs, and serves over HTTP, or with `--stdio` over standard
+    /// input and output, until a signal stops it. The commands `dev` and `install` run it in
+    /// the MCP Inspector and add it to a host's configuration.
+    pub fn run(self) -> ExitCode {
+        let ServerCli { command, args } = ServerCli::parse();
+        if let Some(command) = command {
+            return command.run(&[]);
+        }
+        in_runtime(|| async {
+            let config = match args.configure() {
+                Ok(config) => config,
+                Err(error) => return fail(USAGE, &error),
+            };
+            match self.open().await {
+                Ok(Opened { registry, close }) => {
+                    serve_then(args, config, |_| registry, close).await
+                }
+                Err(error) => fail(1, &error),
+            }
+        })
+    }
 }
 
 fn run_with(

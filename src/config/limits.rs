@@ -43,7 +43,7 @@ pub struct LimitsConfig {
     pub concurrent_calls: usize,
     /// Open streams of one caller that wait for notifications; 0 for no limit.
     pub open_streams: usize,
-    /// Concurrent downloads of the content of one caller over HTTP; 0 for no limit.
+    /// Concurrent downloads and uploads of the content of one caller over HTTP; 0 for no limit.
     pub transfers: usize,
     /// Bytes of request bodies of one caller that are received or in use; 0 for no limit.
     pub caller_body_bytes: usize,
@@ -53,7 +53,7 @@ pub struct LimitsConfig {
     pub total_calls: usize,
     /// Open streams of all callers together that wait for notifications; 0 for no limit.
     pub total_streams: usize,
-    /// Concurrent downloads of the content of all callers over HTTP; 0 for no limit.
+    /// Concurrent downloads and uploads of the content of all callers over HTTP; 0 for no limit.
     pub total_transfers: usize,
     /// Bytes of request bodies of all callers together; 0 for no limit.
     pub total_body_bytes: usize,

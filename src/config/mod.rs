@@ -131,6 +131,7 @@ impl Config {
         self.tasks.check()?;
         self.limits.check()?;
         self.compute.check()?;
+        self.content.check(self.store.max_ttl)?;
         self.tools.check()?;
         #[cfg(feature = "query")]
         self.query.check()?;

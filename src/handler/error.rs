@@ -1,5 +1,7 @@
 //! The errors that handlers return.
 
+use std::{error::Error, fmt::Write, sync::Arc};
+
 use crate::{protocol::Fault, store::StoreError};
 
 /// A tool's error. The message is for the model: it says what was wrong and what
@@ -14,23 +16,33 @@ use crate::{protocol::Fault, store::StoreError};
 /// }
 /// assert_eq!(check(-1).unwrap_err().message(), "n must not be negative");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ToolError {
     message: String,
     is_permanent: bool,
+    /// For the log.
+    cause: Option<Arc<dyn Error + Send + Sync>>,
 }
+
+impl PartialEq for ToolError {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.message, self.is_permanent) == (&other.message, other.is_permanent)
+    }
+}
+
+impl Eq for ToolError {}
 
 impl ToolError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), is_permanent: false }
+        Self { message: message.into(), is_permanent: false, cause: None }
     }
 
     /// An error that the same call would meet again, such as invalid arguments. Steps
     /// of workflows do not retry it, and the result says so in its `_meta`
     /// (`larder/retryable`).
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), is_permanent: true }
+        Self { message: message.into(), is_permanent: true, cause: None }
     }
 
     /// The message for the model.
@@ -42,13 +54,59 @@ impl ToolError {
     pub fn is_permanent(&self) -> bool {
         self.is_permanent
     }
+
+    /// Writes what caused the error to the log, when it becomes a response.
+    pub(crate) fn log(&self) {
+        let Some(cause) = &self.cause else { return };
+        let mut chain = cause.to_string();
+        let mut source = cause.source();
+        while let Some(error) = source {
+            // Writing to a string does not fail.
+            let _ = write!(chain, ": {error}");
+            source = error.source();
+        }
+        tracing::error!(error = %self.message, cause = %chain, "a handler failed");
+    }
+}
+
+/// Says in words for the model what an error means: `read(path).context("The file cannot be
+/// read now.")?`.
+///
+/// The model reads the text. The error and all its sources go to the log.
+///
+/// ```
+/// use larder::{ErrorContext, ToolError};
+///
+/// fn parse(text: &str) -> Result<u8, ToolError> {
+///     text.parse::<u8>().context("Give a number from 0 to 255.")
+/// }
+/// assert_eq!(parse("x").unwrap_err().message(), "Give a number from 0 to 255.");
+///
+/// let first: Option<u8> = None;
+/// assert_eq!(first.context("There is none.").unwrap_err().message(), "There is none.");
+/// ```
+pub trait ErrorContext<T> {
+    /// The value, or an error with this text for the model.
+    fn context(self, message: impl Into<String>) -> Result<T, ToolError>;
+}
+
+impl<T, E: Error + Send + Sync + 'static> ErrorContext<T> for Result<T, E> {
+    fn context(self, message: impl Into<String>) -> Result<T, ToolError> {
+        self.map_err(|cause| ToolError { cause: Some(Arc::new(cause)), ..ToolError::new(message) })
+    }
+}
+
+impl<T> ErrorContext<T> for Option<T> {
+    fn context(self, message: impl Into<String>) -> Result<T, ToolError> {
+        self.ok_or_else(|| ToolError::new(message))
+    }
 }
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
         let is_permanent = !matches!(error, StoreError::Unavailable { .. } | StoreError::Full(_));
-        Self { message: error.to_string(), is_permanent }
+        Self { message: error.to_string(), is_permanent, cause: None }
     }
 }
 
@@ -83,6 +141,13 @@ impl From<StoreError> for ResourceError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
         if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
+    }
+}
+
+impl From<ToolError> for ResourceError {
+    fn from(error: ToolError) -> Self {
+        error.log();
+        Self::Failed(error.message)
     }
 }
 

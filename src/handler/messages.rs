@@ -37,6 +37,12 @@ impl<T: IntoPromptMessage> IntoPromptResult for Vec<T> {
     }
 }
 
+impl<T: IntoPromptMessage, const N: usize> IntoPromptResult for [T; N] {
+    fn into_prompt_result(self) -> Result<GetPromptResult, ToolError> {
+        Vec::from(self).into_prompt_result()
+    }
+}
+
 /// One message of a prompt. Text and content blocks become user messages. JSON
 /// has a `role`, and a `content` that is text or a content block.
 pub trait IntoPromptMessage {

@@ -14,11 +14,15 @@ mod links;
 mod media;
 mod messages;
 mod result;
+#[cfg(feature = "macros")]
+mod returned;
 mod round_trips;
 mod scope;
 mod steps;
+mod stored;
 mod structure;
 mod structured;
+pub(crate) mod tool_calls;
 
 #[cfg(feature = "upstream")]
 pub(crate) use ask::can_be_asked;
@@ -27,16 +31,20 @@ pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
-pub use context::{Context, CreateResource, UpdateResource};
+pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
 pub(crate) use error::log_internal;
-pub use error::{ResourceError, ToolError};
+pub use error::{ErrorContext, ResourceError, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
+#[cfg(feature = "macros")]
+pub use returned::{AsItIs, NoResult, Returned, Value, ValueOrError};
 pub use round_trips::{InputRequired, RoundState, RoundTrips, SealState};
 pub use scope::{Scope, Server};
 pub use steps::StepAccounts;
+pub(crate) use stored::{READING_TOOL, StoredFacts};
+pub use stored::{StoreContent, Stored};
 pub use structure::Structure;
 pub use structured::Structured;

@@ -114,6 +114,7 @@ impl<T: Serialize> IntoToolResult for Json<T> {
 
 impl IntoToolResult for ToolError {
     fn into_tool_result(self) -> CallToolResult {
+        self.log();
         let mut result = CallToolResult::error(vec![ContentBlock::text(self.message())]);
         if self.is_permanent() {
             let meta = result.meta.get_or_insert_default();

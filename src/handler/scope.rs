@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{AskMode, Contents, Control, RoundTrips, StepAccounts};
 use crate::{
-    auth::Identity,
+    auth::{Grant, Identity},
     protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
     random::Random,
     store::Store,
@@ -75,6 +75,9 @@ pub trait Server: Any + fmt::Debug + Send + Sync {
 
     /// Whether the URI belongs to a resource or a template of the definition.
     fn is_static(&self, uri: &str) -> bool;
+
+    /// Whether the server has the tool, and a caller with that grant may use it.
+    fn offers(&self, grant: &Grant, tool: &str) -> bool;
 
     /// Reads a static resource, or through the first template that matches.
     /// `None` if neither exists.

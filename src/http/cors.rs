@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 /// The response headers that a page may read besides the safelisted ones.
-const EXPOSED_HEADERS: &str = "mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after, etag, content-range, content-disposition, accept-ranges, repr-digest";
+const EXPOSED_HEADERS: &str = "mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after, etag, content-range, content-disposition, accept-ranges, repr-digest, location, upload-complete, upload-expires, upload-length, upload-limit, upload-offset, tus-extension, tus-max-size, tus-resumable, tus-version";
 /// How long a browser caches a preflight response, in seconds.
 const MAX_AGE: &str = "3600";
 const REQUEST_PRIVATE_NETWORK: HeaderName =

@@ -59,7 +59,15 @@ struct RequestMetrics {
 
 impl RequestMetrics {
     fn new(method: &Method) -> Self {
-        let known = [Method::GET, Method::POST, Method::DELETE, Method::OPTIONS, Method::HEAD];
+        let known = [
+            Method::GET,
+            Method::POST,
+            Method::DELETE,
+            Method::OPTIONS,
+            Method::HEAD,
+            Method::PUT,
+            Method::PATCH,
+        ];
         // Clients may send any method. Unknown ones share a label.
         let method = match known.iter().position(|known| known == method) {
             Some(0) => "GET",
@@ -67,6 +75,8 @@ impl RequestMetrics {
             Some(2) => "DELETE",
             Some(3) => "OPTIONS",
             Some(4) => "HEAD",
+            Some(5) => "PUT",
+            Some(6) => "PATCH",
             _ => "_OTHER",
         };
         let in_flight = InFlight::new("http_server_active_requests");

@@ -6,6 +6,7 @@ mod activity;
 mod bearer;
 mod body;
 mod certificate_error;
+mod conditions;
 mod connection;
 mod connection_count;
 mod content;
@@ -23,6 +24,7 @@ mod logins;
 mod metrics;
 mod modern;
 mod overload;
+mod owned;
 mod pipeline;
 mod post;
 mod problem;
@@ -36,21 +38,23 @@ mod tls;
 #[path = "no_tls.rs"]
 mod tls;
 mod tls_protocols;
+mod upload;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, Guard};
-use axum::{Router, middleware, routing};
+pub use axum::Router;
+use axum::{middleware, routing};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-pub(crate) use content::RESOURCES_PATH;
 pub use health::Dependencies;
 pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
+pub(crate) use owned::owned;
 pub use serve::{ServeLimits, serve};
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;
@@ -63,6 +67,12 @@ use crate::{
     era::{Legacy, Modern},
     random::Random,
 };
+
+/// The path at which callers with a bearer token read, store and delete resources.
+pub(crate) const RESOURCES_PATH: &str = "/resources";
+
+/// The path of the uploads of these callers that can be resumed.
+pub(crate) const UPLOADS_PATH: &str = "/resources/uploads";
 
 /// Options of the endpoint.
 #[derive(Debug, Clone)]
@@ -91,6 +101,10 @@ pub struct HttpOptions {
     pub retry: Duration,
     /// Whether stored content can be read and deleted at `/resources`.
     pub content: bool,
+    /// The maximum size of content that is received over HTTP, in bytes.
+    pub upload_bytes: u64,
+    /// How long an upload that can be resumed may take.
+    pub upload_ttl: Duration,
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
 }
@@ -108,6 +122,8 @@ impl Default for HttpOptions {
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             content: true,
+            upload_bytes: 5 << 30,
+            upload_ttl: Duration::from_secs(3600),
             hosts: AllowedHosts::default(),
         }
     }

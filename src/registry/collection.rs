@@ -42,8 +42,17 @@ impl<L: Listed, B> Collection<Item<L, B>> {
     /// Adds an item. Reports a duplicate key.
     pub(super) fn add(&mut self, item: Item<L, B>, problems: &mut Vec<String>) {
         let key = item.key().to_owned();
-        if self.index.contains_key(&key) {
-            problems.push(format!("{} {key:?} is registered twice", L::KIND));
+        if let Some(first) = self.get(&key) {
+            let functions = match (first.origin, item.origin) {
+                (Some(first), Some(second)) if first != second => {
+                    format!(": by the functions {first} and {second}")
+                }
+                (Some(function), _) | (None, Some(function)) => {
+                    format!(", once by the function {function}")
+                }
+                (None, None) => String::new(),
+            };
+            problems.push(format!("{} {key:?} is registered twice{functions}", L::KIND));
             return;
         }
         self.index.insert(key, self.items.len());

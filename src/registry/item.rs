@@ -8,9 +8,17 @@ use rmcp::model;
 
 use crate::auth::Scopes;
 
-/// Setters of all items. They write to the fields `listed` and `scopes`.
+/// Setters of all items. They write to the fields `listed`, `scopes` and `origin`.
 macro_rules! common_setters {
     () => {
+        /// The path of the function that the item comes from, for error messages.
+        #[doc(hidden)]
+        #[must_use]
+        pub fn origin(mut self, function: &'static str) -> Self {
+            self.origin = Some(function);
+            self
+        }
+
         /// The name to display.
         #[must_use]
         pub fn title(mut self, title: impl Into<String>) -> Self {
@@ -86,6 +94,8 @@ pub(super) use {annotation_setters, common_setters};
 pub(super) struct Item<L, B> {
     pub(super) listed: L,
     pub(super) scopes: Scopes,
+    /// The path of the function that it comes from, if known.
+    pub(super) origin: Option<&'static str>,
     pub(super) body: B,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The tool that reads stored results. Results of [`Spill::Auto`] tools are
 /// stored only for callers who may use it: without it a model could not read them.
-pub(crate) const READING_TOOL: &str = "read_resource";
+pub(crate) use crate::handler::READING_TOOL;
 
 /// When a tool's result is stored as a resource and replaced by a preview.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -52,6 +52,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Started + Send + Sync>;
 pub struct Prompt<S = ()> {
     listed: model::Prompt,
     scopes: Vec<String>,
+    origin: Option<&'static str>,
     schema: JsonObject,
     handler: Handler<S>,
     completers: Completers<S>,
@@ -81,6 +82,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         Self {
             listed,
             scopes: Vec::new(),
+            origin: None,
             schema: described.schema,
             handler,
             completers: Completers::default(),
@@ -152,7 +154,8 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        Item { listed, scopes, body: Body { validator, completers, run: Box::new(run) } }
+        let body = Body { validator, completers, run: Box::new(run) };
+        Item { listed, scopes, origin: self.origin, body }
     }
 }
 
@@ -192,7 +195,10 @@ impl Registered {
                 }
                 Ok(result)
             }
-            Ok(Ok(Err(error))) => Err(Fault::Internal(error.message().to_owned())),
+            Ok(Ok(Err(error))) => {
+                error.log();
+                Err(Fault::Internal(error.message().to_owned()))
+            }
             Err(_) => Err(Fault::Internal(format!(
                 "The prompt {name} failed with an internal error (request {request_id})."
             ))),

@@ -35,6 +35,7 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 pub struct Resource<S = ()> {
     listed: model::Resource,
     scopes: Vec<String>,
+    origin: Option<&'static str>,
     handler: Handler<S>,
     stat: Option<StatFn>,
     cache: Option<CacheRule>,
@@ -73,6 +74,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         Self {
             listed,
             scopes: Vec::new(),
+            origin: None,
             handler: Box::new(move |context| read(context).then(R::into_contents).boxed()),
             stat: None,
             cache: None,
@@ -148,7 +150,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         let (state, handler) = (Arc::clone(state), self.handler);
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
         let body = Body { read: Box::new(read), stat: self.stat, cache: self.cache };
-        Item { listed: self.listed, scopes, body }
+        Item { listed: self.listed, scopes, origin: self.origin, body }
     }
 }
 

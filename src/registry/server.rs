@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::definition::Registry;
 use crate::{
+    auth::Grant,
     handler::{Contents, Context, Scope, Server},
     protocol::{ClientFacts, Fault},
 };
@@ -19,6 +20,10 @@ impl Server for Registry {
 
     fn is_static(&self, uri: &str) -> bool {
         Self::is_static(self, uri)
+    }
+
+    fn offers(&self, grant: &Grant, tool: &str) -> bool {
+        Self::offers(self, grant, tool)
     }
 
     fn read<'a>(

@@ -51,6 +51,7 @@ type Handler<S> =
 pub struct Template<S = ()> {
     listed: model::ResourceTemplate,
     scopes: Vec<String>,
+    origin: Option<&'static str>,
     /// The schema of the variables' struct, if typed.
     typed: Option<model::JsonObject>,
     handler: Handler<S>,
@@ -70,6 +71,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             listed: model::ResourceTemplate::new(uri_template, name),
             typed: None,
             scopes: Vec::new(),
+            origin: None,
             handler: Box::new(move |context, variables| {
                 read(context, variables).then(R::into_contents).boxed()
             }),
@@ -112,6 +114,7 @@ impl<S: Send + Sync + 'static> Template<S> {
                 }
             }),
             scopes: Vec::new(),
+            origin: None,
             completers: Completers::default(),
             cache: None,
         }
@@ -169,7 +172,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
         let body = Body { template, completers, read: Box::new(read), cache: self.cache };
-        Some(Item { listed: self.listed, scopes, body })
+        Some(Item { listed: self.listed, scopes, origin: self.origin, body })
     }
 }
 

@@ -37,6 +37,7 @@ type Handler<S> =
 pub struct Tool<S = ()> {
     listed: model::Tool,
     scopes: Vec<String>,
+    origin: Option<&'static str>,
     schema: JsonObject,
     output: OutputDefinition,
     spill: Spill,
@@ -80,6 +81,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         Self {
             listed,
             scopes: Vec::new(),
+            origin: None,
             schema: described.schema,
             output: OutputDefinition { structure: R::structure(), ..OutputDefinition::default() },
             spill: Spill::default(),
@@ -185,7 +187,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         let (spill, run) = (self.spill, Box::new(run));
         let stored = self.stored;
         let body = Body { headers, validator, output, spill, stored, spillable_schema, run };
-        Item { listed, scopes, body }
+        Item { listed, scopes, origin: self.origin, body }
     }
 }
 

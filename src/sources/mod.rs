@@ -11,5 +11,7 @@ mod web;
 #[cfg(feature = "login")]
 pub(crate) use addresses::{PublicNames, is_public};
 pub use file::{DirectoryResource, FileResource};
+#[cfg(feature = "http")]
+pub(crate) use sniff::is_text;
 #[cfg(feature = "web")]
 pub use web::HttpResource;

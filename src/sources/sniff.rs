@@ -7,7 +7,7 @@ use crate::store::Content;
 
 /// Whether content of that media type can be sent as text: a text type in UTF-8
 /// or ASCII.
-pub(super) fn is_text(mime_type: &str) -> bool {
+pub(crate) fn is_text(mime_type: &str) -> bool {
     let (essence, parameters) = mime_type.split_once(';').unwrap_or((mime_type, ""));
     let essence = essence.trim().to_ascii_lowercase();
     let other_charset = parameters.split(';').any(|parameter| {

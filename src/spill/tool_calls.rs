@@ -3,38 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    preview::words::count,
-    records::{Container, Layout, Pointer, RecordIndex},
-    store::{Entry, Kind},
-};
-
-/// A tool call: `read_resource {"uri":"…"}`.
-pub(crate) fn call(tool: &str, arguments: &Value) -> String {
-    format!("{tool} {arguments}")
-}
-
-/// The arguments of `read_resource` for the first `lines` of a text, or for the
-/// first bytes of binary content.
-pub(crate) fn read_arguments(uri: &str, kind: Kind, lines: u64) -> Value {
-    match kind {
-        Kind::Text => json!({ "uri": uri, "offset": 0, "limit": lines }),
-        Kind::Binary => json!({ "uri": uri, "unit": "bytes" }),
-    }
-}
+pub(crate) use crate::handler::tool_calls::{call, read_arguments, type_and_size};
+use crate::records::{Container, Layout, Pointer, RecordIndex};
 
 /// The arguments of `search_resource`, with a placeholder as the query.
 pub(crate) fn search_arguments(uri: &str) -> Value {
     json!({ "uri": uri, "query": "PATTERN" })
-}
-
-/// The type and size of a resource: `text/csv, 12,345 bytes, 67 lines`.
-pub(crate) fn type_and_size(entry: &Entry) -> String {
-    let bytes = count(entry.size, "byte");
-    match entry.kind {
-        Kind::Text => format!("{}, {bytes}, {}", entry.mime_type, count(entry.lines, "line")),
-        Kind::Binary => format!("{}, {bytes}, binary", entry.mime_type),
-    }
 }
 
 /// The jq filter that gives the records, one by one: `.data.items[]`.

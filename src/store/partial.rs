@@ -176,10 +176,10 @@ impl PartialUpload {
         &self.record.target
     }
 
-    /// Sets the size of the whole content, once.
+    /// Sets the size of the whole content.
     ///
     /// # Errors
-    /// Another size is known.
+    /// [`AppendError`].
     pub async fn set_size(&mut self, size: u64) -> Result<(), AppendError> {
         if self.record.size == Some(size) {
             return Ok(());

@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::wording::{self, Stored};
+use super::wording;
 use crate::{
     auth::Owner,
     compute::Compute,
-    handler::{Context, Structured, ToolError},
+    handler::{Context, StoredFacts, Structured, ToolError},
     registry::{StoredJson, Tool},
     store::{Content, Details, StoreError},
 };
@@ -62,7 +62,7 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 async fn create<S>(
     ctx: &Context<S>,
     args: CreateResource,
-) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
+) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
     let content = content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = details(args.name, args.description, args.mime_type, args.ttl)?;

@@ -69,7 +69,7 @@ async fn list<S>(
     let mut after = args.after.as_deref();
     let stored;
     if !page.is_full {
-        stored = ctx.store().list(owner, prefix, after, limit).await?;
+        stored = ctx.resource_store().list(owner, prefix, after, limit).await?;
         for entry in &stored.entries {
             let item = json!({
                 "uri": entry.uri,
@@ -128,7 +128,7 @@ async fn add_own<S>(
             && registry.can_list_resource(grant, &resource.uri);
         // A stored resource of the same URI is listed instead.
         let shadowed = match ResourceUri::parse(&resource.uri) {
-            Ok(uri) if shows => ctx.store().get(owner, &uri).await.is_ok(),
+            Ok(uri) if shows => ctx.resource_store().get(owner, &uri).await.is_ok(),
             _ => false,
         };
         let item = json!({

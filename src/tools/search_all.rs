@@ -135,7 +135,8 @@ async fn candidates<S>(
     let mut listed: Vec<StoredResource> = Vec::new();
     loop {
         let after = listed.last().map(|found| found.entry.uri.as_str());
-        let (page, more) = ctx.store().list_with_content(owner, prefix, after, PAGE_SIZE).await?;
+        let (page, more) =
+            ctx.resource_store().list_with_content(owner, prefix, after, PAGE_SIZE).await?;
         listed.extend(page);
         if !more {
             break;
@@ -201,13 +202,13 @@ async fn search_one<S>(
         scan(ctx.identity().owner(), found, search, Hits::new(Arc::clone(&query))).await
     };
     let search = async {
-        if !entry.is_expired(ctx.store().now())
+        if !entry.is_expired(ctx.resource_store().now())
             && let Ok(hits) = scan(&listed).await
         {
             return Ok(Ok(hits));
         }
         // It may have been deleted or replaced since it was listed.
-        let found = ctx.store().get(ctx.identity().owner(), &entry.uri).await?;
+        let found = ctx.resource_store().get(ctx.identity().owner(), &entry.uri).await?;
         Ok(scan(&found).await)
     };
     let outcome = match timeout_at(deadline, search).await {

@@ -5,12 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    create,
-    wording::{self, Stored},
-};
+use super::{create, wording};
 use crate::{
-    handler::{Context, Structured, ToolError},
+    handler::{Context, StoredFacts, Structured, ToolError},
     registry::{StoredJson, Tool},
 };
 
@@ -53,7 +50,7 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 async fn update<S>(
     ctx: &Context<S>,
     args: UpdateResource,
-) -> Result<(Structured<Stored>, CallToolResult), ToolError> {
+) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
     let content = create::content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let entry = ctx.update_resource(args.uri, content).details(details).await?;

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use rmcp::model::{CallToolResult, ContentBlock};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 pub(super) use crate::spill::tool_calls::call;
 use crate::{
-    handler::{Structured, ToolError},
+    handler::{StoredFacts, Structured, ToolError},
     preview::words::number,
     spill::tool_calls::{read_arguments, type_and_size},
     store::{Entry, MAX_URI_BYTES},
@@ -53,20 +51,12 @@ pub(super) fn span(unit: &str, first: u64, end: u64, total: &str) -> String {
     format!("{unit}s {}-{} of {total}", number(first + 1), number(end))
 }
 
-/// A stored resource, for programs and for later steps of a workflow.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Stored {
-    uri: String,
-    mime_type: String,
-    /// In bytes.
-    size: u64,
-    /// When it expires (RFC 3339).
-    expires: String,
-}
-
 /// The result of a tool that stores: the URI alone, for programs that read text; a sentence
 /// for the model; the link, for hosts that show links; and all of it as a value.
-pub(super) fn stored_result(entry: &Entry, verb: &str) -> (Structured<Stored>, CallToolResult) {
+pub(super) fn stored_result(
+    entry: &Entry,
+    verb: &str,
+) -> (Structured<StoredFacts>, CallToolResult) {
     let next = read_arguments(entry.uri.as_str(), entry.kind, 100);
     let text = format!(
         "{verb} {}: {}. It expires at {}. Next: {}.",
@@ -75,18 +65,12 @@ pub(super) fn stored_result(entry: &Entry, verb: &str) -> (Structured<Stored>, C
         entry.expires,
         call("read_resource", &next)
     );
-    let stored = Stored {
-        uri: entry.uri.as_str().to_owned(),
-        mime_type: entry.mime_type.clone(),
-        size: entry.size,
-        expires: entry.expires.to_string(),
-    };
     let content = CallToolResult::success(vec![
         ContentBlock::text(entry.uri.as_str()),
         ContentBlock::text(text),
         entry.to_link(),
     ]);
-    (Structured(stored), content)
+    (Structured(StoredFacts::new(entry)), content)
 }
 
 /// A line without its line break; if it is longer than `max_bytes`, the part

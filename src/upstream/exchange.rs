@@ -211,7 +211,7 @@ impl Exchange {
                 asked.withdraw(&id);
             }
             Event::Progress { progress, total, message } => {
-                context.progress(progress, total, message.as_deref()).await;
+                context.send_progress(progress, total, message.as_deref()).await;
             }
             Event::Log { level, logger, data } => {
                 if context.scope().log_level.is_some_and(|lowest| level >= lowest) {

@@ -43,7 +43,7 @@ pub(super) async fn finish(
         if task["statusMessage"] != said {
             said = task["statusMessage"].take();
             steps += 1;
-            context.progress(f64::from(steps), None, said.as_str()).await;
+            context.send_progress(f64::from(steps), None, said.as_str()).await;
         }
         let poll = task["pollInterval"].as_u64().map_or(POLL, Duration::from_millis);
         tokio::time::sleep(poll.clamp(POLL_BOUNDS.0, POLL_BOUNDS.1)).await;

@@ -55,7 +55,7 @@ pub(super) async fn run<S>(
     let mut outcome = Outcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
     for ((done, step), next) in (0u32..).zip(&workflow.steps).zip(1..) {
-        ctx.progress(f64::from(done), Some(f64::from(total)), Some(&step.name)).await;
+        ctx.progress(done).of(total).message(&*step.name).await;
         if step.handoff {
             run.hand_over(step, &workflow.steps[next..]);
             outcome.handed_over(&step.name);
@@ -74,7 +74,7 @@ pub(super) async fn run<S>(
             }
         }
     }
-    ctx.progress(f64::from(total), Some(f64::from(total)), None).await;
+    ctx.progress(total).of(total).await;
     (run.transcript, outcome)
 }
 

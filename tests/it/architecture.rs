@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Lowest first. A module uses only modules of lower layers.
-const LAYERS: [&[&str]; 16] = [
+const LAYERS: [&[&str]; 17] = [
     &["quote"],
     &[
         "protocol",
@@ -35,7 +35,8 @@ const LAYERS: [&[&str]; 16] = [
     &["telemetry", "shutdown", "watch"],
     &["config"],
     &["app"],
-    &["cli", "main", "testing"],
+    &["server"],
+    &["cli", "main", "testing", "test_client", "prelude"],
 ];
 
 fn layer(module: &str) -> usize {

@@ -57,7 +57,7 @@ const app = (client_id) => ({
 });
 
 function provider(issuer) {
-  return new Provider(issuer, {
+  const oidc = new Provider(issuer, {
     jwks: keys(),
     cookies: { keys: [randomUUID()] },
     clients: [
@@ -97,6 +97,8 @@ function provider(issuer) {
       },
     },
   });
+  oidc.on('registration_create.success', (_, client) => registered.push(client.clientId));
+  return oidc;
 }
 
 // Logs in the user of the login hint, who consents to everything.
@@ -125,6 +127,7 @@ async function register(request) {
 let oidc;
 let jwks = 'up';
 const counts = {};
+const registered = [];
 const { TLS_KEY, TLS_CERT } = process.env;
 const encrypted = TLS_KEY && { key: readFileSync(TLS_KEY), cert: readFileSync(TLS_CERT) };
 const answer = async (request, response) => {
@@ -133,6 +136,10 @@ const answer = async (request, response) => {
   if (pathname === '/test/counts') return response.end(JSON.stringify(counts));
   if (pathname === '/test/rotate') {
     oidc = provider(oidc.issuer);
+    return response.end();
+  }
+  if (pathname === '/test/forget') {
+    await Promise.all(registered.splice(0).map((id) => oidc.Client.adapter.destroy(id)));
     return response.end();
   }
   if (pathname.startsWith('/test/jwks/')) {

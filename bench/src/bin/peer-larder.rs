@@ -33,7 +33,7 @@ fn main() -> std::process::ExitCode {
             .tool(Tool::new(|_: Context, _: Large| async { large().to_owned() }))
             .tool(Tool::new(|ctx: Context, args: Count| async move {
                 for step in 1..=args.to {
-                    ctx.progress(f64::from(step), Some(f64::from(args.to)), None).await;
+                    ctx.progress(step).of(args.to).await;
                 }
                 "done"
             }))

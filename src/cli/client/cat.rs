@@ -5,7 +5,10 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, mcp_client::next_call, print, progress_bar};
+use super::{
+    ClientError, McpClient, ServerArgs, mcp_client::next_call, print, progress_bar,
+    resources::Resources,
+};
 
 /// Resources up to this size, in bytes, are read by one `resources/read`.
 const MAX_SINGLE_READ: u64 = 4 << 20;
@@ -45,6 +48,9 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
     let client = McpClient::new(args.server)?;
     if let Some(range) = args.lines {
         return print_lines(&client, &args.uri, range).await;
+    }
+    if Resources::of(&client)?.print(&args.uri, |size| progress_bar(size, true)).await? {
+        return Ok(());
     }
     let description = client.call("describe_resource", &json!({ "uri": args.uri })).await?.text;
     let size = size_of(&description).unwrap_or(u64::MAX);

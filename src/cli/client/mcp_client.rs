@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::Stream;
-use reqwest::{Body, Method, RequestBuilder, StatusCode};
+use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{ClientError, DEFAULT_URL, ServerArgs};
@@ -77,6 +77,26 @@ impl McpClient {
         self.send(request.to_string().into()).await
     }
 
+    /// The URL of a path beside the endpoint's.
+    pub(super) fn beside(&self, reference: &str) -> Result<Url, ClientError> {
+        let url = Url::parse(&self.url).and_then(|url| url.join(reference));
+        url.map_err(|error| ClientError::Usage(format!("{}: {error}", self.url)))
+    }
+
+    /// A request with the caller's token.
+    pub(super) fn with_token(&self, verb: Method, url: Url) -> RequestBuilder {
+        let request = self.http.request(verb, url);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// Sends a request, whatever the status of the response.
+    pub(super) async fn send_raw(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        request.send().await.map_err(|error| self.unreachable(&error))
+    }
+
     /// The caller's login at an upstream: asks for it, begins or ends it.
     pub(super) async fn account(&self, upstream: &str, verb: Method) -> Result<Value, ClientError> {
         let url = format!("{}/upstreams/{upstream}/account", self.url.trim_end_matches('/'));
@@ -129,7 +149,7 @@ impl McpClient {
         Ok((status, message))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+    pub(super) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
         // The innermost cause is the most useful one: "connection refused", or
         // what failed while a local file was read and sent.
         let mut cause: &dyn std::error::Error = error;

@@ -9,6 +9,7 @@ mod ls;
 mod mcp_client;
 mod put;
 mod query;
+mod resources;
 mod rm;
 
 use std::{

@@ -5,11 +5,15 @@ use std::{path::PathBuf, pin::Pin};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use clap::Args;
-use futures_util::{Stream, StreamExt, stream};
-use serde_json::json;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::{ClientError, McpClient, ServerArgs, print, progress_bar};
+use super::{
+    ClientError, McpClient, ServerArgs, print, progress_bar,
+    resources::{Resources, Source},
+};
 
 /// The bytes read at a time. A multiple of three, so that each piece encodes to
 /// base64 without padding.
@@ -53,47 +57,92 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
         let size = file.metadata().await.map_err(local)?.len();
         (Box::pin(file), Some(size))
     };
-    let first = read_piece(&mut reader).await.map_err(local)?;
-    // A file is checked to its end. Standard input is not: if it begins as text
-    // and is not, the command fails and asks for --binary.
-    let is_text = !args.binary
-        && !first.contains(&0)
-        && is_utf8_prefix(&first)
-        && (is_stdin || is_utf8(&args.file).await.map_err(local)?);
-
-    let mut arguments = serde_json::Map::new();
     let file_name = args.file.file_name().filter(|_| !is_stdin).and_then(|name| name.to_str());
     let name = args.name.or_else(|| file_name.map(str::to_owned));
     let guessed = || {
         let guess = mime_guess::from_path(&args.file).first()?;
         (!is_stdin).then(|| guess.to_string())
     };
-    for (key, value) in [
-        ("uri", args.uri.map(|uri| json!(uri))),
-        ("ttl", args.ttl.map(|ttl| json!(ttl))),
-        ("name", name.map(|name| json!(name))),
-        ("mime_type", args.mime_type.or_else(guessed).map(|mime_type| json!(mime_type))),
-    ] {
-        if let Some(value) = value {
-            arguments.insert(key.into(), value);
+    let mime_type = args.mime_type.or_else(guessed);
+    let client = McpClient::new(args.server)?;
+    let bar = progress_bar(size, false);
+    let uri = if let Some(resources) = Resources::that_receive(&client).await? {
+        let query = [
+            ("uri", args.uri),
+            ("name", name),
+            ("ttl", args.ttl.map(|ttl| ttl.to_string())),
+            ("kind", args.binary.then(|| "binary".to_owned())),
+        ];
+        let query = query.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let (query, mime_type) = (query.collect::<Vec<_>>(), mime_type.as_deref());
+        match size {
+            Some(size) => {
+                let source = Source { path: &args.file, size };
+                resources.put_file(&query, mime_type, source, &bar).await
+            }
+            None => {
+                let counted = bar.clone();
+                let pieces = pieces(reader, input_name);
+                let pieces = pieces.inspect_ok(move |piece| counted.inc(piece.len() as u64));
+                resources.put_stream(&query, mime_type, pieces).await
+            }
         }
-    }
+    } else {
+        let first = read_piece(&mut reader).await.map_err(local)?;
+        // A file is checked to its end. Standard input is not: if it begins as text
+        // and is not, the command fails and asks for --binary.
+        let is_text = !args.binary
+            && !first.contains(&0)
+            && is_utf8_prefix(&first)
+            && (is_stdin || is_utf8(&args.file).await.map_err(local)?);
+        let mut arguments = serde_json::Map::new();
+        for (key, value) in [
+            ("uri", args.uri.map(Value::from)),
+            ("ttl", args.ttl.map(Value::from)),
+            ("name", name.map(Value::from)),
+            ("mime_type", mime_type.map(Value::from)),
+        ] {
+            if let Some(value) = value {
+                arguments.insert(key.into(), value);
+            }
+        }
+        let encoder = Encoder { reader, piece: first, rest: Vec::new(), is_text, input_name };
+        by_tool(&client, arguments, encoder, &bar).await
+    };
+    bar.finish_and_clear();
+    print(format!("{}\n", uri?).as_bytes())
+}
+
+/// Stores content with `create_resource`. Returns the URI.
+async fn by_tool(
+    client: &McpClient,
+    mut arguments: serde_json::Map<String, Value>,
+    encoder: Encoder,
+    bar: &ProgressBar,
+) -> Result<String, ClientError> {
     // The request with an empty string, split where the content belongs.
-    let key = if is_text { "text" } else { "blob" };
+    let key = if encoder.is_text { "text" } else { "blob" };
     arguments.insert(key.into(), json!(""));
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "create_resource", "arguments": arguments } });
     let request = request.to_string();
     let (head, tail) = request.split_at(request.len() - "\"}}}".len());
-
-    let bar = progress_bar(size, false);
     let counted = bar.clone();
-    let encoder = Encoder { reader, piece: first, rest: Vec::new(), is_text, input_name };
     let content = encoder.pieces().inspect(move |_| counted.inc(PIECE_BYTES as u64));
     let once = |text: &str| stream::iter([Ok(Bytes::from(text.to_owned()))]);
     let body = once(head).chain(content).chain(once(tail));
-    let output = McpClient::new(args.server)?.call_streaming(body).await;
-    bar.finish_and_clear();
-    print(format!("{}\n", output?.first).as_bytes())
+    Ok(client.call_streaming(body).await?.first)
+}
+
+/// The input as it is.
+fn pieces(
+    reader: Reader,
+    input_name: String,
+) -> impl Stream<Item = Result<Bytes, ClientError>> + Send {
+    stream::try_unfold((reader, input_name), |(mut reader, input_name)| async move {
+        let piece = read_piece(&mut reader).await;
+        let piece = piece.map_err(|error| ClientError::local(&input_name, &error))?;
+        Ok((!piece.is_empty()).then(|| (Bytes::from(piece), (reader, input_name))))
+    })
 }
 
 /// The next piece; shorter only at the end.

@@ -41,12 +41,7 @@ impl<S> Context<S> {
         uri: impl Into<String>,
         content: impl Into<Content>,
     ) -> CreateResource<'_> {
-        CreateResource {
-            scope: self.scope(),
-            uri: uri.into(),
-            content: content.into(),
-            details: Details::default(),
-        }
+        CreateResource::new(self.scope(), uri.into(), content.into())
     }
 
     /// Replaces the content of a resource. Name, description, media type and
@@ -207,6 +202,12 @@ pub struct CreateResource<'a> {
     uri: String,
     content: Content,
     details: Details,
+}
+
+impl<'a> CreateResource<'a> {
+    pub(crate) fn new(scope: &'a Scope, uri: String, content: Content) -> Self {
+        Self { scope, uri, content, details: Details::default() }
+    }
 }
 
 impl CreateResource<'_> {

@@ -11,8 +11,10 @@ use futures_util::TryStreamExt;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 use super::{
-    super::problem::Problem,
-    conditions::{self, Precondition},
+    super::{
+        conditions::{self, Precondition, entity_tag},
+        problem::Problem,
+    },
     file_name::content_disposition,
     range::{self, Selection},
 };
@@ -23,11 +25,6 @@ use crate::{
 };
 
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
-
-/// The strong entity tag of a revision.
-pub(super) fn entity_tag(entry: &Entry) -> String {
-    format!("\"{}-{}\"", entry.revision, entry.sha256)
-}
 
 /// How content is sent.
 pub(super) struct Representation<'a> {

@@ -3,83 +3,106 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{Request, State},
+    body::Body,
+    extract::{Path, Request, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use percent_encoding::percent_decode_str;
 
 use super::{
-    super::{Endpoint, bearer, cors, error::fault_response, host_check, problem},
-    conditions,
+    super::{
+        Endpoint, bearer,
+        conditions::{self, entity_tag},
+        cors,
+        error::fault_response,
+        host_check,
+        problem::{self, Refused},
+        upload,
+    },
     file_name::file_name,
-    representation::{Representation, entity_tag},
+    representation::Representation,
 };
 use crate::{
     auth::{Grant, Identity},
     era::Era,
     http::problem::Problem,
-    protocol::Fault,
     quote::quoted,
     store::{ResourceUri, StoreError},
 };
 
 /// What `Allow` and the preflight list.
-const METHODS: &str = "GET, HEAD, DELETE";
+const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, OPTIONS";
 
 /// The tool that does the same as DELETE, and whose scopes it needs.
 const DELETE_TOOL: &str = "delete_resource";
 
+/// The same for an upload that can be resumed.
+const UPLOAD_METHODS: &str = "HEAD, PATCH, DELETE, OPTIONS";
+
 /// Handles a request to the path.
 pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    if let Err(error) = host_check::origin(&endpoint, &head.headers) {
+    serve(&endpoint, request, METHODS, async |head, body, identity| match head.method {
+        Method::GET | Method::HEAD => read(&endpoint, head, identity).await,
+        Method::DELETE => delete(&endpoint, head, identity).await,
+        Method::PUT | Method::POST => upload::receive(&endpoint, head, body, identity).await,
+        Method::OPTIONS => upload::options(&endpoint, METHODS),
+        _ => Err(method_not_allowed(&head.method, METHODS)),
+    })
+    .await
+}
+
+/// Handles a request to an upload that can be resumed.
+pub(super) async fn handle_upload(
+    State(endpoint): State<Arc<Endpoint>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    serve(&endpoint, request, UPLOAD_METHODS, async |head, body, identity| match head.method {
+        Method::HEAD => upload::status(&endpoint, head, identity, &id).await,
+        Method::PATCH => upload::append(&endpoint, head, body, identity, &id).await,
+        Method::DELETE => upload::cancel(&endpoint, head, identity, &id).await,
+        Method::OPTIONS => upload::options(&endpoint, UPLOAD_METHODS),
+        _ => Err(method_not_allowed(&head.method, UPLOAD_METHODS)),
+    })
+    .await
+}
+
+/// Checks a request of a caller with a bearer token. Errors are problem documents.
+async fn serve(
+    endpoint: &Endpoint,
+    request: Request,
+    methods: &'static str,
+    handle: impl AsyncFnOnce(&Parts, Body, &Identity) -> Result<Response, Refused>,
+) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(error) = host_check::origin(endpoint, &head.headers) {
         return problem::instead_of_json_rpc(error.into_response());
     }
-    let response = match cors::preflight(&head, METHODS) {
+    let response = match cors::preflight(&head, methods) {
         Some(response) => response,
-        None => admit(&endpoint, &head).await,
+        None => admit(endpoint, &head, body, handle).await,
     };
     let mut response = problem::instead_of_json_rpc(response);
     cors::add_headers(&head.headers, &mut response);
     response
 }
 
-async fn admit(endpoint: &Endpoint, head: &Parts) -> Response {
+async fn admit(
+    endpoint: &Endpoint,
+    head: &Parts,
+    body: Body,
+    handle: impl AsyncFnOnce(&Parts, Body, &Identity) -> Result<Response, Refused>,
+) -> Response {
     // Held until there is a response.
     let (identity, _permit) = match bearer::authenticate(endpoint, head).await {
         Ok(admitted) => admitted,
         Err(response) => return *response,
     };
-    let served = match head.method {
-        Method::GET | Method::HEAD => read(endpoint, head, &identity).await,
-        Method::DELETE => delete(endpoint, head, &identity).await,
-        _ => Err(method_not_allowed(&head.method)),
-    };
-    let mut response = served.unwrap_or_else(|refused| refused.0);
+    let served = handle(head, body, &identity).await;
+    let mut response = served.unwrap_or_else(|refused| *refused.0);
     bearer::challenge(endpoint, &mut response);
     response
-}
-
-/// A response that ends a request early.
-struct Refused(Response);
-
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Self {
-        Self(problem.into_response())
-    }
-}
-
-impl From<StoreError> for Refused {
-    fn from(error: StoreError) -> Self {
-        Problem::from(error).into()
-    }
-}
-
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
-        Self(fault_response(None, &fault, Era::Legacy))
-    }
 }
 
 async fn read(endpoint: &Endpoint, head: &Parts, identity: &Identity) -> Result<Response, Refused> {
@@ -130,11 +153,11 @@ async fn delete(
     }
 }
 
-fn method_not_allowed(method: &Method) -> Refused {
-    let detail = format!("{} is not allowed here. Use {METHODS}.", quoted(method.as_str()));
+fn method_not_allowed(method: &Method, methods: &'static str) -> Refused {
+    let detail = format!("{} is not allowed here. Use {methods}.", quoted(method.as_str()));
     let mut response = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).into_response();
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(METHODS));
-    Refused(response)
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    Refused(Box::new(response))
 }
 
 /// The parameters of a request.

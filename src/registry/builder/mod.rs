@@ -98,6 +98,11 @@ impl Builder {
 
     /// Sets the state of the handlers that are registered after this call.
     pub fn state<S>(self, state: S) -> Builder<S> {
+        self.shared_state(Arc::new(state))
+    }
+
+    /// As [`Builder::state`], with a state that others hold as well.
+    pub fn shared_state<S>(self, state: Arc<S>) -> Builder<S> {
         Builder {
             info: self.info,
             instructions: self.instructions,
@@ -105,7 +110,7 @@ impl Builder {
             fixed_lists: self.fixed_lists,
             hides_provided_tools: self.hides_provided_tools,
             experimental: self.experimental,
-            state: Arc::new(state),
+            state,
             catalog: self.catalog,
             custom: self.custom,
             providers: self.providers,

@@ -148,6 +148,10 @@ impl Account {
                 tracing::info!(upstream = %self.login.name, problem, "a login has ended");
                 (None, None)
             }
+            Err(TokenError::UnknownClient) => {
+                self.login.forget_client(self.site()?, &stale.source).await;
+                (None, None)
+            }
             Err(TokenError::Unavailable(problem)) => {
                 tracing::warn!(upstream = %self.login.name, problem, "a token cannot be refreshed");
                 (Some(stale.clone()), Some(problem))

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Login, discovery::Metadata};
+use super::{Login, discovery::Metadata, tokens::Source};
 use crate::{
     auth::{is_loopback, safe_url},
     clock::Timestamp,
@@ -88,7 +88,7 @@ impl Login {
                 quoted(&server.issuer)
             )));
         };
-        let slot = format!("client/{}/{}", self.name, server.issuer);
+        let slot = self.client_slot(&server.issuer);
         let redirect_uri = self.redirect_uri(site);
         let (known, version) = site.vault.read::<Registration>(&slot).await.map_err(unavailable)?;
         if let Some(known) = known
@@ -111,6 +111,35 @@ impl Login {
         // Another instance may have registered meanwhile: both registrations are valid.
         site.vault.replace(&slot, version, Some(&registration)).await.map_err(unavailable)?;
         Ok(client)
+    }
+
+    /// Where a dynamic registration is kept.
+    fn client_slot(&self, issuer: &str) -> String {
+        format!("client/{}/{issuer}", self.name)
+    }
+
+    /// Forgets a dynamic registration that the authorization server does not know any more, so
+    /// that the next login registers anew.
+    pub(super) async fn forget_client(&self, site: &LoginSite, source: &Source) {
+        let slot = self.client_slot(&source.issuer);
+        let forgotten = async {
+            let (known, version) = site.vault.read::<Registration>(&slot).await?;
+            // Another login may have registered meanwhile.
+            match known.filter(|known| known.client == source.client) {
+                Some(_) => site.vault.replace::<Registration>(&slot, version, None).await,
+                None => Ok(false),
+            }
+        };
+        match forgotten.await {
+            Ok(true) => tracing::warn!(
+                upstream = %self.name,
+                "the authorization server has forgotten the client: the next login registers anew"
+            ),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(upstream = %self.name, %error, "a registration cannot be forgotten");
+            }
+        }
     }
 
     async fn register(&self, endpoint: &str, metadata: &Value) -> Result<Registered, LoginProblem> {

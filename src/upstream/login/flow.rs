@@ -15,7 +15,7 @@ use super::{
     Login,
     discovery::{self, AuthorizationServer},
     record::{Pending, Record, Slot},
-    tokens::Source,
+    tokens::{Source, TokenError},
 };
 use crate::{
     auth::{Identity, Owner},
@@ -179,6 +179,7 @@ impl ProviderLogin for Login {
             sends_issuer: metadata.authorization_response_iss_parameter_supported,
             source: Source {
                 client,
+                issuer: metadata.issuer.clone(),
                 token_endpoint: metadata.token_endpoint.clone(),
                 revocation_endpoint: metadata.revocation_endpoint.clone(),
                 resource: server.resource.clone(),
@@ -239,8 +240,13 @@ impl ProviderLogin for Login {
         let code = parameter("code").ok_or_else(unknown)?;
         let Pending { verifier, source, .. } = pending;
         let redirect_uri = self.redirect_uri(site);
-        let exchanged = source.exchange(&self.fetcher, code, verifier, &redirect_uri, slot.now());
-        let tokens = exchanged.await.map_err(LoginProblem::from).inspect_err(|problem| {
+        let known_as = source.clone();
+        let exchanged =
+            source.exchange(&self.fetcher, code, verifier, &redirect_uri, slot.now()).await;
+        if let Err(TokenError::UnknownClient) = &exchanged {
+            self.forget_client(site, &known_as).await;
+        }
+        let tokens = exchanged.map_err(LoginProblem::from).inspect_err(|problem| {
             tracing::warn!(upstream = %self.name, %problem, "a login has failed");
         })?;
         slot.change(|record| {

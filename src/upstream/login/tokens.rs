@@ -23,6 +23,9 @@ use crate::{
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Source {
     pub(super) client: ClientIdentity,
+    /// The authorization server.
+    #[serde(default)]
+    pub(super) issuer: String,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
     /// The protected resource (RFC 8707).
@@ -46,6 +49,8 @@ pub(super) struct Tokens {
 pub(super) enum TokenError {
     /// The code or refresh token is not valid; another login is necessary.
     Refused(String),
+    /// The authorization server does not know Larder as a client (any more).
+    UnknownClient,
     Unavailable(String),
 }
 
@@ -53,6 +58,9 @@ impl From<TokenError> for LoginProblem {
     fn from(error: TokenError) -> Self {
         match error {
             TokenError::Refused(problem) => Self::Refused(problem),
+            TokenError::UnknownClient => Self::Refused(
+                "The authorization server does not accept Larder as a client (invalid_client). Try again; if it stays so, check upstreams.auth.client_id and client_secret.".to_owned(),
+            ),
             TokenError::Unavailable(problem) => Self::Unavailable(problem),
         }
     }
@@ -108,6 +116,7 @@ impl Source {
             Err(RequestTokenError::ServerResponse(refused)) => {
                 let code = quoted(refused.error().as_ref());
                 return Err(match refused.error() {
+                    BasicErrorResponseType::InvalidClient => TokenError::UnknownClient,
                     BasicErrorResponseType::Extension(_) => TokenError::Unavailable(code),
                     _ => TokenError::Refused(code),
                 });

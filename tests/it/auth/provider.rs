@@ -156,6 +156,11 @@ impl Provider {
         self.control(&format!("jwks/{mode}")).await;
     }
 
+    /// Forgets the clients that have registered.
+    pub(crate) async fn forget_clients(&self) {
+        self.control("forget").await;
+    }
+
     /// How often a path was requested.
     pub(crate) async fn fetches(&self, path: &str) -> u64 {
         let counts: Value = serde_json::from_str(&self.control("counts").await).unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::support::{
-    TextFile, numbered_lines, patiently,
+    TextFile, dropping_proxy, noise, numbered_lines, patiently,
     process::{larder, run, serving, serving_in},
     sha256,
 };
@@ -117,16 +117,51 @@ async fn exit_codes_distinguish_failures() {
 }
 
 #[tokio::test]
-async fn input_that_turns_out_to_be_binary_is_refused_without_a_flag() {
+async fn input_that_turns_out_to_be_binary_is_stored_as_bytes() {
     let (_server, url) = serving(&[]).await;
+    let mut late = vec![b'a'; 500_000];
+    late.extend([0xff, 0xfe]);
+    for put in [&["put", "-"][..], &["put", "-", "--binary"]] {
+        let uri = said(&client(&url, put, &late).await);
+        let back = client(&url, &["cat", uri.trim_end()], b"").await;
+        assert!(back.stdout == late);
+    }
+    let kept = said(&client(&url, &["put", "-", "--binary", "--uri", "x:1"], b"text").await);
+    let listed = said(&client(&url, &["ls", kept.trim_end(), "--json"], b"").await);
+    assert!(listed.contains("application/octet-stream"), "{listed}");
+}
+
+#[tokio::test]
+async fn a_server_without_content_over_http_gets_files_by_its_tools() {
+    let (_server, url) = serving_in(&[], &[("LARDER_CONTENT__ENABLED", "false")]).await;
+    let text = numbered_lines(60_000);
+    let put = client(&url, &["put", "-", "--uri", "x:1"], text.as_bytes()).await;
+    assert_eq!(said(&put), "x:1\n");
+    assert!(client(&url, &["cat", "x:1"], b"").await.stdout == text.as_bytes());
+    // Of standard input the first bytes decide.
     let mut late = vec![b'a'; 500_000];
     late.extend([0xff, 0xfe]);
     let output = client(&url, &["put", "-"], &late).await;
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("--binary"), "{output:?}");
-    assert_eq!(said(&client(&url, &["ls"], b"").await), "", "a part of it was stored");
     let uri = said(&client(&url, &["put", "-", "--binary"], &late).await);
     assert!(client(&url, &["cat", uri.trim_end()], b"").await.stdout == late);
+}
+
+#[tokio::test]
+async fn a_large_file_continues_after_cut_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, files) = (folder.path().join("large.bin"), tempfile::tempdir().unwrap());
+    let content: Vec<u8> = noise(5).take(7_000_000).flat_map(u64::to_le_bytes).collect();
+    fs::write(&file, &content).unwrap();
+    let store = format!("file://{}", files.path().display());
+    let (server, _) = serving(&["--store", &store]).await;
+    let proxy = dropping_proxy(server.address(), 3, 15_000_000).await;
+    let url = format!("http://{proxy}/mcp");
+    let put = ["put", file.to_str().unwrap(), "--uri", "x:large"];
+    assert_eq!(said(&client(&url, &put, b"").await), "x:large\n");
+    let back = client(&url, &["cat", "x:large"], b"").await;
+    assert!(back.stdout == content, "{} bytes: {:?}", back.stdout.len(), back.stderr);
 }
 
 /// What a terminal shows of a shell command, in which `$LARDER` is the binary. `script`

@@ -1,6 +1,8 @@
 //! Stored content over HTTP, without MCP.
 
 mod resources;
+mod resumable;
+mod uploads;
 
 use std::{fmt::Write, sync::Arc};
 

@@ -3,6 +3,7 @@
 
 mod answer;
 mod certificates;
+mod dropping_proxy;
 mod events;
 mod fixtures;
 mod legacy;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 
 pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
+pub(crate) use dropping_proxy::dropping_proxy;
 pub(crate) use events::{Events, messages};
 pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};

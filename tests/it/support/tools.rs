@@ -48,7 +48,7 @@ async fn stepwise(ctx: Ctx, args: Stepwise) -> String {
     let player = stage.enter(&args.key);
     for step in 1..=args.steps {
         stage.step(&args.key).await;
-        ctx.progress(step.into(), Some(args.steps.into()), Some("on the way")).await;
+        ctx.progress(step).of(args.steps).message("on the way").await;
         stage.tell(&args.key, Beat::Step(step));
     }
     stage.step(&args.key).await;
@@ -65,7 +65,7 @@ struct Progress {
 
 async fn progress(ctx: Ctx, args: Progress) -> &'static str {
     for value in args.values {
-        ctx.progress(value, None, None).await;
+        ctx.progress(value).await;
     }
     "done"
 }

@@ -47,7 +47,7 @@ async fn work(ctx: Ctx, args: Work) -> Result<String, ToolError> {
     } else {
         ctx.into_task().await;
     }
-    ctx.progress(1.0, Some(2.0), Some("half done")).await;
+    ctx.progress(1).of(2).message("half done").await;
     stage.tell(&args.key, Beat::Step(1));
     stage.step(&args.key).await;
     let said = match args.end.as_str() {

@@ -217,6 +217,20 @@ async fn a_token_is_refreshed_once_for_many_callers() {
 }
 
 #[tokio::test]
+async fn a_registration_that_the_authorization_server_forgot_is_made_anew() {
+    let world = World::new().await;
+    let alice = world.client("alice");
+    Browser::new().log_in(&link(&alice, "whoami").await, "anna").await;
+    assert!(whoami(&alice).await.contains("\"anna\""));
+    world.provider.forget_clients().await;
+    world.gateway.clock.advance(Duration::from_secs(590));
+    // The token cannot be refreshed. The next login does not use the old registration.
+    Browser::new().log_in(&link(&alice, "whoami").await, "anna").await;
+    assert!(whoami(&alice).await.contains("\"anna\""));
+    assert_eq!(world.provider.fetches("/reg").await, 2);
+}
+
+#[tokio::test]
 async fn a_logout_forgets_and_revokes() {
     let world = World::new().await;
     let (alice, bob) = (world.client("alice"), world.client("bob"));

@@ -2,6 +2,13 @@
 
 use http::{HeaderMap, HeaderName, header};
 
+use crate::store::Entry;
+
+/// The strong entity tag of a revision.
+pub(super) fn entity_tag(entry: &Entry) -> String {
+    format!("\"{}-{}\"", entry.revision, entry.sha256)
+}
+
 /// What the preconditions of a request demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precondition {

@@ -1,0 +1,73 @@
+//! What a function under `#[tool]` returns, as the result of a tool.
+//!
+//! The macro calls `(&&&&Returned::<T>::new()).convert(value)`. Rust takes the first of the
+//! traits below that has an implementation for the type, since each one less of the `&` is
+//! tried later: what is a result already, a `Result` with a value, a value.
+
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{IntoToolResult, Structured, ToolError};
+
+/// The return type of a function.
+pub struct Returned<T>(PhantomData<fn() -> T>);
+
+impl<T> Returned<T> {
+    /// The marker of that type.
+    #[allow(clippy::new_without_default, reason = "only the macro makes it")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// Text, content, and what else is a result by itself.
+pub trait AsItIs<T> {
+    /// Converts the value.
+    fn convert(&self, value: T) -> T;
+}
+
+impl<T: IntoToolResult> AsItIs<T> for &&&Returned<T> {
+    fn convert(&self, value: T) -> T {
+        value
+    }
+}
+
+/// A `Result` with a value that has a schema.
+pub trait ValueOrError<T, E> {
+    /// Converts the value.
+    fn convert(&self, value: Result<T, E>) -> Result<Structured<T>, ToolError>;
+}
+
+impl<T: Serialize + JsonSchema, E: Into<ToolError>> ValueOrError<T, E>
+    for &&Returned<Result<T, E>>
+{
+    fn convert(&self, value: Result<T, E>) -> Result<Structured<T>, ToolError> {
+        value.map(Structured).map_err(Into::into)
+    }
+}
+
+/// A value that has a schema.
+pub trait Value<T> {
+    /// Converts the value.
+    fn convert(&self, value: T) -> Structured<T>;
+}
+
+impl<T: Serialize + JsonSchema> Value<T> for &Returned<T> {
+    fn convert(&self, value: T) -> Structured<T> {
+        Structured(value)
+    }
+}
+
+/// All other types, which the tool then refuses by name.
+pub trait NoResult<T> {
+    /// Returns the value.
+    fn convert(&self, value: T) -> T;
+}
+
+impl<T> NoResult<T> for Returned<T> {
+    fn convert(&self, value: T) -> T {
+        value
+    }
+}

@@ -1,0 +1,54 @@
+//! Who may store content, and how much.
+
+use http::StatusCode;
+
+use super::{
+    super::{
+        Endpoint,
+        problem::{Problem, Refused},
+    },
+    received::BodyProblem,
+};
+use crate::{
+    admission::Permit,
+    auth::{Grant, Identity},
+    protocol::Fault,
+    store::{ResourceUri, StoreError},
+};
+
+/// The tool that does the same, and whose scopes an upload needs.
+const WRITE_TOOL: &str = "create_resource";
+
+/// Checks that the caller may store resources.
+pub(super) fn authorize(endpoint: &Endpoint, identity: &Identity) -> Result<(), Refused> {
+    if !receives(endpoint) {
+        let detail = "This server does not let callers store resources (tools.write).";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail).into());
+    }
+    Ok(endpoint.dispatcher.authorize_tool(WRITE_TOOL, identity)?)
+}
+
+/// Whether the server lets callers store resources.
+pub(super) fn receives(endpoint: &Endpoint) -> bool {
+    endpoint.dispatcher.registry().offers(&Grant::All, WRITE_TOOL)
+}
+
+/// Refuses content that is announced as too large.
+pub(super) fn check_size(size: Option<u64>, max: u64) -> Result<(), Problem> {
+    if size.is_none_or(|size| size <= max) {
+        Ok(())
+    } else {
+        Err(BodyProblem::TooLarge(max).into())
+    }
+}
+
+/// Counts the transfer towards the limits of the caller, and of all callers.
+pub(super) fn permit(endpoint: &Endpoint, identity: &Identity) -> Result<Permit, Fault> {
+    let limits = endpoint.dispatcher.caller_limits();
+    Ok(limits.transfer(identity.owner())?)
+}
+
+/// A URI that cannot be guessed.
+pub(super) fn minted(endpoint: &Endpoint) -> Result<ResourceUri, StoreError> {
+    Ok(ResourceUri::parse(&format!("larder://r/{}", endpoint.random.id()))?)
+}

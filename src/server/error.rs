@@ -1,0 +1,23 @@
+//! Why a server cannot run.
+
+use std::io;
+
+use crate::{app::OpenError, registry::BuildError};
+
+/// The reason why a server cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Its state cannot be made: see [`Server::lifespan`](super::Server::lifespan).
+    #[error("{0}")]
+    State(String),
+    /// Its definition has problems.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A setting is invalid, or the store cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The transport failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,129 @@
+//! Ways to run a server. `Server::run`, with a command line, is in `cli`.
+
+use std::{io, process::ExitCode};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(feature = "http")]
+use tokio::net::TcpListener;
+
+use super::{Close, Opened, Server, ServerError};
+use crate::{app::App, shutdown};
+
+impl<S: Send + Sync + 'static> Server<S> {
+    /// The endpoint as a router of axum, to be mounted in another one. It holds the server:
+    /// when its last copy is dropped, the server ends.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), larder::server::ServerError> {
+    /// let mcp = larder::server("mounted").router().await?;
+    /// let router: axum::Router = axum::Router::new().merge(mcp);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The state, the definition or the settings.
+    #[cfg(feature = "http")]
+    pub async fn router(self) -> Result<crate::http::Router, ServerError> {
+        let (app, close) = self.app().await?;
+        Ok(app.into_router(close))
+    }
+
+    /// Serves on a bound listener until the process gets a signal to stop.
+    ///
+    /// # Errors
+    /// As [`Server::serve_until`].
+    #[cfg(feature = "http")]
+    pub async fn serve(self, listener: TcpListener) -> Result<(), ServerError> {
+        let stop = shutdown::stop_signal()?;
+        self.serve_until(listener, stop).await
+    }
+
+    /// Serves on a bound listener until `stop` resolves.
+    ///
+    /// # Errors
+    /// The state, the definition or the settings; or the listener fails.
+    #[cfg(feature = "http")]
+    pub async fn serve_until(
+        mut self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServerError> {
+        // What is checked for the address of the settings is checked for this one.
+        self.config.server.listen = listener.local_addr()?;
+        let (app, close) = self.app().await?;
+        let served = app.serve(listener, stop).await;
+        close.await;
+        served?;
+        Ok(())
+    }
+
+    /// Serves one client on standard input and output, until the input ends or the process
+    /// gets a signal to stop: a `main` for servers that hosts start.
+    pub fn run_stdio(self) -> ExitCode {
+        crate::auth::install_crypto();
+        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return fail(&error.into()),
+        };
+        let served = runtime.block_on(async {
+            let stop = shutdown::stop_signal()?;
+            let (app, close) = self.app().await?;
+            let served = app.serve_stdio(stop).await;
+            close.await;
+            served.map_err(ServerError::from)
+        });
+        // Does not wait for the thread that reads standard input, which may block.
+        runtime.shutdown_background();
+        match served {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        }
+    }
+
+    /// Starts the server.
+    pub(crate) async fn start(self) -> Result<Running, ServerError> {
+        let (app, close) = self.app().await?;
+        Ok(Running { app, close })
+    }
+
+    /// The server, and what to run when it has ended.
+    async fn app(self) -> Result<(App, Close), ServerError> {
+        let config = self.config.clone();
+        let Opened { registry, close } = self.open().await.map_err(ServerError::State)?;
+        let app = match registry {
+            Ok(registry) => App::open(registry, config).await.map_err(ServerError::from),
+            Err(error) => Err(error.into()),
+        };
+        match app {
+            Ok(app) => Ok((app, close)),
+            Err(error) => {
+                close.await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A server that has started, with what to run when it has ended.
+pub(crate) struct Running {
+    app: App,
+    close: Close,
+}
+
+impl Running {
+    /// Serves one client, until the input ends.
+    pub(crate) async fn serve_io(
+        self,
+        input: impl AsyncRead + Unpin + Send,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> io::Result<()> {
+        let served = self.app.serve_io(input, output, std::future::pending()).await;
+        self.close.await;
+        served
+    }
+}
+
+fn fail(error: &ServerError) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}

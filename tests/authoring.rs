@@ -1,0 +1,341 @@
+//! Servers from functions, over the client for tests, in both eras.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use larder::{Test, TestClient, TestError, prelude::*, server::Server};
+
+struct Logs {
+    lines: Vec<String>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Logs {
+    fn search(&self, query: &str) -> io::Result<Vec<&str>> {
+        match query {
+            "fail" => Err(io::Error::other("the disk /dev/sda is gone")),
+            query => {
+                let found = self.lines.iter().map(String::as_str).filter(|l| l.contains(query));
+                Ok(found.collect())
+            }
+        }
+    }
+}
+
+#[larder::data]
+struct Sum {
+    sum: f64,
+}
+
+/// Adds two numbers.
+#[tool]
+fn add(
+    /** The first. */
+    a: f64,
+    /** The second. */
+    b: f64,
+) -> Sum {
+    Sum { sum: a + b }
+}
+
+/// Searches the logs.
+///
+/// Stores what it finds.
+#[tool(annotations(read_only, open_world = false), title = "Search", scope = "logs:read")]
+async fn search_logs(
+    #[arg(min_length = 1)] query: String,
+    ctx: &Context<Logs>,
+    #[arg(default = 10, range = 1..=100)] limit: usize,
+) -> Result<Stored> {
+    let found = ctx.state().search(&query).context("The logs cannot be searched now.")?;
+    ctx.progress(1).of(2).message("searched").await;
+    let found: Vec<_> = found.into_iter().take(limit).collect();
+    let stored = ctx.store(found.join("\n")).name("Results").ttl(hours(1)).await?;
+    Ok(stored.say(format!("Found {} lines.", found.len())))
+}
+
+/// Halves an even number.
+#[tool(name = "halve")]
+async fn half(n: i64) -> Result<i64> {
+    if n % 2 == 0 { Ok(n / 2) } else { Err(ToolError::new("Give an even number.")) }
+}
+
+/// Greets.
+#[tool(allow_unknown)]
+fn greet(
+    ctx: Context,
+    name: Option<String>,
+    #[arg(rename = "loud")] is_loud: Option<bool>,
+) -> String {
+    assert!(!ctx.request_id().is_empty());
+    let greeting = format!("Hello, {}.", name.as_deref().unwrap_or("you"));
+    if is_loud == Some(true) { greeting.to_uppercase() } else { greeting }
+}
+
+#[larder::args]
+struct Person {
+    /// Their name.
+    name: String,
+}
+
+/// Asks who it is.
+#[tool]
+async fn who(ctx: &Context) -> Result<String> {
+    Ok(match ctx.elicit::<Person>("who", "Who are you?").await? {
+        Elicited::Accepted(person) => person.name,
+        _ => "nobody".to_owned(),
+    })
+}
+
+/// Weather of a city.
+#[resource("weather://{city}/{days}", mime_type = "application/json")]
+async fn weather(city: String, days: u8) -> Result<Json<Value>> {
+    let days = (days < 8).then_some(days).context("There are seven days.")?;
+    Ok(Json(json!({ "city": city, "days": days })))
+}
+
+/// How many lines there are.
+#[resource("logs://count")]
+fn count(ctx: &Context<Logs>) -> String {
+    ctx.state().lines.len().to_string()
+}
+
+/// Lists a text's main ideas.
+#[prompt]
+fn main_ideas(
+    /** How many. */
+    #[arg(range = 1..=9)]
+    count: u32,
+    text: String,
+) -> [Message; 2] {
+    [user(format!("List {count} main ideas of: {text}")), assistant("1.")]
+}
+
+fn logs(closed: Arc<AtomicBool>) -> Server<Logs> {
+    let open = || async move {
+        let lines = (0..100).map(|n| format!("line {n}")).collect();
+        Ok::<_, TestError>(Logs { lines, closed })
+    };
+    let close = |logs: Arc<Logs>| async move { logs.closed.store(true, Ordering::Relaxed) };
+    larder::server("logs")
+        .tool(add)
+        .lifespan(open, close)
+        .tool(search_logs)
+        .tool(half)
+        .tool(greet)
+        .tool(who)
+        .resource(weather)
+        .resource(count)
+        .prompt(main_ideas)
+        .reading()
+}
+
+fn both(server: impl Fn() -> Test) -> [Test; 2] {
+    [server(), server().legacy()]
+}
+
+async fn client() -> TestClient {
+    larder::test(logs(Arc::default())).await
+}
+
+#[larder::test]
+async fn a_signature_is_the_definition() -> Result<(), TestError> {
+    let client = client().await;
+    let tools = client.tools().await?;
+    let tool = |name: &str| tools.iter().find(|tool| tool.name == name).unwrap();
+    let add = tool("add");
+    assert_eq!(add.description.as_deref(), Some("Adds two numbers."));
+    assert_eq!(
+        json!(*add.input_schema),
+        json!({
+            "type": "object",
+            "properties": {
+                "a": { "type": "number", "description": "The first." },
+                "b": { "type": "number", "description": "The second." },
+            },
+            "required": ["a", "b"],
+            "additionalProperties": false,
+        })
+    );
+    // The server can store results, so that a preview is allowed as well.
+    let own = |tool: &model::Tool| tool.output_schema.as_ref().unwrap()["anyOf"][0].clone();
+    assert_eq!(own(add)["required"], json!(["sum"]));
+    let search = tool("search_logs");
+    assert_eq!(search.title.as_deref(), Some("Search"));
+    assert_eq!(search.description.as_deref(), Some("Searches the logs.\n\nStores what it finds."));
+    assert_eq!(json!(search.annotations), json!({ "readOnlyHint": true, "openWorldHint": false }));
+    let properties = &search.input_schema["properties"];
+    assert_eq!(properties["query"]["minLength"], 1);
+    let limit = &properties["limit"];
+    assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(100)));
+    assert_eq!(limit["default"], 10);
+    assert_eq!(search.input_schema["required"], json!(["query"]));
+    assert!(own(search)["properties"]["uri"].is_object());
+    assert!(tool("greet").input_schema.get("additionalProperties").is_none());
+    assert!(tool("greet").input_schema["properties"]["loud"].is_object());
+    assert!(tool("greet").output_schema.is_none(), "it is text");
+
+    let prompt = &client.prompts().await?[0];
+    assert_eq!(
+        (&*prompt.name, prompt.description.as_deref()),
+        ("main_ideas", Some("Lists a text's main ideas."))
+    );
+    let count = &prompt.arguments.as_ref().unwrap()[0];
+    assert_eq!(
+        (&*count.name, count.description.as_deref(), count.required),
+        ("count", Some("How many."), Some(true))
+    );
+    let template = &client.templates().await?[0];
+    assert_eq!(
+        (&*template.name, template.description.as_deref()),
+        ("weather", Some("Weather of a city."))
+    );
+    assert_eq!(template.mime_type.as_deref(), Some("application/json"));
+    assert_eq!(client.resources().await?[0].name, "count");
+    Ok(())
+}
+
+#[larder::test]
+async fn functions_answer_in_both_eras() -> Result<(), TestError> {
+    for test in both(|| larder::test(logs(Arc::default()))) {
+        let client = test.await;
+        let sum = client.call("add", json!({ "a": 1, "b": 2.5 })).await?;
+        assert!((sum.structured::<Sum>().sum - 3.5).abs() < f64::EPSILON);
+        assert_eq!(client.call("halve", json!({ "n": 8 })).await?.structured::<i64>(), 4);
+        assert_eq!(client.call("greet", json!({ "more": 1 })).await?.text(), "Hello, you.");
+        let loud = client.call("greet", json!({ "name": "Ana", "loud": true })).await?;
+        assert_eq!(loud.text(), "HELLO, ANA.");
+        assert_eq!(client.read("logs://count").await?.text(), "100");
+        let weather = client.read("weather://Lima/3").await?;
+        assert_eq!(weather.json::<Value>(), json!({ "city": "Lima", "days": 3 }));
+        let ideas = client.prompt("main_ideas", json!({ "count": "3", "text": "x" })).await?;
+        assert_eq!(ideas.texts(), ["List 3 main ideas of: x", "1."]);
+    }
+    assert!((add::call(1.0, 1.0).sum - 2.0).abs() < f64::EPSILON);
+    Ok(())
+}
+
+#[larder::test]
+async fn what_the_schema_excludes_never_arrives() {
+    let client = client().await;
+    let refused = async |tool: &str, arguments: Value| {
+        client.call(tool, arguments).await.unwrap_err().message().to_owned()
+    };
+    assert!(refused("add", json!({ "a": 1, "b": 2, "c": 3 })).await.contains('c'));
+    assert!(refused("search_logs", json!({ "query": "" })).await.contains("query"));
+    assert!(refused("search_logs", json!({ "query": "x", "limit": 101 })).await.contains("limit"));
+    assert_eq!(refused("halve", json!({ "n": 3 })).await, "Give an even number.");
+    let ideas = client.prompt("main_ideas", json!({ "count": "10", "text": "x" })).await;
+    assert!(ideas.unwrap_err().message().contains("count"));
+}
+
+#[larder::test]
+async fn an_error_says_what_the_model_should_read() {
+    let client = client().await;
+    let failed = client.call("search_logs", json!({ "query": "fail" })).await.unwrap_err();
+    assert_eq!(failed.message(), "The logs cannot be searched now.");
+    let failed = client.read("weather://Lima/9").await.unwrap_err();
+    assert_eq!(failed.message(), "There are seven days.");
+}
+
+#[larder::test]
+async fn a_stored_result_is_text_link_and_structure() -> Result<(), TestError> {
+    for test in both(|| larder::test(logs(Arc::default()))) {
+        let client = test.await;
+        let reply = client.call("search_logs", json!({ "query": "line", "limit": 3 })).await?;
+        let uri = reply.structured::<Value>()["uri"].as_str().unwrap().to_owned();
+        let text = reply.text();
+        assert!(
+            text.starts_with(&format!("Found 3 lines. Stored as {uri}: text/plain, 20 bytes")),
+            "{text}"
+        );
+        assert!(text.contains(&format!("Next: read_resource {{\"uri\":\"{uri}\"")), "{text}");
+        let links = reply.result().content.iter().filter_map(|block| block.as_resource_link());
+        let links: Vec<_> = links.map(|link| (&*link.uri, &*link.name)).collect();
+        assert_eq!(links, [(&*uri, "Results")]);
+        let [note] = reply.progress() else { panic!("{reply:?}") };
+        assert_eq!(
+            (note.progress, note.total, note.message.as_deref()),
+            (1.0, Some(2.0), Some("searched"))
+        );
+        assert_eq!(client.read(&uri).await?.text(), "line 0\nline 1\nline 2");
+    }
+    Ok(())
+}
+
+#[larder::test]
+async fn questions_are_answered_in_both_eras() -> Result<(), TestError> {
+    let ask = |answer: Option<&'static str>| {
+        both(move || {
+            larder::test(logs(Arc::default())).on_form(move |params| {
+                assert_eq!(params["message"], "Who are you?");
+                answer.map(|name| json!({ "name": name }))
+            })
+        })
+    };
+    for test in ask(Some("Ana")) {
+        assert_eq!(test.await.call("who", json!({})).await?.text(), "Ana");
+    }
+    for test in ask(None) {
+        assert_eq!(test.await.call("who", json!({})).await?.text(), "nobody");
+    }
+    Ok(())
+}
+
+#[larder::test]
+async fn state_is_closed_when_the_server_has_ended() {
+    let closed = Arc::new(AtomicBool::new(false));
+    let client = larder::test(logs(Arc::clone(&closed))).await;
+    client.call("add", json!({ "a": 1, "b": 2 })).await.unwrap();
+    assert!(!closed.load(Ordering::Relaxed));
+    drop(client);
+    let ended = async {
+        while !closed.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(minutes(1), ended).await.expect("it closes");
+}
+
+mod other {
+    use larder::prelude::*;
+
+    /// Adds as well.
+    #[tool]
+    pub(super) fn add(a: i64) -> i64 {
+        a
+    }
+}
+
+#[larder::test]
+#[should_panic(expected = "by the functions authoring::add and authoring::other::add")]
+async fn two_functions_of_one_name_are_named() {
+    larder::test(larder::server("twice").tool(add).tool(other::add)).await;
+}
+
+#[larder::test]
+async fn a_router_holds_its_server() {
+    let closed = Arc::new(AtomicBool::new(false));
+    let router = logs(Arc::clone(&closed)).router().await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let health = http.get(format!("http://{address}/healthz")).send().await.unwrap();
+    assert_eq!(health.status(), 200);
+    drop((health, http));
+    serving.abort();
+    let ended = async {
+        while !closed.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(minutes(1), ended).await.expect("it closes");
+}
