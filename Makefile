@@ -1,7 +1,6 @@
 # `make help` lists what there is. Arguments for a program: `make conformance ARGS=--help`.
 
 CARGO_DENY := 0.20.2
-CARGO_CYCLONEDX := 0.5.9
 # For make image.
 IMAGE := larder
 PLATFORMS := linux/amd64,linux/arm64
@@ -25,7 +24,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image sbom bench bench-store ripgrep sqlite3 help
+.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -147,17 +146,11 @@ proxies: ## Put nginx, Caddy and HAProxy before Larder and send requests after p
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)
 
-image: ## Build the image for PLATFORMS with docker buildx, with its bill of materials; ARGS=--push publishes it
+image: ## Build the image for PLATFORMS with docker buildx; ARGS=--push publishes it
 	docker buildx build --platform $(PLATFORMS) --sbom=true --provenance=mode=max \
 		--build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) \
 		--build-arg CREATED=$$(git log -1 --format=%cI) --build-arg SOURCE=$$(git remote get-url origin) \
 		--tag $(IMAGE):$(VERSION) $(ARGS) .
-
-sbom: ## Write the bill of materials of the binary (CycloneDX) to target/larder.cdx.json
-	@cargo cyclonedx --version 2>/dev/null | grep -qwF "$(CARGO_CYCLONEDX)" \
-		|| cargo install --locked --debug cargo-cyclonedx@$(CARGO_CYCLONEDX)
-	cargo cyclonedx --format json --describe binaries --target all --override-filename larder.cdx
-	mv larder.cdx.json $(or $(CARGO_TARGET_DIR),target)/larder.cdx.json
 
 bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/requirements.txt ## Measure Larder beside its peers
 	cd $(BENCH) && CARGO_TARGET_DIR=$(BENCH_TARGET) cargo build --release --locked
@@ -182,4 +175,4 @@ $(BENCH_VENV)/requirements.txt: $(BENCH)/peers/fastmcp/requirements.txt
 	cp $< $@
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
