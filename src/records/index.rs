@@ -94,7 +94,10 @@ impl RecordIndex {
             if next == 0 {
                 return;
             }
-            self.mark(Mark { number: self.total, offset: offset + u64::from(next.trailing_zeros()) });
+            self.mark(Mark {
+                number: self.total,
+                offset: offset + u64::from(next.trailing_zeros()),
+            });
             self.total += 1;
             starts = due & (due - 1);
         }

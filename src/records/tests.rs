@@ -64,7 +64,8 @@ fn any_long_list() -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec(change, 0..3);
     (prop::collection::vec(value, 0..40), any::<bool>(), any::<bool>(), changes).prop_map(
         |(items, in_object, pretty, changes)| {
-            let value = if in_object { json!({"n": 1, "rows": items, "z": 2}) } else { items.into() };
+            let value =
+                if in_object { json!({"n": 1, "rows": items, "z": 2}) } else { items.into() };
             let to_text = if pretty { serde_json::to_vec_pretty } else { serde_json::to_vec };
             let mut text = to_text(&value).expect("it is JSON");
             for (at, byte, change) in changes {

@@ -121,7 +121,11 @@ impl Lexer {
 
     /// The next token in the block; `at` is the position in it. `None` when the
     /// block is used up.
-    pub(in crate::records) fn next(&mut self, block: &[u8], at: &mut usize) -> Result<Option<Token>, Fault> {
+    pub(in crate::records) fn next(
+        &mut self,
+        block: &[u8],
+        at: &mut usize,
+    ) -> Result<Option<Token>, Fault> {
         while *at < block.len() {
             let token = match self.mode {
                 Mode::Between => self.between(block, at)?,
