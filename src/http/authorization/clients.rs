@@ -23,7 +23,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub(super) async fn metadata(State(endpoint): State<Arc<Endpoint>>) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let mut response = answer(StatusCode::OK, &login.metadata());
     response.headers_mut().insert(header::CACHE_CONTROL, CACHED);
@@ -34,7 +34,7 @@ pub(super) async fn metadata(State(endpoint): State<Arc<Endpoint>>) -> Response 
 pub(super) async fn keys(State(endpoint): State<Arc<Endpoint>>) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     match login.jwk_set().await {
         Ok(keys) => {
@@ -52,9 +52,9 @@ pub(super) async fn register(State(endpoint): State<Arc<Endpoint>>, request: Req
     let (login, registration) = match (server(&endpoint), request.into_body()) {
         (Ok(login), content) => match body(content, MAX_REGISTRATION).await {
             Ok(registration) => (login, registration),
-            Err(response) => return allow_any_origin(response),
+            Err(response) => return allow_any_origin(*response),
         },
-        (Err(response), _) => return response,
+        (Err(response), _) => return *response,
     };
     match login.register(&registration, peer) {
         Ok(registered) => answer(StatusCode::CREATED, &registered),
@@ -68,7 +68,7 @@ pub(super) async fn token(State(endpoint): State<Arc<Endpoint>>, request: Reques
     let has_credentials = has_credentials(request.headers());
     let (login, form) = match (server(&endpoint), form(request).await) {
         (Ok(login), Ok(form)) => (login, form),
-        (Err(response), _) | (_, Err(response)) => return response,
+        (Err(response), _) | (_, Err(response)) => return *response,
     };
     match login.token(form, has_credentials, peer).await {
         Ok(tokens) => answer(StatusCode::OK, &tokens),
@@ -82,7 +82,7 @@ pub(super) async fn revoke(State(endpoint): State<Arc<Endpoint>>, request: Reque
     let has_credentials = has_credentials(request.headers());
     let (login, form) = match (server(&endpoint), form(request).await) {
         (Ok(login), Ok(form)) => (login, form),
-        (Err(response), _) | (_, Err(response)) => return response,
+        (Err(response), _) | (_, Err(response)) => return *response,
     };
     match login.revoke(&form, has_credentials, peer).await {
         Ok(()) => answer(StatusCode::OK, &json!({})),
@@ -92,15 +92,17 @@ pub(super) async fn revoke(State(endpoint): State<Arc<Endpoint>>, request: Reque
 
 /// The form of a request, which must not be one that a page could send without a preflight as
 /// something else.
-async fn form(request: Request) -> Result<Vec<u8>, Response> {
+async fn form(request: Request) -> Result<Vec<u8>, Box<Response>> {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     if !media_type.eq_ignore_ascii_case(FORM) {
         let text = format!("The content type must be {FORM}.");
-        return Err(refusal(&Problem::Refused(ErrorCode::InvalidRequest, text)));
+        return Err(Box::new(refusal(&Problem::Refused(ErrorCode::InvalidRequest, text))));
     }
-    body(request.into_body(), MAX_PARAMETER_BYTES).await.map_err(allow_any_origin)
+    body(request.into_body(), MAX_PARAMETER_BYTES)
+        .await
+        .map_err(|response| Box::new(allow_any_origin(*response)))
 }
 
 /// Browsers send a preflight before JSON and the protocol version header.

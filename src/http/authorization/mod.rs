@@ -4,7 +4,7 @@
 mod clients;
 mod pages;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -13,9 +13,12 @@ use axum::{
     routing,
 };
 use http::{StatusCode, header};
-use std::time::Duration;
+use serde_json::json;
 
-use super::{Endpoint, error::HttpError};
+use super::{
+    Endpoint,
+    error::{HttpError, json_response},
+};
 use crate::login::{ErrorCode, LoginServer, Problem};
 
 /// The longest time for a form or a registration.
@@ -58,17 +61,22 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
 }
 
 /// The server that these routes exist for.
-fn server(endpoint: &Endpoint) -> Result<&Arc<LoginServer>, Response> {
-    endpoint.login.as_ref().ok_or_else(|| StatusCode::NOT_FOUND.into_response())
+fn server(endpoint: &Endpoint) -> Result<&Arc<LoginServer>, Box<Response>> {
+    endpoint.login.as_ref().ok_or_else(|| Box::new(StatusCode::NOT_FOUND.into_response()))
 }
 
-/// A bounded body. `None` after a response that says why there is none.
-async fn body(body: Body, max: usize) -> Result<Vec<u8>, Response> {
+/// A bounded body, or the response that says why there is none.
+async fn body(body: Body, max: usize) -> Result<Vec<u8>, Box<Response>> {
     let read = tokio::time::timeout(BODY_TIME, to_bytes(body, max)).await;
     match read {
         Ok(Ok(body)) => Ok(body.into()),
-        Ok(Err(_)) => Err(HttpError::TooLarge(max).into_response()),
-        Err(_) => Err(HttpError::TooSlow.into_response()),
+        Ok(Err(_)) => {
+            let code = ErrorCode::InvalidRequest.as_str();
+            let text = format!("The body is over {max} bytes, or incomplete.");
+            let error = json!({ "error": code, "error_description": text }).to_string();
+            Err(Box::new(json_response(StatusCode::PAYLOAD_TOO_LARGE, error.into())))
+        }
+        Err(_) => Err(Box::new(HttpError::TooSlow.into_response())),
     }
 }
 

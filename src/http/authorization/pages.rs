@@ -28,7 +28,7 @@ pub(super) async fn authorize(
 ) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let query = query.unwrap_or_default();
     let step = login.authorize(query.as_bytes(), peer(request.extensions())).await;
@@ -43,7 +43,7 @@ pub(super) async fn callback(
 ) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let query = query.unwrap_or_default();
     let peer = peer(request.extensions());
@@ -60,7 +60,7 @@ pub(super) async fn ask(
 ) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let ticket = Parameters::read(query.unwrap_or_default().as_bytes());
     let ticket = ticket.map(|query| query.get("ticket").unwrap_or_default().to_owned());
@@ -79,7 +79,7 @@ pub(super) async fn ask(
 pub(super) async fn decide(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let login = match server(&endpoint) {
         Ok(login) => login,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let (head, content) = request.into_parts();
     // Browsers name the origin of each form: a page of others must not answer.
@@ -89,7 +89,7 @@ pub(super) async fn decide(State(endpoint): State<Arc<Endpoint>>, request: Reque
     }
     let form = match body(content, MAX_PARAMETER_BYTES).await {
         Ok(form) => form,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let browser = browser::cookie(&head.headers, CONSENT_COOKIE);
     let step = match decision(&form) {
