@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "login")]
+use crate::auth::OwnTokens;
 use crate::{
     auth::{AuthOptionsError, Authenticator},
     clock::Clock,
@@ -20,11 +22,15 @@ impl AccessSetup {
     pub(crate) fn new(
         mut registry: Registry,
         config: &Config,
+        #[cfg(feature = "login")] own: Option<Arc<dyn OwnTokens>>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
         let auth = &config.auth;
-        let authenticator =
-            Authenticator::new(auth.options(config.public_url()?.as_ref())?, clock)?;
+        let options = auth.options(config.public_url()?.as_ref())?;
+        #[cfg(feature = "login")]
+        let authenticator = Authenticator::with_own_tokens(options, own, clock)?;
+        #[cfg(not(feature = "login"))]
+        let authenticator = Authenticator::new(options, clock)?;
         registry.set_scope_rules(auth.access()?).map_err(|unknown| {
             let names = unknown.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))

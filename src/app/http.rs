@@ -55,7 +55,7 @@ impl HttpSetup {
     pub(crate) fn new(config: &Config, authenticator: &Authenticator) -> Result<Self, ConfigError> {
         let (auth, public_url) = (&config.auth, config.public_url()?);
         let protected = match (auth.mode, &public_url) {
-            (AuthMode::OAuth, Some(url)) => ProtectedResource::new(
+            (AuthMode::OAuth | AuthMode::Login, Some(url)) => ProtectedResource::new(
                 url.as_str(),
                 &config.server.path,
                 authenticator.issuers(),
@@ -207,6 +207,8 @@ impl App {
             modern: self.modern.clone(),
             authenticator: Arc::clone(&self.authenticator),
             protected: self.http.protected.clone(),
+            #[cfg(feature = "login")]
+            login: self.login.clone(),
             closing: self.closing.clone(),
             dependencies: self.dependencies(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),

@@ -1,6 +1,9 @@
 //! Assembles the server from its parts. Only this module knows all of them.
 
 mod access;
+#[cfg(feature = "login")]
+mod authorization;
+mod call_stores;
 #[cfg(feature = "http")]
 mod http;
 mod live;
@@ -10,6 +13,8 @@ mod state_key;
 mod stores;
 #[cfg(feature = "http")]
 mod used_links;
+#[cfg(any(feature = "login", feature = "upstream"))]
+mod vault;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -19,6 +24,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+#[cfg(any(feature = "login", feature = "upstream"))]
+use crate::config::AuthMode;
+#[cfg(feature = "redis")]
+use crate::redis::{Redis, RedisError, StateKeys};
 #[cfg(feature = "object")]
 use crate::store::LocationError;
 use crate::{
@@ -31,23 +40,18 @@ use crate::{
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
     random::Random,
     registry::Registry,
-    session::{MemorySessions, SessionLimits, Sessions, SharedParts},
+    session::Sessions,
     stdio::Stdio,
     store::Store,
-    task::{MemoryTasks, TaskLimits, Tasks},
 };
-#[cfg(feature = "redis")]
-use crate::{
-    redis::{Instance, Redis, RedisError, StateKeys},
-    session::{RedisClaims, RedisNotes, RedisSessions},
-    task::RedisTasks,
-};
+#[cfg(feature = "login")]
+use crate::{auth::OwnTokens, login::LoginServer};
 
 pub(crate) use self::access::AccessSetup;
 #[cfg(feature = "http")]
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
-use self::{state_key::StateKey, stores::memory_store};
+use self::{call_stores::CallStores, state_key::StateKey, stores::memory_store};
 
 /// How long the error responses of stopped calls may take to be sent.
 const STOP_MARGIN: Duration = Duration::from_secs(1);
@@ -89,9 +93,21 @@ pub struct App {
     _state_key: StateKey,
     #[cfg(feature = "http")]
     http: HttpSetup,
+    /// The authorization server, if this server is its own.
+    #[cfg(feature = "login")]
+    login: Option<Arc<LoginServer>>,
     live: Arc<Live>,
     random: Random,
     maintenance: Vec<JoinHandle<()>>,
+}
+
+/// What a server keeps, opened.
+struct Stores {
+    store: Store,
+    calls: CallStores,
+    state_key: StateKey,
+    #[cfg(feature = "login")]
+    login: Option<Arc<LoginServer>>,
 }
 
 /// The reason why a server cannot be opened.
@@ -173,15 +189,28 @@ impl App {
         )
         .await?;
         #[cfg(feature = "upstream")]
-        logins::open(
-            &registry,
-            &config,
-            #[cfg(feature = "redis")]
-            redis.as_ref(),
-            clock.clone(),
-            &random,
-        )
-        .await?;
+        let upstreams_log_in = registry.has_logins();
+        #[cfg(not(feature = "upstream"))]
+        let upstreams_log_in = false;
+        #[cfg(any(feature = "login", feature = "upstream"))]
+        let vault = if upstreams_log_in || config.auth.mode == AuthMode::Login {
+            let redis = vault::open(
+                &config,
+                #[cfg(feature = "redis")]
+                redis.as_ref(),
+                &clock,
+                &random,
+            );
+            Some(redis.await?)
+        } else {
+            None
+        };
+        #[cfg(feature = "login")]
+        let login = authorization::open(&config, vault.as_ref(), &clock, &random)?;
+        #[cfg(feature = "upstream")]
+        if let Some(vault) = vault.filter(|_| upstreams_log_in) {
+            logins::open(&registry, &config, vault, clock.clone(), &random)?;
+        }
         #[cfg(feature = "redis")]
         let calls_redis = match config.sessions_redis() {
             Some(settings) => Some(match &redis {
@@ -219,7 +248,14 @@ impl App {
             .await?;
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
-        Ok(Self::assemble(store, calls, state_key, registry, config, clock, random)?)
+        let stores = Stores {
+            store,
+            calls,
+            state_key,
+            #[cfg(feature = "login")]
+            login,
+        };
+        Ok(Self::assemble(stores, registry, config, clock, random)?)
     }
 
     /// Creates a server with a store that needs no connection.
@@ -242,8 +278,14 @@ impl App {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let store = memory_store(&config, Arc::clone(&clock))?;
+        #[cfg(any(feature = "login", feature = "upstream"))]
+        let vault = vault::in_memory(&config, &clock, &random)?;
+        #[cfg(feature = "login")]
+        let login = authorization::open(&config, Some(&vault), &clock, &random)?;
         #[cfg(feature = "upstream")]
-        logins::open_in_memory(&registry, &config, Arc::clone(&clock), &random)?;
+        if registry.has_logins() {
+            logins::open(&registry, &config, vault, Arc::clone(&clock), &random)?;
+        }
         #[cfg(feature = "redis")]
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
@@ -255,21 +297,33 @@ impl App {
             let used = used_links::in_memory(Arc::clone(&clock));
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
-        Self::assemble(store, calls, state_key, registry, config, clock, random)
+        let stores = Stores {
+            store,
+            calls,
+            state_key,
+            #[cfg(feature = "login")]
+            login,
+        };
+        Self::assemble(stores, registry, config, clock, random)
     }
 
     fn assemble(
-        store: Store,
-        CallStores { sessions, tasks, parts }: CallStores,
-        state_key: StateKey,
+        stores: Stores,
         registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
+        let CallStores { sessions, tasks, parts } = stores.calls;
+        let (store, state_key) = (stores.store, stores.state_key);
         compute::configure(config.compute.limits());
-        let AccessSetup { registry, authenticator } =
-            AccessSetup::new(registry, &config, Arc::clone(&clock))?;
+        let AccessSetup { registry, authenticator } = AccessSetup::new(
+            registry,
+            &config,
+            #[cfg(feature = "login")]
+            stores.login.clone().map(|login| login as Arc<dyn OwnTokens>),
+            Arc::clone(&clock),
+        )?;
         if let Some(parts) = &parts {
             registry.share_sessions(parts);
         }
@@ -329,6 +383,8 @@ impl App {
             _state_key: state_key,
             #[cfg(feature = "http")]
             http,
+            #[cfg(feature = "login")]
+            login: stores.login,
             live: Arc::new(live),
             random,
             maintenance,
@@ -427,55 +483,5 @@ impl Drop for App {
         for task in &self.maintenance {
             task.abort();
         }
-    }
-}
-
-/// The stores of sessions and tasks, which share a location.
-struct CallStores {
-    sessions: Arc<dyn Sessions>,
-    tasks: Arc<dyn Tasks>,
-    /// How several instances share what belongs to sessions.
-    parts: Option<SharedParts>,
-}
-
-impl CallStores {
-    fn in_memory(config: &Config, clock: Arc<dyn Clock>, random: &Random) -> Self {
-        let tasks = MemoryTasks::new(Arc::clone(&clock), random.clone(), task_limits(config));
-        let sessions = MemorySessions::new(clock, random.clone(), session_limits(config));
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: None }
-    }
-
-    #[cfg(feature = "redis")]
-    fn in_redis(redis: Redis, config: &Config, random: &Random) -> Self {
-        let instance = Instance::join(redis.clone(), random);
-        let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(config));
-        let limits = session_limits(config);
-        let parts = SharedParts {
-            claims: Arc::new(RedisClaims::new(instance.clone())),
-            notes: Arc::new(RedisNotes::new(redis, limits.idle)),
-        };
-        let sessions = RedisSessions::new(instance, random.clone(), limits);
-        Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: Some(parts) }
-    }
-}
-
-fn task_limits(config: &Config) -> TaskLimits {
-    TaskLimits {
-        ttl: Duration::from_secs(config.tasks.ttl),
-        per_owner: config.tasks.per_principal,
-        total: config.tasks.total,
-        ..TaskLimits::default()
-    }
-}
-
-fn session_limits(config: &Config) -> SessionLimits {
-    SessionLimits {
-        idle: Duration::from_secs(config.sessions.idle),
-        replay: Duration::from_secs(config.sessions.replay),
-        sessions_per_principal: config.sessions.per_principal,
-        sessions_total: config.sessions.total,
-        replay_bytes_per_principal: config.sessions.replay_bytes_per_principal,
-        replay_bytes: config.sessions.replay_bytes,
-        ..SessionLimits::default()
     }
 }

@@ -34,6 +34,22 @@ pub struct IssuerOptions {
     pub is_own: bool,
 }
 
+impl IssuerOptions {
+    /// This server itself.
+    pub fn own(issuer: String) -> Self {
+        Self {
+            issuer,
+            jwks_url: None,
+            audiences: Vec::new(),
+            any_typ: false,
+            scope_claim: "scope".to_owned(),
+            groups_claim: "groups".to_owned(),
+            introspection: None,
+            is_own: true,
+        }
+    }
+}
+
 /// How to introspect opaque tokens (RFC 7662).
 #[derive(Debug, Clone)]
 pub struct IntrospectionOptions {

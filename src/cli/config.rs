@@ -84,7 +84,13 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
     } else if config.redis().is_some() || config.has_objects() {
-        let access = AccessSetup::new(registry, &config, Arc::new(SystemClock));
+        let access = AccessSetup::new(
+            registry,
+            &config,
+            #[cfg(feature = "login")]
+            None,
+            Arc::new(SystemClock),
+        );
         access.map(|_| None).map_err(|error| fail(USAGE, &error))
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))

@@ -6,11 +6,11 @@ use chrono::DateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, PublicUrl};
+use super::{ConfigError, LoginConfig, PublicUrl, secret::client_secret};
 use crate::{
     auth::{
         AuthOptions, Hierarchy, IntrospectionLimits, IntrospectionOptions, IssuerOptions, Scopes,
-        Secret, StaticToken,
+        StaticToken,
     },
     clock::Timestamp,
     registry::ScopeRules,
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
-    /// Authentication mode: `none`, `oauth` or `static`. `none` by default.
+    /// Authentication mode: `none`, `oauth`, `login` or `static`. `none` by default.
     pub mode: AuthMode,
     /// The scopes that every request needs.
     pub required_scopes: Vec<String>,
@@ -33,6 +33,8 @@ pub struct AuthConfig {
     pub resource_name: Option<String>,
     /// The authorization servers whose access tokens are accepted in mode `oauth`.
     pub issuers: Vec<IssuerConfig>,
+    /// The identity provider of mode `login`.
+    pub login: Option<LoginConfig>,
     /// The accepted tokens in mode `static`.
     pub tokens: Vec<TokenConfig>,
 }
@@ -46,6 +48,8 @@ pub enum AuthMode {
     None,
     /// ScopeRules tokens of the configured authorization servers.
     OAuth,
+    /// Tokens that this server issues to users who log in at an identity provider.
+    Login,
     /// Tokens whose SHA-256 is in the configuration.
     Static,
 }
@@ -153,11 +157,17 @@ impl AuthConfig {
             AuthMode::OAuth if self.issuers.is_empty() => {
                 return invalid("auth.issuers", "mode \"oauth\" needs at least one issuer");
             }
-            AuthMode::OAuth => match public_url {
+            AuthMode::Login if cfg!(not(feature = "login")) => {
+                return invalid("auth.mode", "this build has no login: enable the feature `login`");
+            }
+            AuthMode::Login if self.login.is_none() => {
+                return invalid("auth.login", "mode \"login\" needs an identity provider");
+            }
+            AuthMode::OAuth | AuthMode::Login => match public_url {
                 None => {
                     return invalid(
                         "server.public_url",
-                        "mode \"oauth\" needs it: it is the audience of tokens",
+                        "modes \"oauth\" and \"login\" need it: it is the audience of tokens",
                     );
                 }
                 Some(url) if !url.is_safe() => {
@@ -175,6 +185,12 @@ impl AuthConfig {
         }
         if self.mode != AuthMode::OAuth && !self.issuers.is_empty() {
             return invalid("auth.mode", "auth.issuers is set, so it must be \"oauth\"");
+        }
+        if self.mode != AuthMode::Login && self.login.is_some() {
+            return invalid("auth.mode", "auth.login is set, so it must be \"login\"");
+        }
+        if let Some(login) = &self.login {
+            login.check()?;
         }
         if self.mode != AuthMode::Static && !self.tokens.is_empty() {
             return invalid("auth.mode", "auth.tokens is set, so it must be \"static\"");
@@ -254,6 +270,14 @@ impl AuthConfig {
                 let tokens = self.tokens.iter().enumerate().map(|(index, token)| token.read(index));
                 Ok(AuthOptions::Static { tokens: tokens.collect::<Result<_, _>>()?, hierarchy })
             }
+            AuthMode::Login => {
+                let issuer = public_url.map(|url| url.as_str().to_owned()).unwrap_or_default();
+                Ok(AuthOptions::OAuth {
+                    audience: issuer.clone(),
+                    issuers: vec![IssuerOptions::own(issuer)],
+                    hierarchy,
+                })
+            }
             AuthMode::OAuth => {
                 let issuers = self.issuers.iter().enumerate();
                 let issuers =
@@ -288,7 +312,11 @@ impl IssuerConfig {
 
     fn options(&self, path: &str) -> Result<IssuerOptions, ConfigError> {
         let introspection = self.introspection.as_ref().map(|introspection| {
-            let client_secret = introspection.secret(&format!("{path}.introspection"))?;
+            let client_secret = client_secret(
+                &format!("{path}.introspection"),
+                introspection.client_secret_file.as_deref(),
+                introspection.client_secret_env.as_deref(),
+            )?;
             let IntrospectionConfig { url, client_id, token_prefix, .. } = introspection.clone();
             let IntrospectionConfig { concurrent, waiting, failures_per_minute, .. } =
                 *introspection;
@@ -311,28 +339,6 @@ impl IssuerConfig {
             groups_claim: self.groups_claim.clone().unwrap_or_else(|| "groups".into()),
             introspection: introspection.transpose()?,
         })
-    }
-}
-
-impl IntrospectionConfig {
-    fn secret(&self, path: &str) -> Result<Secret, ConfigError> {
-        let (setting, read) = match (&self.client_secret_file, &self.client_secret_env) {
-            (Some(file), _) => (
-                "client_secret_file",
-                std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display())),
-            ),
-            (None, name) => {
-                let name = name.as_deref().unwrap_or_default();
-                let read = std::env::var(name).map_err(|_| format!("{name} is not set"));
-                ("client_secret_env", read)
-            }
-        };
-        let problem = |problem| ConfigError::new(&format!("{path}.{setting}"), problem);
-        let secret = read.map_err(problem)?;
-        match secret.trim() {
-            "" => Err(problem("it is empty".into())),
-            secret => Ok(Secret::new(secret)),
-        }
     }
 }
 

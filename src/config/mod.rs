@@ -10,12 +10,14 @@ mod error;
 mod limits;
 #[cfg(feature = "cli")]
 mod load;
+mod login;
 mod observe;
 mod public_url;
 #[cfg(feature = "query")]
 mod query;
 #[cfg(feature = "redis")]
 mod redis;
+mod secret;
 mod server;
 mod sessions;
 #[cfg(feature = "cli")]
@@ -49,6 +51,7 @@ pub use self::{
     content::ContentConfig,
     error::ConfigError,
     limits::LimitsConfig,
+    login::{LoginAllowConfig, LoginConfig, LoginProvider},
     observe::{LogConfig, LogFormat, MetricsConfig, TracesConfig},
     public_url::PublicUrl,
     server::{ServerConfig, TlsConfig},
@@ -145,6 +148,9 @@ impl Config {
         #[cfg(feature = "upstream")]
         self.check_logins()?;
         self.auth.check(self.public_url()?.as_ref())?;
+        if self.auth.mode == AuthMode::Login {
+            self.check_state_key("auth.login")?;
+        }
         let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && no_auth {
             return Err(ConfigError::new(
@@ -173,9 +179,16 @@ impl Config {
             let problem = "upstreams.auth needs the URL to which browsers return after a login";
             return Err(ConfigError::new("server.public_url", problem));
         }
+        self.check_state_key("upstreams.auth")
+    }
+
+    /// What seals the tokens in a shared store.
+    fn check_state_key(&self, needed_by: &str) -> Result<(), ConfigError> {
         let is_shared = self.store.url.split(':').next() != Some("memory");
         if is_shared && self.server.state_key_file.is_none() {
-            let problem = "upstreams.auth needs a key to seal the tokens that are kept in store.url: a file with at least 32 random bytes, the same on all instances";
+            let problem = format!(
+                "{needed_by} needs a key to seal the tokens that are kept in store.url: a file with at least 32 random bytes, the same on all instances"
+            );
             return Err(ConfigError::new("server.state_key_file", problem));
         }
         Ok(())

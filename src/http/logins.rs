@@ -15,9 +15,10 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use super::{
-    Endpoint, bearer,
+    Endpoint, bearer, browser,
     error::{HttpError, json_response},
     host_check,
+    page::{escape, page},
 };
 use crate::{
     admission::RequestPermit,
@@ -117,7 +118,7 @@ async fn begin(
     };
     // A page of others must not skip the question. Browsers name the origin of each form.
     let (head, body) = request.into_parts();
-    if !is_same_origin(&head.headers, login.base_url()) {
+    if !browser::is_same_origin(&head.headers, login.base_url()) {
         return problem_page(&LoginProblem::Refused(
             "This page was not opened by its link.".into(),
         ));
@@ -150,7 +151,7 @@ async fn finish(
         Ok(login) => login,
         Err(refused) => return refused.into_response(),
     };
-    let cookie = cookie(&headers, &name);
+    let cookie = browser::cookie(&headers, &cookie_name(&name));
     let parameters = parameters(query.unwrap_or_default().as_bytes());
     let mut response = match login.finish(parameters, cookie.as_deref()).await {
         Ok(()) => {
@@ -255,103 +256,19 @@ fn problem_page(problem: &LoginProblem) -> Response {
     page(status(problem), "No login", &body)
 }
 
-/// A page without scripts, which no other page can frame.
-fn page(status: StatusCode, title: &str, body: &str) -> Response {
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>Larder: {title}</title>\
-         <h1>{title}</h1>{body}"
-    );
-    let mut response = (status, html).into_response();
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-store"),
-        // Without `form-action`, which browsers apply to redirects as well.
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-        ),
-        // With `no-referrer`, forms would have no origin.
-        (header::REFERRER_POLICY, "same-origin"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// Whether a form was sent by a page of this server.
-fn is_same_origin(headers: &HeaderMap, base_url: &str) -> bool {
-    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
-    let rest = origin.and_then(|origin| base_url.strip_prefix(origin));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 fn cookie_name(name: &str) -> String {
     format!("larder-login-{name}")
 }
 
-fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
-    let name = cookie_name(name);
-    let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs =
-        values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
-}
-
 /// Sets a cookie that the authorization server's redirect brings back.
 fn set_cookie(login: &dyn ProviderLogin, response: &mut Response, value: &str, age: u32) {
-    let (name, base_url) = (cookie_name(login.name()), login.base_url());
-    let secure = if base_url.starts_with("https:") { "; Secure" } else { "" };
-    let path = base_url.splitn(4, '/').nth(3).unwrap_or_default();
-    let path = format!("/{path}").trim_end_matches('/').to_owned();
-    let cookie = format!(
-        "{name}={value}; Path={path}/upstreams/{}/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}",
-        login.name()
+    let path = format!("upstreams/{}/", login.name());
+    browser::set_cookie(
+        response.headers_mut(),
+        &cookie_name(login.name()),
+        value,
+        age.into(),
+        login.base_url(),
+        &path,
     );
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn forms_of_other_pages_are_told_apart() {
-        let same = |origin: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ORIGIN, origin.parse().unwrap());
-            is_same_origin(&headers, "https://a.example:8000/mcp")
-        };
-        assert!(same("https://a.example:8000"));
-        for other in [
-            "null",
-            "http://a.example:8000",
-            "https://a.example",
-            "https://a.example:80",
-            "https://b.example:8000",
-        ] {
-            assert!(!same(other), "{other}");
-        }
-        assert!(!is_same_origin(&HeaderMap::new(), "https://a.example:8000/mcp"));
-    }
-
-    #[test]
-    fn the_cookie_of_a_login_is_found_among_others() {
-        let mut headers = HeaderMap::new();
-        headers
-            .append(header::COOKIE, "a=1; larder-login-crm=x; larder-login-b=y".parse().unwrap());
-        assert_eq!(cookie(&headers, "crm").as_deref(), Some("x"));
-        assert_eq!(cookie(&headers, "c"), None);
-        assert_eq!(escape("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
-    }
 }

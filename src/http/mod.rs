@@ -3,8 +3,12 @@
 
 mod accept;
 mod activity;
+#[cfg(feature = "login")]
+mod authorization;
 mod bearer;
 mod body;
+#[cfg(any(feature = "login", feature = "upstream"))]
+mod browser;
 mod certificate_error;
 mod conditions;
 mod connection;
@@ -25,6 +29,8 @@ mod metrics;
 mod modern;
 mod overload;
 mod owned;
+#[cfg(any(feature = "login", feature = "upstream"))]
+mod page;
 mod pipeline;
 mod post;
 mod problem;
@@ -61,6 +67,8 @@ pub use well_known::ProtectedResource;
 
 use fast_path::FastPath;
 
+#[cfg(feature = "login")]
+use crate::login::LoginServer;
 use crate::{
     auth::{Authenticator, audit::UnknownCallers},
     dispatch::Dispatcher,
@@ -141,6 +149,9 @@ pub(crate) struct Endpoint {
     /// The metadata that tells clients where to get a token, if there is an authorization
     /// server.
     pub(crate) protected: Option<ProtectedResource>,
+    /// The authorization server, if this server is its own.
+    #[cfg(feature = "login")]
+    pub(crate) login: Option<Arc<LoginServer>>,
     /// Cancelled when the server stops. Ends the streams that do not end by themselves.
     pub(crate) closing: CancellationToken,
     /// The parts that the server depends on.
@@ -174,6 +185,8 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     #[cfg(feature = "upstream")]
     let router = router.merge(logins::routes(&endpoint));
     let router = router.merge(content::routes(&endpoint));
+    #[cfg(feature = "login")]
+    let router = router.merge(authorization::routes(&endpoint));
     // Public documents, readable by pages of any origin.
     router
         .merge(well_known::routes(&endpoint))

@@ -148,7 +148,8 @@ impl LoginServer {
 
     /// The client of an identifier.
     pub(super) async fn client(&self, id: &str) -> Result<ClientFacts, Problem> {
-        Ok(facts(&*self.full_client(id).await?))
+        let client = self.full_client(id).await?;
+        Ok(facts(&client))
     }
 
     pub(super) async fn full_client(&self, id: &str) -> Result<Arc<Client>, Problem> {

@@ -91,6 +91,15 @@ impl LoginServer {
             return Err(Problem::grant("The code_verifier does not fit the code_challenge."));
         }
         let (id, secret) = (self.random.id(), self.secret());
+        let grant = Grant {
+            client: request.client,
+            user,
+            scopes,
+            refresh: hash(&secret),
+            refreshing_until: None,
+        };
+        // Before the code is used up, because it needs the keys.
+        let tokens = self.issued(&id, &grant, &secret).await?;
         if !self.records.redeem(&name, found.version, &id).await? {
             // Somebody was faster with the same code: one of the two has stolen it.
             if let Some(Versioned { value: Code::Redeemed(grant), .. }) =
@@ -100,20 +109,13 @@ impl LoginServer {
             }
             return Err(invalid());
         }
-        let grant = Grant {
-            client: request.client,
-            user,
-            scopes,
-            refresh: hash(&secret),
-            refreshing_until: None,
-        };
         // Fails if the code has been redeemed again meanwhile.
         let ttl = self.options.refresh_ttl;
         if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
             return Err(invalid());
         }
         self.audit(grant.user.principal(), &grant.client, "token");
-        self.issued(&id, &grant, &secret).await
+        Ok(tokens)
     }
 
     async fn replayed(&self, grant: &str) -> Result<(), Problem> {
@@ -175,14 +177,16 @@ impl LoginServer {
         let secret = self.secret();
         grant.refresh = hash(&secret);
         grant.refreshing_until = None;
+        let issued = Grant { scopes: within(&scopes, &allowed), ..grant.clone() };
+        let tokens = self.issued(id, &issued, &secret).await?;
         if !self.records.replace(&name, version, &grant, ttl).await? {
             // It was revoked meanwhile.
             return Err(invalid());
         }
-        self.records.mark_used(&grant.client.key, now).await?;
+        // The next refresh does it as well.
+        let _ = self.records.mark_used(&grant.client.key, now).await;
         self.audit(grant.user.principal(), &grant.client, "refresh");
-        grant.scopes = within(&scopes, &allowed);
-        self.issued(id, &grant, &secret).await
+        Ok(tokens)
     }
 
     /// A client may ask for fewer scopes, for this access token.

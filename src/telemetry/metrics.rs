@@ -19,8 +19,8 @@ pub enum Kind {
     DependencyGauge,
     /// A gauge of what instances may share: see [`Inventory`](super::Inventory).
     SharedGauge,
-    /// A counter for each upstream.
-    UpstreamCounter,
+    /// A counter whose series have a label.
+    LabelledCounter,
     /// A gauge for each upstream.
     UpstreamGauge,
     /// A distribution of values.
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 24] = [
+pub const METRICS: [(Kind, &str, &str); 25] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -95,7 +95,12 @@ pub const METRICS: [(Kind, &str, &str); 24] = [
     ),
     (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
     (
-        Kind::UpstreamCounter,
+        Kind::LabelledCounter,
+        "larder_logins_total",
+        "What happened at the server's own login, by event.",
+    ),
+    (
+        Kind::LabelledCounter,
         "larder_upstream_failures_total",
         "Processes of an upstream that did not start or ended by themselves.",
     ),
@@ -105,7 +110,7 @@ pub const METRICS: [(Kind, &str, &str); 24] = [
         "Duration of tool calls at an upstream, by outcome.",
     ),
     (
-        Kind::UpstreamCounter,
+        Kind::LabelledCounter,
         "larder_upstream_kept_out_bytes_total",
         "The share of an upstream in larder_context_kept_out_bytes_total.",
     ),
@@ -145,7 +150,7 @@ impl Metrics {
                     metrics::gauge!(name).set(0.0);
                 }
                 // Have a label, so their series appear with the first measurement.
-                Kind::UpstreamCounter => metrics::describe_counter!(name, description),
+                Kind::LabelledCounter => metrics::describe_counter!(name, description),
                 Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
                     metrics::describe_gauge!(name, description);
                 }

@@ -338,7 +338,7 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
         .collect();
     for (kind, name, _) in METRICS {
         let kind = match kind {
-            Kind::Counter | Kind::UpstreamCounter => "counter",
+            Kind::Counter | Kind::LabelledCounter => "counter",
             Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
                 "gauge"
             }

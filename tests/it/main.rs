@@ -12,6 +12,7 @@ mod docs;
 mod examples;
 mod identity;
 mod instances;
+mod login;
 mod operations;
 mod prompts;
 mod protocol;

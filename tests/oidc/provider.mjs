@@ -6,6 +6,7 @@
 //                                files that TLS_KEY and TLS_CERT name
 //   POST /test/rotate            replaces all keys
 //   POST /test/jwks/<mode>       up, down (503) or hang (no response)
+//   POST /test/disable/<user>    from now on there is no such user
 //   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -47,6 +48,15 @@ const machine = (client_id) => ({
   redirect_uris: [],
   response_types: [],
 });
+// Larder as a client of its own login: nobody can register there.
+const larder = {
+  client_id: 'larder',
+  client_secret: SECRET,
+  application_type: 'native',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: ['http://127.0.0.1/mcp/login/callback'],
+  response_types: ['code'],
+};
 const app = (client_id) => ({
   client_id,
   application_type: 'native',
@@ -66,6 +76,7 @@ function provider(issuer) {
         app(`app-${kind}`),
       ]),
       { ...machine('resource-server') },
+      larder,
     ],
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'EdDSA', 'Ed25519'] },
     pkce: { required: () => true },
@@ -76,7 +87,8 @@ function provider(issuer) {
       const groups = GROUPS[token.accountId];
       return groups && { groups };
     },
-    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
+    findAccount: (_, id) => (disabled.has(id) ? undefined : { accountId: id, claims: () => account(id) }),
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
     features: {
       devInteractions: { enabled: false },
@@ -124,6 +136,14 @@ async function register(request) {
   request.body = metadata;
 }
 
+const account = (sub) => ({
+  sub,
+  name: sub,
+  email: `${sub}@${sub === 'mallory' ? 'evil.example' : 'example.com'}`,
+  email_verified: true,
+  groups: GROUPS[sub] ?? [],
+});
+const disabled = new Set();
 let oidc;
 let jwks = 'up';
 const counts = {};
@@ -140,6 +160,10 @@ const answer = async (request, response) => {
   }
   if (pathname === '/test/forget') {
     await Promise.all(registered.splice(0).map((id) => oidc.Client.adapter.destroy(id)));
+    return response.end();
+  }
+  if (pathname.startsWith('/test/disable/')) {
+    disabled.add(pathname.split('/').pop());
     return response.end();
   }
   if (pathname.startsWith('/test/jwks/')) {

@@ -89,7 +89,7 @@ impl Inner {
 
     /// Removes the slots that have expired some time ago.
     async fn sweep(&self) -> Result<(), VaultError> {
-        let before = self.clock.now().as_millis().saturating_sub(SWEEP.as_millis() as u64);
+        let before = self.clock.now().as_millis().saturating_sub(HOUR);
         for hour in self.objects.folders(&due_folder()).await? {
             let number = hour.filename().and_then(|name| name.parse::<u64>().ok());
             if number.is_none_or(|hour| (hour + 1) * HOUR > before) {

@@ -167,6 +167,11 @@ impl Provider {
         counts[path].as_u64().unwrap_or(0)
     }
 
+    /// From now on there is no such user.
+    pub(crate) async fn disable(&self, user: &str) {
+        self.control(&format!("disable/{user}")).await;
+    }
+
     async fn control(&self, what: &str) -> String {
         let request = http().post(format!("{}/test/{what}", self.issuer)).send();
         let response = patiently("the provider", request).await.unwrap();

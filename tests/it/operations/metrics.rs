@@ -297,7 +297,7 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
         .collect();
     let table = METRICS.map(|(kind, name, _)| {
         let kind = match kind {
-            Kind::Counter | Kind::UpstreamCounter => "counter",
+            Kind::Counter | Kind::LabelledCounter => "counter",
             Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
                 "gauge"
             }
@@ -307,7 +307,7 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     });
     assert_eq!(shown, BTreeSet::from(table));
     for (kind, name, says) in METRICS {
-        let is_counter = matches!(kind, Kind::Counter | Kind::UpstreamCounter);
+        let is_counter = matches!(kind, Kind::Counter | Kind::LabelledCounter);
         assert_eq!(name.ends_with("_total"), is_counter, "{name}");
         assert!(kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
         assert!(says.ends_with('.'), "{name}");

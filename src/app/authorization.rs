@@ -1,0 +1,39 @@
+//! Opens the authorization server of `auth.mode = "login"`.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    auth::Hierarchy,
+    clock::Clock,
+    config::{AuthMode, Config, ConfigError},
+    login::{LoginOptions, LoginServer},
+    random::Random,
+    vault::Vault,
+};
+
+/// The authorization server, if this server is its own.
+pub(super) fn open(
+    config: &Config,
+    vault: Option<&Vault>,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Option<Arc<LoginServer>>, ConfigError> {
+    let (AuthMode::Login, Some(login), Some(vault), Some(url)) =
+        (config.auth.mode, &config.auth.login, vault, config.public_url()?)
+    else {
+        return Ok(None);
+    };
+    let options = LoginOptions {
+        base_url: url.as_str().to_owned(),
+        default_scopes: config.auth.required_scopes()?,
+        hierarchy: Hierarchy::new(&config.auth.hierarchy),
+        allow_private_documents: login.allow_private_documents,
+        refresh_ttl: Duration::from_secs(login.refresh_ttl),
+        registrations_per_minute: login.registrations_per_minute,
+        requests_per_minute: login.requests_per_minute,
+    };
+    let provider = login.provider()?.open(Arc::clone(clock))?;
+    let (clock, random) = (Arc::clone(clock), random.clone());
+    let server = LoginServer::new(options, provider, login.policy()?, vault.clone(), clock, random);
+    server.map(Some).map_err(|problem| ConfigError::new("auth.login", problem))
+}

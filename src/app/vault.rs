@@ -1,0 +1,55 @@
+//! Opens the vault in the place of `store.url`.
+
+use std::sync::Arc;
+
+use super::{OpenError, state_key::StateKey};
+#[cfg(feature = "redis")]
+use crate::redis::{Redis, RedisSlots};
+#[cfg(feature = "object")]
+use crate::store::{ObjectLocation, ObjectSlots};
+use crate::{
+    clock::Clock,
+    config::{Config, ConfigError},
+    random::Random,
+    vault::{MemorySlots, Sealer, Slots, Vault},
+};
+
+/// The most slots in memory. A principal has one for each upstream with a login, and a few for
+/// each client.
+const MAX_SLOTS_IN_MEMORY: usize = 10_000;
+
+/// The vault of all instances on the store.
+pub(super) async fn open(
+    config: &Config,
+    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Vault, OpenError> {
+    #[cfg(feature = "redis")]
+    if let Some(redis) = redis {
+        return Ok(sealed(Arc::new(RedisSlots::new(redis.clone())), config, random)?);
+    }
+    #[cfg(feature = "object")]
+    if config.has_objects() {
+        let location = ObjectLocation::open(&config.store.url, random).await?;
+        let slots = ObjectSlots::new(&location, Arc::clone(clock));
+        return Ok(sealed(Arc::new(slots), config, random)?);
+    }
+    Ok(in_memory(config, clock, random)?)
+}
+
+/// A vault that ends with the process.
+pub(super) fn in_memory(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Vault, ConfigError> {
+    let slots = MemorySlots::new(Arc::clone(clock), MAX_SLOTS_IN_MEMORY);
+    sealed(Arc::new(slots), config, random)
+}
+
+fn sealed(slots: Arc<dyn Slots>, config: &Config, random: &Random) -> Result<Vault, ConfigError> {
+    // The keys of requestState in Redis are replaced every day; what is kept lasts longer.
+    let key = StateKey::of_process(config, random)?.ring().current();
+    Ok(Vault::new(slots, Sealer::new(&key)))
+}

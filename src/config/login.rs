@@ -1,0 +1,201 @@
+//! `[auth.login]`: the identity provider at which users log in.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, secret::client_secret};
+#[cfg(feature = "login")]
+use crate::login::{Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule};
+use crate::{auth::Scopes, auth::Secret};
+
+/// `[auth.login]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoginConfig {
+    /// The kind of identity provider: `oidc`, `google`, `entra` or `github`. `oidc` by default.
+    pub provider: LoginProvider,
+    /// The issuer, exactly as in its metadata. Required for `oidc`; for `github` the URL of a
+    /// GitHub Enterprise Server.
+    pub issuer: Option<String>,
+    /// The client ID of Larder at the provider. Its redirect URI there is `/login/callback`
+    /// below `server.public_url`.
+    pub client_id: String,
+    /// The file with the client secret. Set either this or `client_secret_env`.
+    pub client_secret_file: Option<PathBuf>,
+    /// The name of the environment variable with the client secret.
+    pub client_secret_env: Option<String>,
+    /// The scopes that the provider is asked for. By default those that it needs for email and
+    /// groups.
+    pub scopes: Vec<String>,
+    /// Entra: the directory (tenant) ID, to which users must belong.
+    pub tenant: Option<String>,
+    /// Google: the domain of the organization, to which users must belong.
+    pub hosted_domain: Option<String>,
+    /// The URL of the provider's API: that of a GitHub Enterprise Server, or another Microsoft
+    /// Graph.
+    pub api_url: Option<String>,
+    /// The claim with the groups, for `oidc` and `entra`.
+    pub groups_claim: Option<String>,
+    /// Who may log in. Each entry of each list lets users in; without any entry nobody may.
+    pub allow: LoginAllowConfig,
+    /// The scopes of this server, each with those who may have it: `*`, `group:<name>`,
+    /// `email:<address>` or `domain:<name>`.
+    pub grants: BTreeMap<String, Vec<String>>,
+    /// Whether client metadata documents may be at private addresses and on this machine. For
+    /// development only.
+    pub allow_private_documents: bool,
+    /// How long a login lasts without being used, in seconds.
+    pub refresh_ttl: u64,
+    /// Registrations of clients from one address in a minute.
+    pub registrations_per_minute: u32,
+    /// Logins and requests for tokens from one address in a minute. Behind a proxy all have its
+    /// address.
+    pub requests_per_minute: u32,
+}
+
+/// `[auth.login.allow]`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoginAllowConfig {
+    /// Domains of verified email addresses.
+    pub domains: Vec<String>,
+    /// Groups, as the provider names them; at GitHub `org/team`.
+    pub groups: Vec<String>,
+    /// Verified email addresses.
+    pub emails: Vec<String>,
+}
+
+/// The kind of identity provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LoginProvider {
+    /// Any OpenID provider.
+    #[default]
+    Oidc,
+    /// Google accounts and Google Workspace.
+    Google,
+    /// Microsoft Entra ID.
+    Entra,
+    /// GitHub.com, or GitHub Enterprise Server.
+    GitHub,
+}
+
+impl Default for LoginConfig {
+    fn default() -> Self {
+        Self {
+            provider: LoginProvider::default(),
+            issuer: None,
+            client_id: String::new(),
+            client_secret_file: None,
+            client_secret_env: None,
+            scopes: Vec::new(),
+            tenant: None,
+            hosted_domain: None,
+            api_url: None,
+            groups_claim: None,
+            allow: LoginAllowConfig::default(),
+            grants: BTreeMap::new(),
+            allow_private_documents: false,
+            refresh_ttl: 30 * 24 * 3600,
+            registrations_per_minute: 60,
+            requests_per_minute: 600,
+        }
+    }
+}
+
+impl LoginConfig {
+    /// Checks what the types do not guarantee.
+    ///
+    /// # Errors
+    /// Names the setting.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let invalid = |setting: &str, problem: &str| {
+            Err(ConfigError::new(&format!("auth.login.{setting}"), problem))
+        };
+        Scopes::required(self.grants.keys())
+            .map_err(|error| ConfigError::new("auth.login.grants", error))?;
+        if self.refresh_ttl < 600 || self.refresh_ttl > 365 * 24 * 3600 {
+            return invalid("refresh_ttl", "it must be from 600 seconds to a year");
+        }
+        if self.registrations_per_minute == 0 || self.requests_per_minute == 0 {
+            return invalid("requests_per_minute", "each limit must be at least 1");
+        }
+        if self.client_secret_file.is_some() == self.client_secret_env.is_some() {
+            return invalid("client_secret_file", "set either this or client_secret_env");
+        }
+        #[cfg(feature = "login")]
+        {
+            self.policy()?;
+            self.options(Secret::new(String::new())).check()?;
+        }
+        Ok(())
+    }
+
+    fn secret(&self) -> Result<Secret, ConfigError> {
+        client_secret(
+            "auth.login",
+            self.client_secret_file.as_deref(),
+            self.client_secret_env.as_deref(),
+        )
+    }
+
+    /// The provider, with its secret.
+    ///
+    /// # Errors
+    /// The secret cannot be read.
+    #[cfg(feature = "login")]
+    pub fn provider(&self) -> Result<ProviderOptions, ConfigError> {
+        Ok(self.options(self.secret()?))
+    }
+
+    #[cfg(feature = "login")]
+    fn options(&self, client_secret: Secret) -> ProviderOptions {
+        ProviderOptions {
+            kind: match self.provider {
+                LoginProvider::Oidc => ProviderKind::Oidc,
+                LoginProvider::Google => ProviderKind::Google,
+                LoginProvider::Entra => ProviderKind::Entra,
+                LoginProvider::GitHub => ProviderKind::GitHub,
+            },
+            issuer: self.issuer.clone(),
+            client_id: self.client_id.clone(),
+            client_secret,
+            scopes: self.scopes.clone(),
+            tenant: self.tenant.clone(),
+            hosted_domain: self.hosted_domain.clone(),
+            api_url: self.api_url.clone(),
+            groups_claim: self.groups_claim.clone(),
+        }
+    }
+
+    /// Who may log in, and what they may do.
+    ///
+    /// # Errors
+    /// A rule of `grants` is not one.
+    #[cfg(feature = "login")]
+    pub fn policy(&self) -> Result<Policy, ConfigError> {
+        let LoginAllowConfig { domains, groups, emails } = self.allow.clone();
+        let grants = self.grants.iter().map(|(scope, rules)| {
+            let rules = rules.iter().map(|rule| {
+                let setting = format!("auth.login.grants.{scope:?}");
+                rule.parse::<Rule>().map_err(|problem| ConfigError::new(&setting, problem))
+            });
+            Ok((scope.clone(), rules.collect::<Result<_, ConfigError>>()?))
+        });
+        let grants = grants.collect::<Result<_, ConfigError>>()?;
+        let policy = Policy { allow: Allow { domains, groups, emails }, grants };
+        policy.allow.check().map_err(|(setting, problem)| {
+            ConfigError::new(&format!("auth.login.allow.{setting}"), problem)
+        })?;
+        Ok(policy)
+    }
+}
+
+#[cfg(feature = "login")]
+impl From<ProviderOptionsError> for ConfigError {
+    fn from(error: ProviderOptionsError) -> Self {
+        Self::new(&format!("auth.login.{}", error.setting), error.problem)
+    }
+}

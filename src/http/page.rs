@@ -1,0 +1,67 @@
+//! The frame of all pages for browsers: no scripts, nothing from elsewhere, light and dark, and
+//! readable on a phone.
+
+use std::sync::LazyLock;
+
+use axum::response::{IntoResponse, Response};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderValue, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = include_str!("page.css");
+
+/// Allows this style and nothing else. Without `form-action`, which browsers apply to redirects
+/// as well.
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; frame-ancestors 'none'; base-uri 'none'"
+    );
+    HeaderValue::try_from(policy).expect("it is ASCII")
+});
+
+/// A page without scripts, which no other page can frame. The title and the body are HTML.
+pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response {
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} · Larder</title>\
+         <style>{STYLE}</style></head>\
+         <body><main><p class=\"brand\">Larder</p><h1>{title}</h1>{body}</main></body></html>"
+    );
+    let mut response = (status, html).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        // With `no-referrer`, forms would have no origin.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY.clone());
+    response
+}
+
+/// Text within HTML.
+pub(super) fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_run_no_script_and_their_text_is_no_html() {
+        assert_eq!(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+        let page = page(StatusCode::OK, "Title", "");
+        let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap_or_default();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("script"));
+        assert_eq!(page.headers()[header::CACHE_CONTROL], "no-store");
+    }
+}
