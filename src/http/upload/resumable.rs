@@ -2,7 +2,7 @@
 //! their own from then on.
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody},
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header, request::Parts};
@@ -134,7 +134,8 @@ pub(in crate::http) async fn append(
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
     let (offset, is_last) = (dialect::offset(headers)?, dialect.is_last(headers)?);
-    let length = text(headers, &header::CONTENT_LENGTH)?.and_then(|length| length.parse().ok());
+    // An empty body needs no header.
+    let length = body.size_hint().exact();
     let mut upload = find(endpoint, identity, id).await?;
     if offset != upload.offset() {
         return Err(mismatch(upload.offset(), offset).into());
@@ -148,7 +149,7 @@ pub(in crate::http) async fn append(
             .of_type("completed-upload")
             .into());
     }
-    let end = length.map(|length: u64| offset.saturating_add(length));
+    let end = length.map(|length| offset.saturating_add(length));
     let size = match (dialect::length(headers)?, end.filter(|_| is_last)) {
         (Some(size), Some(end)) if size != end => return Err(inconsistent(size, end).into()),
         (size, end) => size.or(end),

@@ -62,7 +62,7 @@ async fn an_upload_in_parts_is_a_resource_in_every_backend() {
         // Nobody sees the parts.
         let listed = Modern::at(&stored.server.url).call("list_resources", json!({})).await;
         assert!(!listed.text().contains("upload:") && !listed.text().contains("x:big"));
-        let wrong = append(&upload, 7, "?1", rest).await;
+        let wrong = append(&upload, 7, "?0", b"x").await;
         let document: Value = serde_json::from_slice(&wrong.body).unwrap();
         assert_eq!(wrong.status, 409);
         let kind = "https://iana.org/assignments/http-problem-types#mismatching-upload-offset";

@@ -5,7 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use futures_util::stream;
-use larder::testing::RedisServer;
+use larder::{testing::RedisServer, tools::ToolOptions};
 use reqwest::{Body, Method};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use crate::support::{
     sha256,
 };
 
-pub(super) async fn put(url: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
+async fn put(url: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
     Answer::of(request(Method::PUT, url, headers).body(body)).await
 }
 
@@ -25,7 +25,7 @@ fn described(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// A content with a prefix of the digest header.
+/// The value of a digest header.
 fn digest(content: &[u8]) -> String {
     format!("sha-256=:{}:", BASE64_STANDARD.encode(Sha256::digest(content)))
 }
@@ -160,7 +160,7 @@ async fn an_upload_needs_the_scopes_of_the_tool_that_stores() {
 #[tokio::test]
 async fn a_server_without_writing_tools_receives_nothing() {
     let server = Server::configured(|setup| {
-        setup.offer(|builder| builder.with(larder::tools::reading(Default::default())));
+        setup.offer(|builder| builder.with(larder::tools::reading(ToolOptions::default())));
     })
     .await;
     let url = resource(&server.url, "x:1");
@@ -171,28 +171,28 @@ async fn a_server_without_writing_tools_receives_nothing() {
 }
 
 /// Blocks that compression cannot make smaller, and the SHA-256 of that many.
-pub(super) struct Generated {
+struct Generated {
     block: Bytes,
     blocks: u64,
 }
 
 impl Generated {
-    pub(super) fn of(bytes: u64) -> Self {
+    fn of(bytes: u64) -> Self {
         let block: Vec<u8> = noise(3).take(131_072).flat_map(u64::to_le_bytes).collect();
         Self { blocks: bytes / block.len() as u64, block: block.into() }
     }
 
-    pub(super) fn len(&self) -> u64 {
+    fn len(&self) -> u64 {
         self.blocks * self.block.len() as u64
     }
 
-    pub(super) fn sha256(&self) -> String {
+    fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         (0..self.blocks).for_each(|_| hash.update(&self.block));
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    pub(super) fn body(&self) -> Body {
+    fn body(&self) -> Body {
         let block = self.block.clone();
         Body::wrap_stream(stream::iter(
             (0..self.blocks).map(move |_| io::Result::Ok(block.clone())),
@@ -208,8 +208,8 @@ fn memory(process: &Process, line: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_gibibyte_is_received_in_flat_memory() {
-    let content = Arc::new(Generated::of(1 << 30));
+async fn a_large_upload_is_received_in_flat_memory() {
+    let content = Arc::new(Generated::of(256 << 20));
     let sha256 = content.sha256();
     let (files, blobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let redis = RedisServer::start().await;
@@ -218,17 +218,17 @@ async fn a_gibibyte_is_received_in_flat_memory() {
     let redis_url = redis.url();
     let quota = "3000000000";
     for (arguments, environment) in [
-        (vec!["--store", &files_url], vec![("LARDER_OBJECTS__BYTES_PER_OWNER", quota)]),
+        (vec!["--store", &*files_url], vec![("LARDER_OBJECTS__BYTES_PER_OWNER", quota)]),
         (
-            vec!["--migrate", "--store", &redis_url],
-            vec![("LARDER_REDIS__BYTES_PER_OWNER", quota), ("LARDER_STORE__BLOBS", &blobs_url)],
+            vec!["--migrate", "--store", &*redis_url],
+            vec![("LARDER_REDIS__BYTES_PER_OWNER", quota), ("LARDER_STORE__BLOBS", &*blobs_url)],
         ),
     ] {
         let mut command = larder(&["serve"]);
         command.args(arguments).envs(environment);
         let server = Process::start(command).await;
         let url = resource(&server.url, "x:big");
-        assert_eq!(put(&resource(&server.url, "x:0"), &[], vec![1; 1 << 20]).await.status, 201);
+        assert_eq!(put(&resource(&server.url, "x:0"), &[], vec![1_u8; 1 << 20]).await.status, 201);
         let before = memory(&server, "VmRSS:");
         let length = content.len().to_string();
         let sent = request(Method::PUT, &url, &[("content-length", &length)]).body(content.body());
