@@ -31,7 +31,7 @@ pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
-pub use error::{ErrorContext, ResourceError, ToolError};
+pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub(crate) use result::is_permanent;
