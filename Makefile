@@ -24,7 +24,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
+.PHONY: build dist test new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -34,6 +34,13 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
+
+# In a directory of its own, with the versions of this lock file.
+new-project: ## Build and test what `larder new` writes
+	cargo build --locked --bin larder
+	larder=$$(cd $(or $(CARGO_TARGET_DIR),target) && pwd)/debug/larder && dir=$$(mktemp -d) && cd $$dir \
+		&& $$larder new demo --path $(CURDIR) && cp $(CURDIR)/Cargo.lock demo/ && cd demo \
+		&& CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} cargo test && rm -r $$dir
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
 	$(call debian-package,redis-server,redis-server)

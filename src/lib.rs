@@ -159,8 +159,8 @@ extern crate self as larder;
 
 pub use handler::{
     AskError, Audio, Contents, Context, Elicited, ErrorContext, Image, IntoContent, IntoContents,
-    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Root, Sampled,
-    Sampling, Stored, Structured, ToolError, assistant, user, within_roots,
+    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Result, Root,
+    Sampled, Sampling, Stored, Structured, ToolError, assistant, user, within_roots,
 };
 #[cfg(feature = "macros")]
 pub use larder_macros::{args, data, output, prompt, resource, test, tool};
@@ -177,9 +177,6 @@ pub use rmcp::model;
 pub use serde_json::{Value, json};
 pub use server::{Server, server};
 pub use test_client::{Test, TestClient, TestError, test};
-
-/// The result of a handler.
-pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
 /// What the macros write.
 #[cfg(feature = "macros")]

@@ -2,13 +2,20 @@
 
 pub use std::{process::ExitCode, time::Duration};
 
-pub use crate::{
-    Audio, Context, DirectoryResource, Elicited, ErrorContext, FileResource, Image, Json, Resource,
-    ResourceError, Result, Stored, Structured, Template, ToolError, Value, Variables, assistant,
-    handler::Amount, json, model, model::PromptMessage as Message, user,
-};
 #[cfg(feature = "macros")]
-pub use crate::{prompt, resource, tool};
+pub use larder_macros::{prompt, resource, tool};
+pub use rmcp::{model, model::PromptMessage as Message};
+pub use serde_json::{Value, json};
+
+pub use crate::{
+    handler::{
+        Amount, Audio, Context, Elicited, ErrorContext, Image, Json, ResourceError, Result, Stored,
+        Structured, ToolError, assistant, user,
+    },
+    registry::{Resource, Template},
+    sources::{DirectoryResource, FileResource},
+    uri_template::Variables,
+};
 
 /// This many days.
 pub const fn days(count: u64) -> Duration {

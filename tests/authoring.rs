@@ -257,7 +257,7 @@ async fn a_stored_result_is_text_link_and_structure() -> Result<(), TestError> {
             "{text}"
         );
         assert!(text.contains(&format!("Next: read_resource {{\"uri\":\"{uri}\"")), "{text}");
-        let links = reply.result().content.iter().filter_map(|block| block.as_resource_link());
+        let links = reply.result().content.iter().filter_map(model::ContentBlock::as_resource_link);
         let links: Vec<_> = links.map(|link| (&*link.uri, &*link.name)).collect();
         assert_eq!(links, [(&*uri, "Results")]);
         let [note] = reply.progress() else { panic!("{reply:?}") };
@@ -328,9 +328,13 @@ async fn a_router_holds_its_server() {
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let health = http.get(format!("http://{address}/healthz")).send().await.unwrap();
-    assert_eq!(health.status(), 200);
-    drop((health, http));
+    let params = json!({ "name": "add", "arguments": { "a": 1, "b": 2 } });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request = http.post(format!("http://{address}/mcp")).body(call.to_string());
+    let response = request.header("content-type", "application/json").send().await.unwrap();
+    let answer = response.text().await.unwrap();
+    assert!(answer.contains(r#""sum":3.0"#), "{answer}");
+    drop(http);
     serving.abort();
     let ended = async {
         while !closed.load(Ordering::Relaxed) {
@@ -338,4 +342,25 @@ async fn a_router_holds_its_server() {
         }
     };
     tokio::time::timeout(minutes(1), ended).await.expect("it closes");
+}
+
+#[test]
+fn a_new_project_is_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = |name: &str| {
+        let mut larder = std::process::Command::new(env!("CARGO_BIN_EXE_larder"));
+        larder.current_dir(&folder).args(["new", name, "--path", env!("CARGO_MANIFEST_DIR")]);
+        larder.output().unwrap()
+    };
+    assert!(new("my-server").status.success());
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    let manifest = read("my-server/Cargo.toml");
+    assert!(manifest.contains("name = \"my-server\"\n"), "{manifest}");
+    assert!(manifest.contains(&format!("larder = {{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"))));
+    assert!(read("my-server/src/main.rs").contains("larder::server(\"my-server\")"));
+    assert!(read("my-server/Dockerfile").contains("/src/target/release/my-server"));
+    let again = new("my-server");
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));
+    assert_eq!(new("../up").status.code(), Some(2));
 }

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{
     Attribute, Error, Expr, ExprRange, Ident, Lit, LitInt, LitStr, RangeLimits, Result, Token,
-    Type, UnOp, ext::IdentExt, meta::ParseNestedMeta, spanned::Spanned,
+    Type, UnOp, ext::IdentExt, meta::ParseNestedMeta,
 };
 
 /// A parameter that the caller gives.
@@ -176,7 +176,7 @@ fn check_type(ty: &Type) -> Result<()> {
         Type::Infer(_) => "an argument needs a type",
         _ => return Ok(()),
     };
-    Err(Error::new(ty.span(), problem))
+    Err(Error::new_spanned(ty, problem))
 }
 
 /// The value of a literal number, with or without a sign.

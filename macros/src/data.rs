@@ -14,7 +14,7 @@ pub(crate) enum Direction {
 
 pub(crate) fn expand(
     options: &TokenStream,
-    item: TokenStream,
+    item: &TokenStream,
     direction: Direction,
 ) -> TokenStream {
     if !options.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) struct Function {
 }
 
 pub(crate) enum Parameter {
-    Context { is_reference: bool, state: Option<Type> },
+    Context { is_reference: bool, state: Option<Box<Type>> },
     Argument(Box<Argument>),
 }
 
@@ -90,7 +90,7 @@ impl Function {
     /// The server's state that the context names.
     pub(crate) fn state(&self) -> Option<&Type> {
         self.parameters.iter().find_map(|parameter| match parameter {
-            Parameter::Context { state, .. } => state.as_ref(),
+            Parameter::Context { state, .. } => state.as_deref(),
             Parameter::Argument(_) => None,
         })
     }
@@ -148,5 +148,5 @@ fn context(ty: &Type) -> Result<Option<Parameter>> {
     if let Some(Type::Infer(infer)) = &state {
         return Err(Error::new_spanned(infer, "name the server's state, or write Context alone"));
     }
-    Ok(Some(Parameter::Context { is_reference: reference.is_some(), state }))
+    Ok(Some(Parameter::Context { is_reference: reference.is_some(), state: state.map(Box::new) }))
 }

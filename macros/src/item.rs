@@ -4,14 +4,15 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::{
+    argument::Argument,
     function::{Function, Parameter},
     options::Options,
 };
 
 /// The struct of a function's arguments, with the functions of its defaults.
 pub(crate) fn arguments_struct(function: &Function, options: &Options, name: &str) -> TokenStream {
-    let fields = function.arguments().map(|argument| argument.field());
-    let defaults = function.arguments().filter_map(|argument| argument.default_function());
+    let fields = function.arguments().map(Argument::field);
+    let defaults = function.arguments().filter_map(Argument::default_function);
     let docs = &function.docs;
     let deny = (!options.allow_unknown).then(|| quote!(#[serde(deny_unknown_fields)]));
     quote! {

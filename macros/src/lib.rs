@@ -131,21 +131,21 @@ pub fn prompt(options: TokenStream, function: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn args(options: TokenStream, item: TokenStream) -> TokenStream {
-    data::expand(&options.into(), item.into(), data::Direction::In).into()
+    data::expand(&options.into(), &item.into(), data::Direction::In).into()
 }
 
 /// Makes a struct or enum a result: derives `Serialize` and `JsonSchema`, for crates that
 /// depend on `larder` alone.
 #[proc_macro_attribute]
 pub fn output(options: TokenStream, item: TokenStream) -> TokenStream {
-    data::expand(&options.into(), item.into(), data::Direction::Out).into()
+    data::expand(&options.into(), &item.into(), data::Direction::Out).into()
 }
 
 /// Makes a struct or enum an argument and a result: [`macro@args`] and [`macro@output`] in
 /// one.
 #[proc_macro_attribute]
 pub fn data(options: TokenStream, item: TokenStream) -> TokenStream {
-    data::expand(&options.into(), item.into(), data::Direction::Both).into()
+    data::expand(&options.into(), &item.into(), data::Direction::Both).into()
 }
 
 type Expand = fn(proc_macro2::TokenStream, ItemFn) -> syn::Result<proc_macro2::TokenStream>;

@@ -69,9 +69,10 @@ impl Options {
             else {
                 return Err(hint.error(format!("unknown hint: there are {}", HINTS.join(", "))));
             };
-            let value = match hint.input.peek(Token![=]) {
-                true => hint.value()?.parse::<LitBool>()?.value,
-                false => true,
+            let value = if hint.input.peek(Token![=]) {
+                hint.value()?.parse::<LitBool>()?.value
+            } else {
+                true
             };
             hints.extend(quote!(.#name(#value)));
             Ok(())

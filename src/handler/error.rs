@@ -24,6 +24,9 @@ pub struct ToolError {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
+/// The result of a handler.
+pub type Result<T, E = ToolError> = std::result::Result<T, E>;
+
 impl PartialEq for ToolError {
     fn eq(&self, other: &Self) -> bool {
         (&self.message, self.is_permanent) == (&other.message, other.is_permanent)

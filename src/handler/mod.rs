@@ -34,7 +34,7 @@ pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
 pub(crate) use error::log_internal;
-pub use error::{ErrorContext, ResourceError, ToolError};
+pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub(crate) use result::is_permanent;

@@ -13,10 +13,7 @@ use super::{
     structure::with_structured,
     tool_calls::{call, read_arguments, type_and_size},
 };
-use crate::{
-    protocol::Fault,
-    store::{Details, Entry},
-};
+use crate::store::{Details, Entry};
 
 /// The tool that reads stored results.
 pub(crate) const READING_TOOL: &str = "read_resource";
@@ -199,7 +196,7 @@ impl<'a, C: IntoContent + Send + 'a> IntoFuture for StoreContent<'a, C> {
 fn not_readable(error: ResourceError) -> ToolError {
     match error {
         ResourceError::NotFound => ToolError::new("There is no content to store."),
-        ResourceError::Fault(fault) => ToolError::new(Fault::to_string(&fault)),
+        ResourceError::Fault(fault) => ToolError::new(fault.to_string()),
         ResourceError::Failed(message) => ToolError::new(message),
     }
 }

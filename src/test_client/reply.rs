@@ -1,6 +1,6 @@
 //! What a server has answered.
 
-use rmcp::model::{CallToolResult, GetPromptResult};
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ impl ToolReply {
 
     /// All blocks of text, joined by line feeds.
     pub fn text(&self) -> String {
-        let texts = self.result.content.iter().filter_map(|block| block.as_text());
+        let texts = self.result.content.iter().filter_map(ContentBlock::as_text);
         texts.map(|block| block.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
