@@ -416,6 +416,12 @@ impl App {
         &self.authenticator
     }
 
+    /// The authorization server of `auth.mode = "login"`.
+    #[cfg(feature = "login")]
+    pub fn login(&self) -> Option<&Arc<LoginServer>> {
+        self.login.as_ref()
+    }
+
     /// The settings that can change while the server runs.
     pub fn live(&self) -> &Arc<Live> {
         &self.live

@@ -108,6 +108,12 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
                 Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
             }
         }
+        if let Some(login) = app.login() {
+            match login.check_provider().await {
+                Ok(summary) => println!("auth.login: {summary}"),
+                Err(problem) => code = fail(1, &format_args!("auth.login: {problem}")),
+            }
+        }
     }
     code
 }

@@ -42,6 +42,10 @@ impl Config {
             .with_list_parse_key("server.allowed_hosts")
             .with_list_parse_key("server.allowed_origins")
             .with_list_parse_key("auth.required_scopes")
+            .with_list_parse_key("auth.login.scopes")
+            .with_list_parse_key("auth.login.allow.domains")
+            .with_list_parse_key("auth.login.allow.groups")
+            .with_list_parse_key("auth.login.allow.emails")
             .ignore_empty(true)
             .source(Some(environment));
         let read = builder.add_source(environment).build();

@@ -98,6 +98,14 @@ impl LoginServer {
         self.url("callback")
     }
 
+    /// Connects to the identity provider, for an operator. Says what was found.
+    ///
+    /// # Errors
+    /// What does not work.
+    pub async fn check_provider(&self) -> Result<String, String> {
+        self.provider.check().await
+    }
+
     /// All scopes that a user can be granted.
     pub(super) fn known_scopes(&self) -> Scopes {
         let names = self.policy.grants.iter().map(|(scope, _)| scope.as_str());

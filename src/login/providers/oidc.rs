@@ -179,6 +179,12 @@ impl Oidc {
         metadata: &Metadata,
     ) -> Result<Authenticated, ProviderError> {
         let person = self.person(id_claims, &tokens.access, metadata).await?;
+        if tokens.refresh.is_none() {
+            tracing::warn!(
+                "the provider gives no refresh token, so it is never asked again whether a user \
+                 may log in: ask for the scope that gives one in auth.login.scopes"
+            );
+        }
         let grant = tokens
             .refresh
             .map(|token| ProviderGrant { access_token: None, refresh_token: Some(token) });

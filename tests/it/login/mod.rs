@@ -5,6 +5,7 @@ mod browser;
 mod documents;
 mod instances;
 mod refusals;
+mod rust_client;
 mod tokens;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
