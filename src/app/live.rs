@@ -88,13 +88,16 @@ impl Live {
 
     /// The files whose changes require [`Live::apply`].
     pub fn files(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
         #[cfg(feature = "http")]
-        files.extend(self.http.files());
+        let files = self.http.files();
+        #[cfg(not(feature = "http"))]
+        let files = Vec::new();
         #[cfg(feature = "upstream")]
-        for upstream in &self.config.lock().upstreams {
-            files.extend(upstream.header_files.values().cloned());
-        }
+        let files = {
+            let config = self.config.lock();
+            let headers = config.upstreams.iter().flat_map(|upstream| &upstream.header_files);
+            files.into_iter().chain(headers.map(|(_, file)| file.clone())).collect()
+        };
         files
     }
 

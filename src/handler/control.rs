@@ -1,6 +1,6 @@
 //! How a running handler ends its call early or turns it into a task.
 
-use std::{any::Any, fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
+use std::{fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
@@ -22,7 +22,8 @@ pub struct Control {
     /// How many calls this one is nested in.
     depth: u8,
     /// What is dropped with the call.
-    kept: Mutex<Vec<Box<dyn Any + Send>>>,
+    #[cfg(feature = "upstream")]
+    kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
 }
 
 /// What the handler requests.
@@ -64,7 +65,8 @@ impl Control {
     }
 
     /// Keeps a guard until the call ends.
-    pub(crate) fn keep(&self, guard: Box<dyn Any + Send>) {
+    #[cfg(feature = "upstream")]
+    pub(crate) fn keep(&self, guard: Box<dyn std::any::Any + Send>) {
         self.kept.lock().push(guard);
     }
 

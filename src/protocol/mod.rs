@@ -25,6 +25,8 @@ pub use outgoing::{Announcement, Outgoing, updated_resource};
 pub(crate) use params::describe;
 pub use params::{Member, Params};
 pub use rmcp::model::{ProgressToken, RequestId};
-pub(crate) use size::{count_values, size_up_to};
+#[cfg(feature = "upstream")]
+pub(crate) use size::count_values;
+pub(crate) use size::size_up_to;
 pub use size::{has_at_most_values, json_size};
 pub use version::ProtocolVersion;

@@ -10,7 +10,7 @@ use super::{
     Login,
     challenge::Challenge,
     record::{Record, Slot},
-    tokens::{TokenError, Tokens},
+    tokens::{Source, TokenError, Tokens},
 };
 use crate::{
     auth::Identity,
@@ -149,7 +149,8 @@ impl Account {
                 (None, None)
             }
             Err(TokenError::UnknownClient) => {
-                self.login.forget_client(self.site()?, &stale.source).await;
+                let Source { issuer, client, .. } = &stale.source;
+                self.login.forget_client(self.site()?, issuer, client).await;
                 (None, None)
             }
             Err(TokenError::Unavailable(problem)) => {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Login, discovery::Metadata, tokens::Source};
+use super::{Login, discovery::Metadata};
 use crate::{
     auth::{is_loopback, safe_url},
     clock::Timestamp,
@@ -120,12 +120,17 @@ impl Login {
 
     /// Forgets a dynamic registration that the authorization server does not know any more, so
     /// that the next login registers anew.
-    pub(super) async fn forget_client(&self, site: &LoginSite, source: &Source) {
-        let slot = self.client_slot(&source.issuer);
+    pub(super) async fn forget_client(
+        &self,
+        site: &LoginSite,
+        issuer: &str,
+        client: &ClientIdentity,
+    ) {
+        let slot = self.client_slot(issuer);
         let forgotten = async {
             let (known, version) = site.vault.read::<Registration>(&slot).await?;
             // Another login may have registered meanwhile.
-            match known.filter(|known| known.client == source.client) {
+            match known.filter(|known| known.client == *client) {
                 Some(_) => site.vault.replace::<Registration>(&slot, version, None).await,
                 None => Ok(false),
             }

@@ -238,13 +238,13 @@ impl ProviderLogin for Login {
             return Err(LoginProblem::Refused(problem));
         }
         let code = parameter("code").ok_or_else(unknown)?;
-        let Pending { verifier, source, .. } = pending;
+        let Pending { verifier, source, issuer, .. } = pending;
         let redirect_uri = self.redirect_uri(site);
-        let known_as = source.clone();
+        let client = source.client.clone();
         let exchanged =
             source.exchange(&self.fetcher, code, verifier, &redirect_uri, slot.now()).await;
         if let Err(TokenError::UnknownClient) = &exchanged {
-            self.forget_client(site, &known_as).await;
+            self.forget_client(site, &issuer, &client).await;
         }
         let tokens = exchanged.map_err(LoginProblem::from).inspect_err(|problem| {
             tracing::warn!(upstream = %self.name, %problem, "a login has failed");

@@ -183,8 +183,8 @@ async fn a_header_in_a_file_is_read_again_when_the_file_changes() {
     let file = TextFile::new(&config);
     let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
     let client = Modern::at(&server.url);
-    let refused = client.call("crm__list_resources", json!({})).await;
-    assert!(refused.text().contains("HTTP 401"), "{refused:?}");
+    let refused = client.call("crm__list_resources", json!({})).await.result();
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("HTTP 401"), "{refused}");
     secret.write("Bearer right\n");
     let line = server.logs("read again").await;
     assert!(line.contains("upstreams.header_files"), "{line}");

@@ -113,7 +113,8 @@ async fn answers_that_are_too_long_or_too_late_fail_alone() {
 async fn an_answer_of_too_many_values_fails_alone() {
     let mut settings = odd("odd", &[]);
     settings.max_values = 20_000;
-    let client = Legacy::of(&in_front_of(vec![settings]).await).await;
+    let server = in_front_of(vec![settings]).await;
+    let client = Legacy::of(&server).await;
     let many = client.call("huge", json!({ "values": 30_000 })).await.result();
     let problem = "odd sent more than 20000 JSON values in one message (upstreams.max_values); nothing was kept.";
     assert_eq!(text(&many), problem);
@@ -128,7 +129,8 @@ async fn the_memory_for_messages_is_given_back_when_a_call_ends() {
     let upstreams = upstreams.unwrap();
     upstreams.limit_messages(1 << 20);
     let builder = upstreams.providers().into_iter().fold(builder, Builder::provider);
-    let client = Legacy::of(&Server::of(builder.build().unwrap()).await).await;
+    let server = Server::of(builder.build().unwrap()).await;
+    let client = Legacy::of(&server).await;
     // Together, these are more than the limit; the last one is so alone.
     for bytes in [700_000, 700_000, 2_000_000, 700_000] {
         let result = client.call("huge", json!({ "bytes": bytes })).await.result();
