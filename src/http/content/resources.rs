@@ -46,7 +46,7 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         Method::GET | Method::HEAD => read(&endpoint, head, identity).await,
         Method::DELETE => delete(&endpoint, head, identity).await,
         Method::PUT | Method::POST => upload::receive(&endpoint, head, body, identity).await,
-        Method::OPTIONS => upload::options(&endpoint, METHODS),
+        Method::OPTIONS => Ok(upload::options(&endpoint, METHODS)),
         _ => Err(method_not_allowed(&head.method, METHODS)),
     })
     .await
@@ -62,7 +62,7 @@ pub(super) async fn handle_upload(
         Method::HEAD => upload::status(&endpoint, head, identity, &id).await,
         Method::PATCH => upload::append(&endpoint, head, body, identity, &id).await,
         Method::DELETE => upload::cancel(&endpoint, head, identity, &id).await,
-        Method::OPTIONS => upload::options(&endpoint, UPLOAD_METHODS),
+        Method::OPTIONS => Ok(upload::options(&endpoint, UPLOAD_METHODS)),
         _ => Err(method_not_allowed(&head.method, UPLOAD_METHODS)),
     })
     .await

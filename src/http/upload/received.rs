@@ -90,13 +90,14 @@ pub(super) struct Received {
     body: Body,
     patience: Patience,
     max: u64,
-    received: u64,
+    /// How many bytes have arrived.
+    bytes: u64,
 }
 
 impl Received {
     /// A body of at most `max` bytes.
     pub(super) fn new(body: Body, max: u64, options: &HttpOptions) -> Self {
-        Self { body, patience: Patience::new(options), max, received: 0 }
+        Self { body, patience: Patience::new(options), max, bytes: 0 }
     }
 
     /// The next piece; `None` at the end.
@@ -111,8 +112,8 @@ impl Received {
             let Ok(data) = frame.map_err(|_| BodyProblem::Incomplete)?.into_data() else {
                 continue;
             };
-            self.received += data.len() as u64;
-            if self.received > self.max {
+            self.bytes += data.len() as u64;
+            if self.bytes > self.max {
                 return Err(BodyProblem::TooLarge(self.max));
             }
             self.patience.received(data.len());
@@ -153,7 +154,7 @@ mod tests {
     async fn receive(pieces: &'static [(u64, usize)], max: u64) -> Result<u64, BodyProblem> {
         let mut received = Received::new(body(pieces), max, &options());
         while received.next().await?.is_some() {}
-        Ok(received.received)
+        Ok(received.bytes)
     }
 
     #[tokio::test(start_paused = true)]

@@ -191,16 +191,13 @@ pub(in crate::http) async fn cancel(
 }
 
 /// Handles OPTIONS: the limits of uploads, if the server receives any.
-pub(in crate::http) fn options(
-    endpoint: &Endpoint,
-    methods: &'static str,
-) -> Result<Response, Refused> {
+pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Response {
     let (mut response, options) = (StatusCode::NO_CONTENT.into_response(), endpoint.options());
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     if access::receives(endpoint) {
         dialect::add_options(response.headers_mut(), options.upload_bytes, options.upload_ttl);
     }
-    Ok(response)
+    response
 }
 
 /// Stores the content as a resource.
