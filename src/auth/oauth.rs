@@ -32,7 +32,7 @@ impl OAuth {
     pub(super) fn new(
         audience: &str,
         issuers: Vec<IssuerOptions>,
-        own: Option<Arc<dyn OwnTokens>>,
+        mut own: Option<Arc<dyn OwnTokens>>,
         hierarchy: Hierarchy,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AuthOptionsError> {
@@ -44,7 +44,8 @@ impl OAuth {
         let hierarchy = Arc::new(hierarchy);
         let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
             let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
-            let own = own.clone().filter(|_| options.is_own);
+            // At most one issuer is this server.
+            let own = if options.is_own { own.take() } else { None };
             Issuer::new(options, audience, own, hierarchy, &fetcher, clock).map_err(
                 |(setting, problem)| AuthOptionsError {
                     setting: format!("auth.issuers[{index}].{setting}"),

@@ -239,7 +239,7 @@ impl<S: Send + Sync + 'static> server::Server<S> {
             };
             match self.open().await {
                 Ok(Opened { registry, close }) => {
-                    serve_then(args, config, |_| registry, close).await
+                    Box::pin(serve_then(args, config, |_| registry, close)).await
                 }
                 Err(error) => fail(1, &error),
             }

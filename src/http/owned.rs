@@ -10,17 +10,17 @@ use tower::{Service, layer::layer_fn};
 
 /// The router, which holds the owner.
 pub(crate) fn owned<T: Send + Sync + 'static>(router: Router, owner: Arc<T>) -> Router {
-    router.layer(layer_fn(move |service| Owned { service, _owner: Arc::clone(&owner) }))
+    router.layer(layer_fn(move |service| Owned { service, owner: Arc::clone(&owner) }))
 }
 
 struct Owned<S, T> {
     service: S,
-    _owner: Arc<T>,
+    owner: Arc<T>,
 }
 
 impl<S: Clone, T> Clone for Owned<S, T> {
     fn clone(&self) -> Self {
-        Self { service: self.service.clone(), _owner: Arc::clone(&self._owner) }
+        Self { service: self.service.clone(), owner: Arc::clone(&self.owner) }
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     parameters::Parameters,
     records::{CODE_TTL, Code, IssuedCode, LOGIN_TTL, Records, Request, Ticket, User, principal},
     redirect,
+    server::{audit, audit_refused},
 };
 use crate::auth::Scopes;
 
@@ -99,7 +100,7 @@ impl LoginServer {
         let user = User { person: authenticated.person, grant: authenticated.grant };
         let Some(allowed) = self.policy.scopes(&user.person) else {
             let why = "not allowed by auth.login.allow";
-            self.audit_refused(user.principal(), &request.client, "login", why);
+            audit_refused(user.principal(), &request.client, "login", why);
             let text = format!(
                 "You are logged in as {}, who may not use this server. Ask its operator for \
                  access, or log in with another account.",
@@ -111,7 +112,7 @@ impl LoginServer {
             let back = self.error_url(redirect_uri, state.as_deref(), code, message);
             return Ok(Step::Denied { text, back, cookies: Vec::new() });
         };
-        self.audit(user.principal(), &request.client, "login");
+        audit(user.principal(), &request.client, "login");
         let allowed = self.options.hierarchy.expand(allowed);
         let asked = match &request.scopes {
             Some(scopes) if !scopes.is_empty() => Scopes::granted(scopes),
@@ -121,7 +122,7 @@ impl LoginServer {
         let names: Vec<_> =
             asked.names().filter(|name| Scopes::granted(name).is_within(&allowed)).collect();
         if names.is_empty() && !asked.is_empty() {
-            self.audit_refused(user.principal(), &request.client, "login", "no scope granted");
+            audit_refused(user.principal(), &request.client, "login", "no scope granted");
             let text = "The user has none of the requested scopes.";
             return Ok(self.back(&request, ErrorCode::InvalidScope, text));
         }
@@ -190,11 +191,11 @@ impl LoginServer {
         }
         let Ticket { request, user, scopes, .. } = ticket;
         if !is_allowed {
-            self.audit_refused(user.principal(), &request.client, "consent", "the user denies");
+            audit_refused(user.principal(), &request.client, "consent", "the user denies");
             let text = "The user has denied the request.";
             return Ok(self.back(&request, ErrorCode::AccessDenied, text));
         }
-        self.audit(user.principal(), &request.client, "consent");
+        audit(user.principal(), &request.client, "consent");
         let owner = user.principal().owner();
         self.records.remember_consent(&owner, &consent_name(&request), &scopes).await?;
         self.records.mark_used(&request.client.key, self.clock.now()).await?;

@@ -29,13 +29,16 @@ const CACHED: usize = 1_000;
 const TTL: Duration = Duration::from_secs(300);
 const FAILURE_TTL: Duration = Duration::from_secs(10);
 
+/// The client of a document, or what is wrong with it.
+type Found = Result<Arc<Client>, Problem>;
+
 /// Fetches documents.
 #[derive(Debug)]
 pub(super) struct Documents {
     http: Http,
     allow_private: bool,
     clock: Arc<dyn Clock>,
-    cached: Cache<Arc<str>, (Result<Arc<Client>, Problem>, Timestamp)>,
+    cached: Cache<Arc<str>, (Found, Timestamp)>,
     concurrent: Semaphore,
 }
 

@@ -61,7 +61,7 @@ mod tests {
         assert!(Parameters::read(b"a=1&b=2&a=1").is_err());
         assert!(Parameters::read(b"a=1&%61=2").is_err());
         assert!(Parameters::read(&vec![b'a'; MAX_BYTES + 1]).is_err());
-        let many: String = (0..=MAX_PARAMETERS).map(|n| format!("p{n}=1&")).collect();
-        assert!(Parameters::read(many.as_bytes()).is_err());
+        let many: Vec<_> = (0..=MAX_PARAMETERS).map(|n| format!("p{n}=1")).collect();
+        assert!(Parameters::read(many.join("&").as_bytes()).is_err());
     }
 }

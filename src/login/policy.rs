@@ -59,7 +59,8 @@ impl Allow {
     /// # Errors
     /// The list, and what is wrong with an entry.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let lists: [(_, _, fn(&str) -> Result<(), &'static str>); 3] = [
+        type Check = fn(&str) -> Result<(), &'static str>;
+        let lists: [(_, _, Check); 3] = [
             ("domains", &self.domains, check_domain),
             ("groups", &self.groups, check_group),
             ("emails", &self.emails, check_email),

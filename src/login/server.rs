@@ -180,24 +180,6 @@ impl LoginServer {
         }
     }
 
-    /// Logs a decision about a user.
-    pub(super) fn audit(&self, principal: Principal, client: &ClientFacts, what: &str) {
-        audit::allowed(&identity(principal, client), &what);
-        count_what(what);
-    }
-
-    /// Logs that a known user is refused.
-    pub(super) fn audit_refused(
-        &self,
-        principal: Principal,
-        client: &ClientFacts,
-        what: &str,
-        why: &str,
-    ) {
-        audit::refused(&identity(principal, client), &what, &why);
-        count("refused");
-    }
-
     /// Logs that somebody is refused whom nobody knows yet.
     pub(super) fn audit_unknown(&self, what: &str, problem: &Problem) {
         if let Problem::Refused(_, why) = problem {
@@ -205,6 +187,18 @@ impl LoginServer {
             count("refused");
         }
     }
+}
+
+/// Logs a decision about a user.
+pub(super) fn audit(principal: Principal, client: &ClientFacts, what: &str) {
+    audit::allowed(&identity(principal, client), &what);
+    count_what(what);
+}
+
+/// Logs that a known user is refused.
+pub(super) fn audit_refused(principal: Principal, client: &ClientFacts, what: &str, why: &str) {
+    audit::refused(&identity(principal, client), &what, &why);
+    count("refused");
 }
 
 fn identity(principal: Principal, client: &ClientFacts) -> Identity {

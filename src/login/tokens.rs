@@ -11,6 +11,7 @@ use super::{
     client::hash,
     parameters::Parameters,
     records::{Code, Grant, IssuedCode, Records, User, Versioned},
+    server::{audit, audit_refused},
 };
 use crate::auth::Scopes;
 
@@ -114,14 +115,14 @@ impl LoginServer {
         if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
             return Err(invalid());
         }
-        self.audit(grant.user.principal(), &grant.client, "token");
+        audit(grant.user.principal(), &grant.client, "token");
         Ok(tokens)
     }
 
     async fn replayed(&self, grant: &str) -> Result<(), Problem> {
         if let Some(grant) = self.records.revoke(grant).await? {
             let why = "its code was redeemed twice, so all its tokens are revoked";
-            self.audit_refused(grant.user.principal(), &grant.client, "token", why);
+            audit_refused(grant.user.principal(), &grant.client, "token", why);
         }
         Ok(())
     }
@@ -142,7 +143,7 @@ impl LoginServer {
             // It was used before: either the client or a thief has the newer one.
             self.records.revoke(id).await?;
             let why = "a refresh token was used twice, so all its tokens are revoked";
-            self.audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+            audit_refused(grant.user.principal(), &grant.client, "refresh", why);
             return Err(invalid());
         }
         let now = self.clock.now();
@@ -161,7 +162,7 @@ impl LoginServer {
             Err(Problem::Refused(code, text)) => {
                 self.records.revoke(id).await?;
                 let why = "the provider or the policy no longer allows the user";
-                self.audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+                audit_refused(grant.user.principal(), &grant.client, "refresh", why);
                 return Err(Problem::Refused(code, text));
             }
             Err(problem) => {
@@ -185,7 +186,7 @@ impl LoginServer {
         }
         // The next refresh does it as well.
         let _ = self.records.mark_used(&grant.client.key, now).await;
-        self.audit(grant.user.principal(), &grant.client, "refresh");
+        audit(grant.user.principal(), &grant.client, "refresh");
         Ok(tokens)
     }
 
@@ -282,7 +283,7 @@ impl LoginServer {
         let client = parameters.get("client_id").map(hash);
         if is_valid && client.is_none_or(|client| client == grant.client.key) {
             self.records.revoke(&id).await?;
-            self.audit(grant.user.principal(), &grant.client, "revocation");
+            audit(grant.user.principal(), &grant.client, "revocation");
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ impl<S: Send + Sync + 'static> Server<S> {
     #[cfg(feature = "http")]
     pub async fn serve(self, listener: TcpListener) -> Result<(), ServerError> {
         let stop = shutdown::stop_signal()?;
-        self.serve_until(listener, stop).await
+        Box::pin(self.serve_until(listener, stop)).await
     }
 
     /// Serves on a bound listener until `stop` resolves.

@@ -1,5 +1,7 @@
 //! The contract of [`Slots`].
 
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;

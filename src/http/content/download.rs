@@ -45,7 +45,7 @@ async fn send(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respons
     };
     let representation = Representation { found: &found, disposition, file_name: &file_name };
     let limits = endpoint.dispatcher.caller_limits();
-    Ok(representation.response(head, || limits.transfer(&claims.owner).map_err(link::limited)))
+    Ok(representation.response(head, || limits.transfer(&claims.owner)))
 }
 
 /// What a request is permitted by its link, and the file name. None without a valid one.

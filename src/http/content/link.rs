@@ -32,7 +32,7 @@ pub(super) fn request_permit(
     permit.map_err(|reached| Box::new(limited(reached)))
 }
 
-pub(super) fn limited(reached: LimitReached) -> Response {
+fn limited(reached: LimitReached) -> Response {
     fault_response(None, &Fault::from(reached), Era::Legacy)
 }
 

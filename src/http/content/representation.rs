@@ -13,14 +13,17 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use super::{
     super::{
         conditions::{self, Precondition, entity_tag},
+        error::fault_response,
         problem::Problem,
     },
     disposition::content_disposition,
     range::{self, Selection},
 };
 use crate::{
-    admission::Permit,
+    admission::{LimitReached, Permit},
+    era::Era,
     handler::log_internal,
+    protocol::Fault,
     store::{Entry, Kind, StoredResource},
 };
 
@@ -37,10 +40,10 @@ pub(super) struct Representation<'a> {
 impl Representation<'_> {
     /// The response to a GET or HEAD request. `permit` is acquired if there is content to send,
     /// and held until all of it is sent.
-    pub(super) fn response<E: IntoResponse>(
+    pub(super) fn response(
         &self,
         head: &Parts,
-        permit: impl FnOnce() -> Result<Permit, E>,
+        permit: impl FnOnce() -> Result<Permit, LimitReached>,
     ) -> Response {
         let entry = &self.found.entry;
         let tag = entity_tag(entry);
@@ -70,7 +73,9 @@ impl Representation<'_> {
         let body = if is_get {
             match permit() {
                 Ok(permit) => self.body(range.clone(), permit),
-                Err(refused) => return refused.into_response(),
+                Err(reached) => {
+                    return fault_response(None, &Fault::from(reached), Era::Legacy);
+                }
             }
         } else {
             Body::empty()

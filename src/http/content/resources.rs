@@ -14,9 +14,7 @@ use super::{
     super::{
         Endpoint, bearer,
         conditions::{self, entity_tag},
-        cors,
-        error::fault_response,
-        host_check,
+        cors, host_check,
         problem::{self, Refused},
         upload,
     },
@@ -25,7 +23,6 @@ use super::{
 use crate::{
     auth::{Grant, Identity},
     content_link::file_name,
-    era::Era,
     http::problem::Problem,
     quote::quoted,
     store::{ResourceUri, StoreError},
@@ -113,10 +110,8 @@ async fn read(endpoint: &Endpoint, head: &Parts, identity: &Identity) -> Result<
     let file_name = file_name(&found.entry.name);
     let representation =
         Representation { found: &found, disposition: "attachment", file_name: &file_name };
-    Ok(representation.response(head, || {
-        let permit = dispatcher.caller_limits().transfer(identity.owner());
-        permit.map_err(|limited| fault_response(None, &limited.into(), Era::Legacy))
-    }))
+    let limits = dispatcher.caller_limits();
+    Ok(representation.response(head, || limits.transfer(identity.owner())))
 }
 
 async fn delete(

@@ -45,7 +45,8 @@ struct User {
 
 #[derive(Deserialize)]
 struct Email {
-    email: String,
+    #[serde(rename = "email")]
+    address: String,
     primary: bool,
     verified: bool,
 }
@@ -138,7 +139,7 @@ impl GitHub {
             issuer: self.url.clone(),
             subject: user.id.to_string(),
             email_verified: primary.as_ref().is_some_and(|email| email.verified),
-            email: primary.and_then(|email| claims::email(&email.email)),
+            email: primary.and_then(|email| claims::email(&email.address)),
             name: Some(claims::name(&user.name.unwrap_or(user.login))),
             groups: claims::groups(groups.iter().map(String::as_str))?,
             organization: None,

@@ -91,7 +91,7 @@ impl TokenClient {
         endpoint: TokenEndpoint<'_>,
         redemption: &Redemption<'_>,
     ) -> Result<UserTokens, ProviderError> {
-        Ok(tokens(self.exchange(http, endpoint, redemption).await.map_err(|e| problem(&e))?))
+        Ok(tokens(&self.exchange(http, endpoint, redemption).await.map_err(|e| problem(&e))?))
     }
 
     /// New tokens by a refresh token.
@@ -108,7 +108,7 @@ impl TokenClient {
         let client = self.oauth(endpoint);
         let request = client.exchange_refresh_token(&token);
         let response = request.request_async(&TokenRequests(http.fetcher())).await;
-        let mut tokens = tokens(response.map_err(|error| problem(&error))?);
+        let mut tokens = tokens(&response.map_err(|error| problem(&error))?);
         tokens.refresh.get_or_insert_with(|| refresh.to_owned());
         Ok(tokens)
     }
@@ -173,7 +173,7 @@ impl TokenClient {
     }
 }
 
-fn tokens(response: Response) -> UserTokens {
+fn tokens(response: &Response) -> UserTokens {
     UserTokens {
         access: response.access_token().secret().clone(),
         refresh: response.refresh_token().map(|token| token.secret().clone()),

@@ -104,7 +104,7 @@ async fn the_result_has_all_that_a_program_needs_and_the_text_all_that_a_model_d
 
 #[tokio::test]
 async fn a_link_gives_its_revision_or_nothing() {
-    let (_server, client) = server().await;
+    let (server, client) = server().await;
     client.create(json!({ "uri": "x:1", "text": "one" })).await;
     let first = url(&client, json!({ "uri": "x:1" })).await;
     client.call("update_resource", json!({ "uri": "x:1", "text": "two, longer" })).await.text();
@@ -125,7 +125,7 @@ async fn a_link_gives_its_revision_or_nothing() {
     client.create(json!({ "uri": "x:1", "text": "new" })).await;
     let third = url(&client, json!({ "uri": "x:1" })).await;
     client.call("delete_resource", json!({ "uri": "x:1" })).await.text();
-    _server.clock.advance(Duration::from_millis(1));
+    server.clock.advance(Duration::from_millis(1));
     client.create(json!({ "uri": "x:1", "text": "old" })).await;
     is_not_found(&get(&third, &[]).await);
 }

@@ -83,8 +83,13 @@ pub(crate) fn problem(answer: &Answer) -> (u16, String) {
     (answer.status, problem["detail"].as_str().unwrap().to_owned())
 }
 
+/// The SHA-256 of content.
 pub(crate) fn hex(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::new(), |mut hex, byte| {
+    hex_of(&Sha256::digest(content))
+}
+
+fn hex_of(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
         hex
     })

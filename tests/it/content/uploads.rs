@@ -189,7 +189,7 @@ impl Generated {
     fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         (0..self.blocks).for_each(|_| hash.update(&self.block));
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        super::hex_of(&hash.finalize())
     }
 
     fn body(&self) -> Body {

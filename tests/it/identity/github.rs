@@ -36,12 +36,12 @@ async fn github() -> World {
     ] {
         world.server.set_reply(path, Reply::Json(body));
     }
-    set_token(&world, json!({}));
+    set_token(&world, &json!({}));
     world
 }
 
 /// The documented token response, with further members.
-fn set_token(world: &World, more: Value) {
+fn set_token(world: &World, more: &Value) {
     let mut tokens = json!({
         "access_token": "gho_16C7e42F292c6912E7710c838347Ae178B4a",
         "scope": "read:org,read:user,user:email", "token_type": "bearer",
@@ -141,7 +141,7 @@ async fn a_github_app_has_a_refresh_token() {
     let world = github().await;
     set_token(
         &world,
-        json!({
+        &json!({
             "access_token": "ghu_16C7e42F292c6912E7710c838347Ae178B4a", "expires_in": 28800,
             "refresh_token": "ghr_1B4a2e77", "refresh_token_expires_in": 15_897_600, "scope": "",
         }),
