@@ -323,7 +323,7 @@ async fn two_functions_of_one_name_are_named() {
 #[larder::test]
 async fn a_router_holds_its_server() {
     let closed = Arc::new(AtomicBool::new(false));
-    let router = logs(Arc::clone(&closed)).router().await.unwrap();
+    let router = Box::pin(logs(Arc::clone(&closed)).router()).await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });

@@ -190,7 +190,7 @@ impl App {
         .await?;
         #[cfg(feature = "upstream")]
         let upstreams_log_in = registry.has_logins();
-        #[cfg(not(feature = "upstream"))]
+        #[cfg(all(feature = "login", not(feature = "upstream")))]
         let upstreams_log_in = false;
         #[cfg(any(feature = "login", feature = "upstream"))]
         let vault = if upstreams_log_in || config.auth.mode == AuthMode::Login {

@@ -33,6 +33,7 @@ pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
+#[cfg(feature = "http")]
 pub(crate) use error::log_internal;
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};

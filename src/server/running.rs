@@ -60,6 +60,7 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// Serves one client on standard input and output, until the input ends or the process
     /// gets a signal to stop: a `main` for servers that hosts start.
     pub fn run_stdio(self) -> ExitCode {
+        #[cfg(feature = "oauth")]
         crate::auth::install_crypto();
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,

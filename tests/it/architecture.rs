@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Lowest first. A module uses only modules of lower layers.
-const LAYERS: [&[&str]; 17] = [
+const LAYERS: [&[&str]; 18] = [
     &["quote"],
     &[
         "protocol",
@@ -20,8 +20,8 @@ const LAYERS: [&[&str]; 17] = [
         "compute",
         "in_flight",
         "key_ring",
-        "vault",
     ],
+    &["vault"],
     &["auth", "redis"],
     &["admission"],
     &["store", "session", "task"],

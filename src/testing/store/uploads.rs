@@ -84,25 +84,30 @@ pub async fn one_of_two_appends_wins(harness: &dyn Harness) {
 }
 
 /// An upload that nobody completes is removed with its parts, and one of other content than
-/// announced as well.
+/// announced as well, so that their room can be used again.
 pub async fn what_does_not_complete_vanishes(harness: &dyn Harness) {
-    let alice = Caller::alone(harness).await;
+    let block = BLOCK_BYTES as u64;
+    let store = harness.store(Setup::default().max_bytes(8 * block)).await;
+    let alice = Caller::new(&store, "alice");
+    let three_blocks = noise(3 * BLOCK_BYTES);
     let ttl = 10 * harness.tick();
-    let begun = alice.store.begin_upload(&alice.owner, "7", target("temp://a"), None, ttl).await;
-    append(&mut begun.expect("it begins"), b"part").await;
+    let begun = store.begin_upload(&alice.owner, "7", target("temp://a"), None, ttl).await;
+    append(&mut begun.expect("it begins"), &three_blocks).await;
     let wrong = UploadTarget { sha256: Some("00".into()), ..target("temp://b") };
     let ttl = 200 * harness.tick();
-    let begun = alice.store.begin_upload(&alice.owner, "8", wrong, None, ttl).await;
+    let begun = store.begin_upload(&alice.owner, "8", wrong, None, ttl).await;
     let mut upload = begun.expect("it begins");
-    append(&mut upload, b"part").await;
+    append(&mut upload, &three_blocks).await;
     let error = upload.store().await;
     let Err(AppendError::Store(StoreError::NotAsAnnounced(_))) = error else { panic!("{error:?}") };
     harness.pass(10 * harness.tick()).await;
     for id in ["7", "8"] {
-        assert!(refused(alice.store.upload_in_parts(&alice.owner, id).await).is_not_found());
+        assert!(refused(store.upload_in_parts(&alice.owner, id).await).is_not_found());
     }
+    // Only where both have given back theirs.
+    let size = Some(6 * block);
     super::patiently(async || {
-        (alice.store.usage().await.expect("it is counted").resources == 0).then_some(())
+        store.begin_upload(&alice.owner, "9", target("temp://c"), size, ttl).await.ok().map(|_| ())
     })
     .await;
 }

@@ -393,6 +393,7 @@ pub async fn what_was_written_since_it_was_read_is_not_updated(harness: &dyn Har
     assert_eq!(alice.read("temp://a").await, format!("writer {winner}"));
     // Deleted and created again, it is another one.
     alice.delete("temp://a").await;
+    harness.pass(harness.tick()).await;
     alice.put("temp://a", "again").await;
     let stale = alice.store.update_unchanged(&read, "old".into(), Details::default()).await;
     assert!(stale.expect("it is no error").is_none());

@@ -295,7 +295,9 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
         .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
         .collect();
-    let table = METRICS.map(|(kind, name, _)| {
+    // Appears with the first login, where the server is the authorization server.
+    let table = METRICS.into_iter().filter(|(_, name, _)| *name != "larder_logins_total");
+    let table = table.map(|(kind, name, _)| {
         let kind = match kind {
             Kind::Counter | Kind::LabelledCounter => "counter",
             Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
@@ -305,7 +307,7 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
         };
         (name.to_owned(), kind.to_owned())
     });
-    assert_eq!(shown, BTreeSet::from(table));
+    assert_eq!(shown, table.collect());
     for (kind, name, says) in METRICS {
         let is_counter = matches!(kind, Kind::Counter | Kind::LabelledCounter);
         assert_eq!(name.ends_with("_total"), is_counter, "{name}");
