@@ -210,6 +210,22 @@ impl Inner {
 
     /// Refuses an upload of `uploaded` bytes so far that cannot fit.
     pub(super) async fn check_room(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        uploaded: u64,
+    ) -> Result<(), StoreError> {
+        if self.has_room(owner, uri, uploaded).await.is_ok() {
+            return Ok(());
+        }
+        // Expired resources that are not removed yet may use the quota.
+        if let Err(error) = self.sweep().await {
+            tracing::debug!(%error, "cannot remove expired resources to free quota");
+        }
+        self.has_room(owner, uri, uploaded).await
+    }
+
+    async fn has_room(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
