@@ -44,19 +44,19 @@ async fn main() {
     let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let selected = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
     if selected("search") {
-        search::measure().await;
+        Box::pin(search::measure()).await;
     }
     if selected("windows") {
-        windows::measure().await;
+        Box::pin(windows::measure()).await;
     }
     if selected("spill") {
-        spill::measure().await;
+        Box::pin(spill::measure()).await;
     }
     if selected("bodies") {
-        bodies::measure().await;
+        Box::pin(bodies::measure()).await;
     }
     if selected("queries") {
-        queries::measure().await;
+        Box::pin(queries::measure()).await;
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn measure() {
     let formats = Format::all();
     put_with_index(&formats).await;
     windows(&formats).await;
-    queries(&formats[..2]).await;
+    Box::pin(queries(&formats[..2])).await;
     ends().await;
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn size_up_to(value: &Value, max: usize) -> usize {
     max - left
 }
 
-/// Whether JSON has at most `max` values, as [`count_values`] counts them. Does not
+/// Whether JSON has at most `max` values, as `count_values` counts them. Does not
 /// scan texts that are too short for `max` values.
 pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
     // Each value takes at least one byte and a separator.

@@ -1,4 +1,4 @@
-//! An in-process client of a server, for its tests: [`test`].
+//! An in-process client of a server, for its tests: [`test()`].
 
 mod answers;
 mod connection;
