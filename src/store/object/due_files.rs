@@ -78,3 +78,43 @@ impl DueFiles {
         self.known.lock().files.first().map(|(at, _)| *at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(at: Timestamp) -> (Timestamp, Path) {
+        (at, Path::from(format!("due/{}", at.as_millis())))
+    }
+
+    #[test]
+    fn ten_expiries_a_second_need_a_listing_every_half_minute() {
+        let (due, begin) = (DueFiles::default(), Timestamp::from_millis(1_000_000));
+        let after = |ms| begin.saturating_add(Duration::from_millis(ms));
+        let (mut listings, mut taken) = (0, Vec::new());
+        let mut sweep = |now| {
+            if due.to_list(now).is_some() {
+                listings += 1;
+                // Another instance's, of which this process knows nothing otherwise.
+                let horizon = now.saturating_add(HORIZON);
+                let others = (0..120_000).step_by(1_000).map(|ms| file(after(ms + 50)));
+                due.listed(now, others.filter(|(at, _)| now < *at && *at <= horizon));
+            }
+            taken.extend(due.take(now));
+        };
+        sweep(begin);
+        for ms in (0..60_000).step_by(50) {
+            if ms % 100 == 0 {
+                let (at, path) = file(after(ms + 100));
+                due.written(at, &path);
+            }
+            // Runs at each expiry, and takes what is due by then and nothing twice.
+            sweep(after(ms + 50));
+        }
+        assert_eq!(listings, 3, "at the begin and every half minute");
+        let mut expected: Vec<_> = (1..=600).map(|n| file(after(n * 100))).collect();
+        expected.extend((0..60).map(|n| file(after(n * 1_000 + 50))));
+        expected.sort();
+        assert_eq!(taken, expected);
+    }
+}
