@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, path::Path};
 
-use super::{Config, ConfigError, environment::is_setting, show::mask_url};
+use serde::Deserialize as _;
+use toml::{Deserializer, de::DeTable};
+
+use super::{Config, ConfigError, show::mask_url, variables::Variables};
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -26,41 +29,51 @@ impl Config {
 
     fn from_sources(
         file: Option<&Path>,
-        mut environment: HashMap<String, String>,
+        environment: HashMap<String, String>,
     ) -> Result<Self, ConfigError> {
-        environment.retain(|name, value| is_setting(name, value));
-        let mut builder = ::config::Config::builder();
-        if let Some(path) = file {
-            let format = ::config::FileFormat::Toml;
-            builder = builder.add_source(::config::File::from(path).format(format));
+        let text = file.map_or(Ok(String::new()), read)?;
+        let place = |offset: usize| {
+            let line = text[..offset].matches('\n').count() + 1;
+            file.map_or_else(String::new, |file| format!("{}:{line}: ", file.display()))
+        };
+        let document = DeTable::parse(&text).map_err(|error| {
+            let place = place(error.span().map_or(0, |span| span.start));
+            ConfigError::unreadable(format!("{place}it is not TOML: {}", error.message()))
+        })?;
+        let mut variables = Variables::of(environment, text.len());
+        loop {
+            let mut settings = document.clone();
+            variables.put_into(settings.get_mut());
+            let error = match Self::deserialize(Deserializer::from(settings)) {
+                Ok(config) => return Ok(config),
+                Err(error) => error,
+            };
+            let position = error.span().map(|span| span.start);
+            let (place, error) = match position.and_then(|position| variables.at(position)) {
+                Some(variable) => match variable.read_as_text(error) {
+                    Ok(()) => continue,
+                    Err(error) => (format!("{}: ", variable.name()), error),
+                },
+                None => (position.map_or_else(String::new, place), error),
+            };
+            let problem = format!("{place}{}", with_setting(&error));
+            return Err(ConfigError::unreadable(without_values(&problem)));
         }
-        let environment = ::config::Environment::with_prefix("LARDER")
-            .prefix_separator("_")
-            .separator("__")
-            .try_parsing(true)
-            .list_separator(",")
-            .with_list_parse_key("server.allowed_hosts")
-            .with_list_parse_key("server.allowed_origins")
-            .with_list_parse_key("auth.required_scopes")
-            .with_list_parse_key("auth.login.scopes")
-            .with_list_parse_key("auth.login.allow.domains")
-            .with_list_parse_key("auth.login.allow.groups")
-            .with_list_parse_key("auth.login.allow.emails")
-            .ignore_empty(true)
-            .source(Some(environment));
-        let read = builder.add_source(environment).build();
-        read.and_then(::config::Config::try_deserialize).map_err(|error| {
-            let problem = error.to_string();
-            // The merged error knows the setting; the error of the file alone does not.
-            let setting = problem.split_once("for key `").and_then(|(_, key)| key.split_once('`'));
-            let setting = setting.map_or(String::new(), |(key, _)| format!("{key}: "));
-            ConfigError::unreadable(match file.and_then(locate_error) {
-                Some((position, error_text)) => {
-                    format!("{position}: {setting}{}", without_values(&error_text))
-                }
-                None => without_values(&problem),
-            })
-        })
+    }
+}
+
+fn read(file: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(file)
+        .map_err(|error| ConfigError::unreadable(format!("{}: {error}", file.display())))
+}
+
+/// The error with its setting before it, which the library writes behind it.
+fn with_setting(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let setting = text.trim_end().rsplit_once("in `").and_then(|(_, key)| key.strip_suffix('`'));
+    match setting {
+        Some(setting) => format!("{setting}: {}", error.message()),
+        None => error.message().to_owned(),
     }
 }
 
@@ -89,17 +102,6 @@ fn without_values(problem: &str) -> String {
     }
     shown.push_str(rest);
     shown.split(' ').map(mask_url).collect::<Vec<_>>().join(" ")
-}
-
-/// The first error of a file and its line, which the merged configuration does not know.
-fn locate_error(file: &Path) -> Option<(String, String)> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let (prefix, error) = match toml::from_str::<toml::Table>(&text) {
-        Err(error) => ("it is not TOML: ", error),
-        Ok(_) => ("", toml::from_str::<Config>(&text).err()?),
-    };
-    let line = text[..error.span()?.start].matches('\n').count() + 1;
-    Some((format!("{}:{line}", file.display()), format!("{prefix}{}", error.message())))
 }
 
 #[cfg(test)]
@@ -191,8 +193,40 @@ mod tests {
             let error = load(file, &[]).unwrap_err().to_string();
             assert!(error.contains(named), "{file:?}: {error}");
         }
-        let error = load("", &[("LARDER_SERVER__LISTTEN", "x")]).unwrap_err().to_string();
-        assert!(error.contains("listten"), "{error}");
+    }
+
+    #[test]
+    fn errors_name_the_variable() {
+        for (name, value, named) in [
+            ("LARDER_SERVER__LISTTEN", "x", "unknown field `listten`"),
+            ("LARDER_SEVER__LISTEN", "x", "unknown field `sever`"),
+            ("LARDER_SERVER__LISTEN", "7", "server.listen: "),
+            ("LARDER_SERVER_LISTEN", "x", "unknown field `server_listen`"),
+            ("LARDER_STORE__DEFAULT_TTL", "-1", "store.default_ttl: invalid value"),
+            ("LARDER_SERVER", "x", "server: invalid type"),
+            ("LARDER_STORE__DEFAULT_TTL__X", "1", "store.default_ttl: invalid type"),
+        ] {
+            let error = load("[store]\n", &[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(&format!(" {name}: ")) && error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_what_its_setting_needs() {
+        let environment = [
+            ("LARDER_REDIS__URL", ""),
+            ("LARDER_REDIS__PREFIX", "007"),
+            ("LARDER_STORE__DEFAULT_TTL", "90"),
+            ("LARDER_TOOLS__WRITE", "False"),
+            ("LARDER_SERVER__PATH", "/true"),
+            ("LARDER_SERVER__ALLOWED_HOSTS", "7,true"),
+            ("LARDER_SERVICE_PORT", "80"),
+        ];
+        let config = load("[redis]\nprefix = \"a\"", &environment).unwrap();
+        assert_eq!(config.redis.prefix, "007");
+        assert_eq!(config.store.default_ttl, 90);
+        assert!(!config.tools.write);
+        assert_eq!(config.server.allowed_hosts, ["7", "true"]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ mod units;
 #[cfg(feature = "upstream")]
 mod upstreams;
 #[cfg(feature = "cli")]
+mod variables;
+#[cfg(feature = "cli")]
 mod workflows;
 
 use std::time::Duration;
