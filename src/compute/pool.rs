@@ -79,8 +79,13 @@ impl Pool {
                 let _ = sender.send(outcome);
             }
         };
+        let ticket = self.queue(owner, Box::new(job))?;
+        Ok(Running { result, stop, ticket, shared: Arc::clone(&self.0) })
+    }
+
+    fn queue(&self, owner: &str, job: Job) -> Result<Ticket, Busy> {
         let mut state = self.0.state.lock();
-        let ticket = state.queue.push(owner, Box::new(job))?;
+        let ticket = state.queue.push(owner, job)?;
         if state.idle > 0 {
             state.idle -= 1;
             self.0.work.notify_one();
@@ -98,8 +103,7 @@ impl Pool {
                 }
             }
         }
-        drop(state);
-        Ok(Running { result, stop, ticket, shared: Arc::clone(&self.0) })
+        Ok(ticket)
     }
 }
 

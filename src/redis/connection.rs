@@ -10,12 +10,12 @@ use std::{
 
 use ::redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind,
-    RedisResult,
+    RedisResult, Value,
     aio::{ConnectionLike, MultiplexedConnection},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -89,19 +89,19 @@ impl CommandConnection {
     }
 
     pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
-        self.request(Request::Command(cmd)).await
+        self.read(self.request(Request::Command(cmd)).await?)
     }
 
     pub(super) async fn pipeline<T: FromRedisValue>(
         &self,
         pipeline: &Pipeline,
     ) -> Result<T, RedisError> {
-        self.request(Request::Pipeline(pipeline)).await
+        self.read(self.request(Request::Pipeline(pipeline)).await?)
     }
 
     pub(super) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
-        let reply = self.query(call.evalsha()).await;
-        self.load_if_unknown(call, reply).await
+        let reply = self.request(Request::Command(call.evalsha())).await;
+        self.read(self.load_if_unknown(call, reply).await?)
     }
 
     /// Runs the pipeline and the script atomically.
@@ -111,57 +111,70 @@ impl CommandConnection {
         call: &Call<'_>,
     ) -> Result<T, RedisError> {
         first.atomic().add_command(call.evalsha().clone());
-        let reply = self.pipeline(&first).await.map(|(reply,)| reply);
+        let reply = self.request(Request::Pipeline(&first)).await.map(|reply| match reply {
+            // The script's reply is the only one that is not ignored.
+            Value::Array(mut replies) => replies.pop().unwrap_or(Value::Nil),
+            other => other,
+        });
         // The commands before the script took effect even if the script was unknown.
-        self.load_if_unknown(call, reply).await
+        self.read(self.load_if_unknown(call, reply).await?)
     }
 
     /// Loads the script and runs it again if the reply says that the server does
     /// not know it.
-    async fn load_if_unknown<T: FromRedisValue>(
+    async fn load_if_unknown(
         &self,
         call: &Call<'_>,
-        reply: Result<T, RedisError>,
-    ) -> Result<T, RedisError> {
+        reply: Result<Value, RedisError>,
+    ) -> Result<Value, RedisError> {
         match reply {
             Err(RedisError::Refused(error)) if is_unknown_script(&error) => {
-                self.query::<()>(&call.load()).await?;
-                self.query(call.evalsha()).await
+                self.request(Request::Command(&call.load())).await?;
+                self.request(Request::Command(call.evalsha())).await
             }
             reply => reply,
         }
     }
 
-    async fn request<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, RedisError> {
-        // The connection on which the last attempt waits.
-        let used = Mutex::new(None);
-        let attempt = async {
-            match self.try_request(request, &used).await {
-                // A read-only server executed nothing: send the request to the new primary.
-                Err(error) if is_read_only(&error) => {
-                    self.demoted.notify_one();
-                    self.try_request(request, &used).await
-                }
-                reply => reply,
-            }
-        };
-        match tokio::time::timeout(self.timeout, attempt).await {
-            Ok(reply) => reply.map_err(|error| RedisError::classify(error, self.timeout)),
-            Err(_) => {
-                // A host that has vanished sends no error, so only a new connection can tell.
-                if let Some(lost) = used.lock().take() {
-                    lost.store(true, Ordering::Relaxed);
-                }
-                Err(RedisError::Timeout(self.timeout))
-            }
-        }
+    fn read<T: FromRedisValue>(&self, reply: Value) -> Result<T, RedisError> {
+        T::from_redis_value(reply).map_err(|error| RedisError::classify(error.into(), self.timeout))
     }
 
-    async fn try_request<T: FromRedisValue>(
+    /// Boxed, and with a reply of one type, so that its future is compiled and checked once and
+    /// not for each caller.
+    fn request<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Value, RedisError>> {
+        async move {
+            // The connection on which the last attempt waits.
+            let used = Mutex::new(None);
+            let attempt = async {
+                match self.try_request(request, &used).await {
+                    // A read-only server executed nothing: send the request to the new primary.
+                    Err(error) if is_read_only(&error) => {
+                        self.demoted.notify_one();
+                        self.try_request(request, &used).await
+                    }
+                    reply => reply,
+                }
+            };
+            match tokio::time::timeout(self.timeout, attempt).await {
+                Ok(reply) => reply.map_err(|error| RedisError::classify(error, self.timeout)),
+                Err(_) => {
+                    // A host that has vanished sends no error, so only a new connection can tell.
+                    if let Some(lost) = used.lock().take() {
+                        lost.store(true, Ordering::Relaxed);
+                    }
+                    Err(RedisError::Timeout(self.timeout))
+                }
+            }
+        }
+        .boxed()
+    }
+
+    async fn try_request(
         &self,
         request: Request<'_>,
         used: &Mutex<Option<Arc<AtomicBool>>>,
-    ) -> RedisResult<T> {
+    ) -> RedisResult<Value> {
         match &self.target {
             Target::Server(server) => {
                 *used.lock() = None;
@@ -182,10 +195,7 @@ enum Request<'a> {
 }
 
 impl Request<'_> {
-    async fn send<T: FromRedisValue>(
-        self,
-        connection: &mut (impl ConnectionLike + Send),
-    ) -> RedisResult<T> {
+    async fn send(self, connection: &mut (impl ConnectionLike + Send)) -> RedisResult<Value> {
         match self {
             Self::Command(cmd) => cmd.query_async(connection).await,
             Self::Pipeline(pipeline) => pipeline.query_async(connection).await,
