@@ -31,7 +31,7 @@ use crate::{
     registry::Registry,
     session::{MemorySessions, SessionLimits, Sessions, SharedParts},
     stdio::Stdio,
-    store::Store,
+    store::{self, Store},
     task::{MemoryTasks, TaskLimits, Tasks},
 };
 #[cfg(feature = "redis")]
@@ -249,6 +249,7 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         compute::configure(config.compute.limits());
+        store::set_cache_bytes(config.store.cache_bytes);
         let AccessSetup { registry, authenticator } =
             AccessSetup::new(registry, &config, Arc::clone(&clock))?;
         if let Some(parts) = &parts {
