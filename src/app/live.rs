@@ -12,6 +12,7 @@ use crate::{
     compute,
     config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
     dispatch::Dispatcher,
+    store,
 };
 #[cfg(feature = "upstream")]
 use crate::{
@@ -118,6 +119,7 @@ impl Live {
             next.auth.tokens.clone_from(&new.auth.tokens);
         }
         next.compute.clone_from(&new.compute);
+        next.store.cache_bytes = new.store.cache_bytes;
         next.log.level.clone_from(&new.log.level);
         // The set of tools is fixed at startup.
         let ToolsConfig { write, listing, .. } = config.tools;
@@ -154,6 +156,7 @@ impl Live {
         }
         registry.set_output_rules(output);
         compute::configure(next.compute.limits());
+        store::set_cache_bytes(next.store.cache_bytes);
         #[cfg(feature = "telemetry")]
         crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_limits(next.limits.admission());

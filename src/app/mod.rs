@@ -42,7 +42,7 @@ use crate::{
     registry::Registry,
     session::Sessions,
     stdio::Stdio,
-    store::Store,
+    store::{self, Store},
 };
 #[cfg(feature = "login")]
 use crate::{auth::OwnTokens, login::LoginServer};
@@ -317,6 +317,7 @@ impl App {
         let CallStores { sessions, tasks, parts } = stores.calls;
         let (store, state_key) = (stores.store, stores.state_key);
         compute::configure(config.compute.limits());
+        store::set_cache_bytes(config.store.cache_bytes);
         let AccessSetup { registry, authenticator } = AccessSetup::new(
             registry,
             &config,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::store::DiskSpace;
+use crate::store::{DEFAULT_CACHE_BYTES, DiskSpace};
 #[cfg(feature = "object")]
 use crate::store::{ObjectLocation, OwnerQuota};
 
@@ -33,6 +33,9 @@ pub struct StoreConfig {
     /// them, from which resources are removed when the disk is full all the same; 0 for none.
     /// Below it, content is refused and the server is not ready.
     pub disk_reserve_bytes: u64,
+    /// Bytes of memory for content that was searched or read in part, so that the next search
+    /// need not decompress it again; 0 for none. The caller with the most makes room for others.
+    pub cache_bytes: usize,
     /// The time to live of a resource in seconds, when none is given.
     pub default_ttl: u64,
     /// The longest time to live in seconds that may be requested.
@@ -53,6 +56,7 @@ impl Default for StoreConfig {
             blobs: None,
             blob_bytes: 1 << 20,
             disk_reserve_bytes: DiskSpace::DEFAULT_RESERVE_BYTES,
+            cache_bytes: DEFAULT_CACHE_BYTES,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! in `testing::store` checks that.
 
 mod backend;
+mod block_cache;
 mod blocks;
 mod change;
 mod change_queue;
@@ -48,6 +49,7 @@ pub use backend::{
     Backend, Blob, Committed, DiskSpace, Draft, Lookup, StoredResource, Upload, Usage, Version,
     WriteMode,
 };
+pub(crate) use block_cache::{DEFAULT_CACHE_BYTES, set_cache_bytes};
 pub(crate) use blocks::BLOCK_BYTES;
 pub use change::{Change, ChangeKind};
 pub use change_queue::{ChangeQueue, Changed, CoalescedChange, NextChanges, OwnerTurn};

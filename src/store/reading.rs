@@ -5,7 +5,7 @@ use std::{io, ops::Range, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
-use super::{Block, StoreError, StoredResource, compression};
+use super::{Block, Entry, StoreError, StoredResource, block_cache, compression};
 use crate::{
     auth::Owner,
     compute::{Compute, Stop},
@@ -48,14 +48,15 @@ impl StoredResource {
     ) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
         let owner = self.entry.owner.clone();
         self.stream_by(blocks, move |block| match block {
-            plain @ FetchedBlock { compressed: false, .. } => Compute::Done(Ok(Ok(plain.bytes))),
-            compressed => {
-                Compute::run(owner.as_str(), compressed.size, move || compressed.content())
+            FetchedBlock::Content(content) => Compute::Done(Ok(Ok(content))),
+            FetchedBlock::Compressed(block) => {
+                Compute::run(owner.as_str(), block.size, move || block.content())
             }
         })
     }
 
-    /// The results of `work` on each block, in order. `work` may take long: it runs
+    /// The results of `work` on each block, in order. The blocks are kept for the next
+    /// reader, within the bounds of the cache. `work` may take long: it runs
     /// for `caller` on the thread that decompressed the block, for several blocks
     /// at once, and returns early, with any result, once it is told to stop.
     pub(crate) fn map_blocks<T, W>(
@@ -71,7 +72,7 @@ impl StoredResource {
         self.stream_by(0..self.entry.blocks.len(), move |block| {
             let work = work.clone();
             Compute::queue(caller.as_str(), move |stop| {
-                block.content().map(|content| work(content, stop))
+                block.content_to_keep().map(|content| work(content, stop))
             })
         })
     }
@@ -124,16 +125,25 @@ impl StoredResource {
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok(Vec::new());
         };
+        let cached = blocks.iter().map(|block| self.cached(block).map(FetchedBlock::Content));
+        if let Some(cached) = cached.collect() {
+            return Ok(cached);
+        }
         let bytes = self.blob.range(first.stored..last.stored_end()).await?;
         let fetched = blocks.iter().map(|block| {
             let (from, to) = (block.stored - first.stored, block.stored_end() - first.stored);
-            Ok(FetchedBlock {
-                bytes: bytes.slice(self.index(from)?..self.index(to)?),
-                size: self.index(block.len)?,
-                compressed: block.is_compressed(),
-            })
+            let bytes = bytes.slice(self.index(from)?..self.index(to)?);
+            if !block.is_compressed() {
+                return Ok(FetchedBlock::Content(bytes));
+            }
+            self.compressed(*block, bytes).map(FetchedBlock::Compressed)
         });
         fetched.collect()
+    }
+
+    /// The content of a compressed block that was read lately.
+    fn cached(&self, block: &Block) -> Option<Bytes> {
+        block.is_compressed().then(|| block_cache::get(&self.entry, block)).flatten()
     }
 
     /// The whole content in one buffer; without a copy if it is one block.
@@ -179,15 +189,24 @@ impl StoredResource {
         if !block.is_compressed() {
             return self.blob.range(block.stored + from..block.stored + to).await;
         }
-        let fetched = FetchedBlock {
-            bytes: self.blob.range(block.stored..block.stored_end()).await?,
-            size: self.index(block.len)?,
-            compressed: true,
+        let content = match self.cached(block) {
+            Some(content) => content,
+            None => self.decompress(*block).await?,
         };
-        let owner = self.entry.owner.as_str();
-        let content = Compute::run(owner, fetched.size, move || fetched.content()).done().await?;
-        let content = content.map_err(|error| self.corrupt(error))?;
         Ok(content.slice(self.index(from)?..self.index(to)?))
+    }
+
+    async fn decompress(&self, block: Block) -> Result<Bytes, StoreError> {
+        let bytes = self.blob.range(block.stored..block.stored_end()).await?;
+        let compressed = self.compressed(block, bytes)?;
+        let owner = self.entry.owner.as_str();
+        let work = Compute::run(owner, compressed.size, move || compressed.content_to_keep());
+        work.done().await?.map_err(|error| self.corrupt(error))
+    }
+
+    fn compressed(&self, block: Block, bytes: Bytes) -> Result<CompressedBlock, StoreError> {
+        let entry = Arc::clone(&self.entry);
+        Ok(CompressedBlock { bytes, size: self.index(block.len)?, offset: block.offset, entry })
     }
 
     fn index(&self, offset: u64) -> Result<usize, StoreError> {
@@ -199,20 +218,40 @@ impl StoredResource {
     }
 }
 
-/// A block as stored.
-struct FetchedBlock {
+enum FetchedBlock {
+    /// It is not compressed, or was read lately.
+    Content(Bytes),
+    Compressed(CompressedBlock),
+}
+
+struct CompressedBlock {
     bytes: Bytes,
     /// The size of its content.
     size: usize,
-    compressed: bool,
+    /// The offset of its content.
+    offset: u64,
+    entry: Arc<Entry>,
 }
 
 impl FetchedBlock {
-    fn content(self) -> io::Result<Bytes> {
-        if !self.compressed {
-            return Ok(self.bytes);
+    /// The content, which is kept for a while if that was compressed.
+    fn content_to_keep(self) -> io::Result<Bytes> {
+        match self {
+            Self::Content(content) => Ok(content),
+            Self::Compressed(block) => block.content_to_keep(),
         }
+    }
+}
+
+impl CompressedBlock {
+    fn content(&self) -> io::Result<Bytes> {
         compression::decompress(&self.bytes, self.size)
+    }
+
+    fn content_to_keep(self) -> io::Result<Bytes> {
+        let content = self.content()?;
+        block_cache::insert(&self.entry, self.offset, &content);
+        Ok(content)
     }
 }
 
@@ -228,6 +267,7 @@ mod tests {
     use crate::store::{
         Blob, Kind,
         blocks::tests::{any_text, stored},
+        compression::Compression,
     };
 
     /// A blob that records the requested ranges.
@@ -284,5 +324,54 @@ mod tests {
             }
             prop_assert_eq!(end, remote.entry.size);
         }
+    }
+
+    /// The same content in compressed blocks.
+    fn compressed(local: &StoredResource, content: &Bytes) -> (StoredResource, Arc<RemoteBlob>) {
+        let mut stored = Vec::new();
+        let blocks = local.entry.blocks.iter().map(|block| {
+            let index = |offset| usize::try_from(offset).expect("it is small");
+            let plain = content.slice(index(block.offset)..index(block.end()));
+            let bytes = Compression::WhenSmaller.apply(plain).bytes;
+            let at = stored.len() as u64;
+            stored.extend_from_slice(&bytes);
+            Block { stored: at, stored_len: bytes.len() as u64, ..*block }
+        });
+        let entry = Entry { blocks: blocks.collect(), ..Entry::clone(&local.entry) };
+        let (content, requested) = (stored.into(), Mutex::default());
+        let blob = Arc::new(RemoteBlob { content, read_ahead: 0, requested });
+        let remote = StoredResource { entry: entry.into(), blob: Arc::<RemoteBlob>::clone(&blob) };
+        (remote, blob)
+    }
+
+    #[test]
+    fn what_was_searched_or_read_in_part_is_not_fetched_again() {
+        let text = Bytes::from("a line of a log which is searched again\n".repeat(400));
+        let local = stored(Kind::Text, &[&text], 4_000).expect("it is text");
+        let (found, blob) = compressed(&local, &text);
+        let blocks = found.entry.blocks.len();
+        let read = async || {
+            let blocks = found.stream().map_ok(|block| block.len()).try_collect::<Vec<_>>();
+            blocks.await.expect("it can be read").len()
+        };
+        let search = async || {
+            let lens = found.map_blocks(&found.entry.owner, |block, _| block.len());
+            let lens = lens.try_collect::<Vec<_>>().await.expect("it can be read");
+            assert_eq!(lens.iter().sum::<usize>(), text.len());
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("it starts").block_on(async {
+            assert_eq!((read().await, read().await), (blocks, blocks));
+            assert_eq!(blob.requested.lock().len(), 2 * blocks, "a download is not kept");
+            let part = found.part(&found.entry.blocks[1], 4_000..4_010).await;
+            assert_eq!(part.expect("it can be read"), text.slice(4_000..4_010));
+            search().await;
+            assert_eq!(blob.requested.lock().len(), 3 * blocks);
+            search().await;
+            read().await;
+            let other = Entry { owner: Owner::new("other"), ..Entry::clone(&found.entry) };
+            assert_eq!(blob.requested.lock().len(), 3 * blocks);
+            assert!(block_cache::get(&other, &other.blocks[0]).is_none());
+        });
     }
 }
