@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Block, ChangeFeed, ChangeKind, Entry, Kind, ResourceUri, StoreError, StoredBlock,
+    Block, ChangeFeed, ChangeKind, Entry, Kind, OwnerQuota, ResourceUri, StoreError, StoredBlock,
     origins::union,
 };
 use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
@@ -71,6 +71,13 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// so its cost must not grow with the number of resources. Resources that
     /// have just expired may still be counted.
     async fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// What this owner has stored. Resources that have just expired, and uploads, may be
+    /// counted.
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError>;
+
+    /// What each owner may store.
+    fn quota(&self) -> OwnerQuota;
 
     /// The space on the disk where content is stored, if it is on a disk that this
     /// process can measure. Cheap enough for each upload.

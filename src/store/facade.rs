@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Backend, ChangeFeed, DiskSpace, Entry, Lookup, MemoryBackend, MemoryLimits, Origins,
-    ResourceUri, StoreError, StoredBytes, StoredResource, TotalLimit, Usage,
+    OwnerQuota, ResourceUri, StoreError, StoredBytes, StoredResource, TotalLimit, Usage,
     limited::LimitedBackend,
 };
 use crate::{
@@ -93,6 +93,20 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn usage(&self) -> Result<Usage, StoreError> {
         self.backend.usage().await
+    }
+
+    /// What this owner has stored. Resources that have just expired, and uploads, may be
+    /// counted.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        self.backend.usage_of(owner).await
+    }
+
+    /// What each owner may store.
+    pub fn quota(&self) -> OwnerQuota {
+        self.backend.quota()
     }
 
     /// The feed of changes.

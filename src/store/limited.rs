@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    Backend, ChangeFeed, Committed, DiskSpace, Draft, Lookup, ResourceUri, StoreError, StoredBlock,
-    StoredResource, Upload, Usage, Version,
+    Backend, ChangeFeed, Committed, DiskSpace, Draft, Lookup, OwnerQuota, ResourceUri, StoreError,
+    StoredBlock, StoredResource, Upload, Usage, Version,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
@@ -222,6 +222,14 @@ impl Backend for LimitedBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.backend.usage().await
+    }
+
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        self.backend.usage_of(owner).await
+    }
+
+    fn quota(&self) -> OwnerQuota {
+        self.backend.quota()
     }
 
     async fn disk(&self) -> Option<DiskSpace> {

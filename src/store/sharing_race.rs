@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Audience, Backend, ChangeFeed, Details, Lookup, MemoryLimits, ResourceUri, Share, Store,
-    StoreError, StoreLimits, StoredResource, Upload, Usage, Version,
+    Audience, Backend, ChangeFeed, Details, Lookup, MemoryLimits, OwnerQuota, ResourceUri, Share,
+    Store, StoreError, StoreLimits, StoredResource, Upload, Usage, Version,
 };
 use crate::{
     auth::{Identity, Owner, Principal},
@@ -110,6 +110,14 @@ impl Backend for Recreating {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.store.backend.usage().await
+    }
+
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        self.store.backend.usage_of(owner).await
+    }
+
+    fn quota(&self) -> OwnerQuota {
+        self.store.backend.quota()
     }
 
     async fn maintain(&self) {}

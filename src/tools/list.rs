@@ -19,7 +19,7 @@ use crate::{
 const DEFAULT_LIMIT: usize = 50;
 
 /// Lists this server's own resources and URI templates, and your stored
-/// resources, as JSON. Read one with read_resource.
+/// resources, as JSON, and what you may store. Read one with read_resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListResources {
@@ -87,12 +87,25 @@ async fn list<S>(
         }
         page.is_full |= stored.more;
     }
+    let usage = match (&args.after, args.skip) {
+        (None, 0) => Some(ctx.resource_store().usage_of(owner).await?),
+        _ => None,
+    };
     let mut result = json!({
         "complete": !page.is_full,
         "returned": page.resources.len() + page.templates.len(),
         "resources": page.resources,
         "templates": page.templates,
     });
+    if let Some(used) = usage {
+        let quota = ctx.resource_store().quota();
+        result["quota"] = json!({
+            "bytes": quota.bytes,
+            "used_bytes": used.bytes,
+            "resources": quota.resources,
+            "used_resources": used.resources,
+        });
+    }
     if page.is_full {
         let mut next = match after {
             Some(after) => json!({ "after": after, "limit": limit }),

@@ -175,6 +175,14 @@ impl Backend for MemoryBackend {
         Ok(self.inner.live_resources().usage())
     }
 
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        Ok(self.inner.live_resources().usage_of(owner))
+    }
+
+    fn quota(&self) -> OwnerQuota {
+        self.inner.limits.per_owner
+    }
+
     async fn maintain(&self) {
         loop {
             let earlier_expiry = self.inner.earlier_expiry.notified();

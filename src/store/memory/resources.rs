@@ -259,6 +259,13 @@ impl Resources {
         self.usage
     }
 
+    pub(super) fn usage_of(&self, owner: &Owner) -> Usage {
+        self.owners.get(owner).map_or_else(Usage::default, |owned| Usage {
+            resources: owned.resources.len() as u64,
+            bytes: owned.account.bytes(),
+        })
+    }
+
     /// Removes up to `limit` resources that are expired at `now`.
     pub(super) fn remove_expired(&mut self, now: Timestamp, limit: usize) -> Vec<Arc<Entry>> {
         let mut removed = Vec::new();

@@ -38,8 +38,13 @@ pub use self::location::{LocationError, ObjectLocation};
 pub use self::slots::ObjectSlots;
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
-    due_files::DueFiles, kept::Uploads, ledger::OwnerLocks, stored_entry::StoredEntry,
-    sweep::SweepSchedule, upload::ObjectUpload, usage::TotalUsage,
+    due_files::DueFiles,
+    kept::Uploads,
+    ledger::{LedgerRecord, OwnerLocks},
+    stored_entry::StoredEntry,
+    sweep::SweepSchedule,
+    upload::ObjectUpload,
+    usage::TotalUsage,
 };
 use super::{
     Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
@@ -158,6 +163,16 @@ impl Backend for ObjectBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        let mut lock = self.inner.locks.lock(owner).await;
+        let LedgerRecord { resources, bytes, .. } = self.inner.tail(owner, &mut lock).await?.record;
+        Ok(Usage { resources, bytes })
+    }
+
+    fn quota(&self) -> OwnerQuota {
+        self.inner.quota
     }
 
     async fn disk(&self) -> Option<DiskSpace> {

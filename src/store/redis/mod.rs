@@ -115,13 +115,28 @@ impl Inner {
             self.redis.query::<Option<String>>(&total).await
         });
         let shards = try_join_all(shards).await.map_err(unavailable)?;
-        // "<resources> <bytes>"
-        let shards = shards.iter().flatten().filter_map(|usage| usage.split_once(' '));
-        Ok(shards.fold(Usage::default(), |total, (resources, bytes)| Usage {
-            resources: total.resources + resources.parse::<u64>().unwrap_or_default(),
-            bytes: total.bytes + bytes.parse::<u64>().unwrap_or_default(),
-        }))
+        Ok(shards.iter().flatten().map(|usage| read_usage(usage)).fold(
+            Usage::default(),
+            |total, shard| Usage {
+                resources: total.resources + shard.resources,
+                bytes: total.bytes + shard.bytes,
+            },
+        ))
     }
+
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        let mut own = cmd("HGET");
+        own.arg(self.shard_of(owner).single("usage")).arg(owner.as_str());
+        let usage = self.redis.query::<Option<String>>(&own).await.map_err(unavailable)?;
+        Ok(usage.map_or_else(Usage::default, |usage| read_usage(&usage)))
+    }
+}
+
+/// Reads `<resources> <bytes>`.
+fn read_usage(text: &str) -> Usage {
+    let (resources, bytes) = text.split_once(' ').unwrap_or_default();
+    let number = |text: &str| text.parse().unwrap_or_default();
+    Usage { resources: number(resources), bytes: number(bytes) }
 }
 
 #[async_trait]
@@ -183,6 +198,14 @@ impl Backend for RedisBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
+        self.inner.usage_of(owner).await
+    }
+
+    fn quota(&self) -> OwnerQuota {
+        self.inner.quota
     }
 
     async fn disk(&self) -> Option<DiskSpace> {

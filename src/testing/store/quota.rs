@@ -93,6 +93,13 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     let bobs = bob.put("temp://a", "").await;
     let three = a.counted_bytes() + b.counted_bytes() + bobs.counted_bytes();
     assert_eq!(used().await, (3, three));
+    let used_by = async |caller: &Caller| {
+        let Usage { resources, bytes } = store.usage_of(&caller.owner).await.expect("it is known");
+        (resources, bytes)
+    };
+    assert_eq!(used_by(&alice).await, (2, a.counted_bytes() + b.counted_bytes()));
+    assert_eq!(used_by(&bob).await, (1, bobs.counted_bytes()));
+    assert_eq!(used_by(&Caller::new(&store, "carol")).await, (0, 0));
     assert!(alice.delete("temp://b").await && !alice.delete("temp://b").await);
     let two = three - b.counted_bytes();
     let arriving = Content::byte_stream(stream::iter([Err(std::io::Error::other("gone"))]));

@@ -135,6 +135,26 @@ async fn the_tool_lists_resources_and_templates_in_pages() {
     assert_eq!(second["complete"], true);
 }
 
+#[tokio::test]
+async fn the_first_page_tells_what_is_left_of_the_quota() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let quota = async |arguments: Value| -> Value {
+        let text = client.call("list_resources", arguments).await.text();
+        serde_json::from_str::<Value>(&text).unwrap()["quota"].take()
+    };
+    let before = quota(json!({})).await;
+    assert_eq!((&before["used_bytes"], &before["used_resources"]), (&json!(0), &json!(0)));
+    assert!(before["bytes"].as_u64() > Some(0) && before["resources"].as_u64() > Some(0));
+    for n in 0..2 {
+        client.create(json!({ "uri": format!("x:{n}"), "text": "a".repeat(1_000) })).await;
+    }
+    let after = quota(json!({ "prefix": "x:", "limit": 1 })).await;
+    assert_eq!(after["used_resources"], 2);
+    assert!(after["used_bytes"].as_u64() >= Some(2_000), "{after}");
+    assert!(quota(json!({ "after": "x:0" })).await.is_null());
+}
+
 /// All that `list_resources` lists, page by page as its results say.
 async fn list_all(client: &Modern) -> Vec<String> {
     let (mut seen, mut arguments) = (Vec::new(), json!({}));
