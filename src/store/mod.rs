@@ -7,6 +7,7 @@
 //! speed and durability, never in what a caller can observe; the contract suite
 //! in `testing::store` checks that.
 
+mod arriving;
 mod backend;
 mod blocks;
 mod change;
@@ -44,6 +45,7 @@ mod uri;
 mod window;
 mod write;
 
+pub(crate) use arriving::{Arrived, Arriving};
 pub use backend::{
     Backend, Blob, Committed, DiskSpace, Draft, Lookup, StoredResource, Upload, Usage, Version,
     WriteMode,

@@ -1,0 +1,9 @@
+//! Messages of upstreams while they arrive: of a limited length, and without their long texts,
+//! which go to the store.
+
+mod assembly;
+mod extractor;
+pub(super) mod line;
+pub(super) mod sse;
+
+pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
