@@ -12,7 +12,7 @@ use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::SetOnce;
 
-use super::{AskMode, InputRequired, ReceivedText, Receiving};
+use super::{AskMode, InputRequired, ReceivedResult, Receiving};
 use crate::{protocol::Fault, task::TaskRun};
 
 /// How many calls can be nested. Tools that call each other in a circle would
@@ -32,8 +32,8 @@ pub struct Control {
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
     /// How long texts of the result are stored while they arrive, if they are.
     receiving: OnceLock<Arc<Receiving>>,
-    /// The texts that have arrived.
-    received: Mutex<Vec<ReceivedText>>,
+    /// What has arrived.
+    received: Mutex<ReceivedResult>,
 }
 
 /// What the handler requests.
@@ -93,14 +93,14 @@ impl Control {
         self.receiving.get().cloned()
     }
 
-    /// Adds texts that the result names by their URIs.
+    /// Sets the parts that the result only names.
     #[cfg(feature = "upstream")]
-    pub(crate) fn add_received(&self, texts: Vec<ReceivedText>) {
-        self.received.lock().extend(texts);
+    pub(crate) fn set_received(&self, received: ReceivedResult) {
+        *self.received.lock() = received;
     }
 
-    /// The texts that the result names by their URIs.
-    pub(crate) fn take_received(&self) -> Vec<ReceivedText> {
+    /// The parts that the result only names.
+    pub(crate) fn take_received(&self) -> ReceivedResult {
         std::mem::take(&mut *self.received.lock())
     }
 

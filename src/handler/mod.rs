@@ -40,8 +40,8 @@ pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 #[cfg(feature = "upstream")]
-pub(crate) use receiving::ReceivingText;
-pub(crate) use receiving::{ReceivedText, Receiving};
+pub(crate) use receiving::{HashedText, HashingText, ReceivingText};
+pub(crate) use receiving::{ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
 #[cfg(feature = "macros")]

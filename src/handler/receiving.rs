@@ -6,6 +6,7 @@
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
 use bytes::{Bytes, BytesMut};
+use sha2::{Digest, Sha256};
 
 use super::Scope;
 use crate::{
@@ -58,6 +59,45 @@ pub(crate) struct ReceivedText {
     pub(crate) upload: Result<Arrived, StoreError>,
 }
 
+/// A string of structured content that is still arriving. Only its digest is kept.
+pub(crate) struct HashingText {
+    name: String,
+    size: u64,
+    hash: Sha256,
+}
+
+/// A string of structured content that has arrived.
+#[derive(Debug)]
+pub(crate) struct HashedText {
+    /// What stands for it in the result.
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) sha256: [u8; 32],
+}
+
+/// Structured content that has long strings.
+#[derive(Debug)]
+pub(crate) struct ReceivedStructure {
+    /// All of its JSON.
+    pub(crate) whole: ReceivedText,
+    /// The strings that the value in the result lacks.
+    pub(crate) strings: Vec<HashedText>,
+}
+
+/// The parts of a result that were stored while they arrived.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivedResult {
+    pub(crate) texts: Vec<ReceivedText>,
+    pub(crate) structure: Option<ReceivedStructure>,
+}
+
+impl ReceivedResult {
+    /// Whether nothing was stored.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.structure.is_none()
+    }
+}
+
 impl Receiving {
     /// For a call of this tool, whose result must be stored if it has a text of more than
     /// `longest` bytes.
@@ -77,6 +117,12 @@ impl Receiving {
         (owner, tool, longest) == (&other.owner, &other.tool, &other.longest)
     }
 
+    /// Begins a string of which only the digest is kept.
+    pub(crate) fn begin_hashing(&self) -> HashingText {
+        let name = format!("larder-string:{}", self.random.id());
+        HashingText { name, size: 0, hash: Sha256::new() }
+    }
+
     /// Begins a text. `None` if nothing can be stored under the tool's name.
     pub(crate) async fn begin(&self) -> Option<ReceivingText> {
         let uri = ResourceUri::for_result(&self.tool, &self.random.id()).ok()?;
@@ -89,6 +135,24 @@ impl Receiving {
             json: None,
             owner: self.owner.clone(),
         })
+    }
+}
+
+impl HashingText {
+    /// What stands for it in the result.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Adds a piece.
+    pub(crate) fn add(&mut self, piece: &[u8]) {
+        self.size += piece.len() as u64;
+        self.hash.update(piece);
+    }
+
+    /// Ends the string.
+    pub(crate) fn finish(self) -> HashedText {
+        HashedText { name: self.name, size: self.size, sha256: self.hash.finalize().into() }
     }
 }
 
@@ -140,6 +204,13 @@ impl ReceivingText {
     }
 }
 
+impl HashedText {
+    /// Whether it is that text.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.size == text.len() as u64 && self.sha256[..] == Sha256::digest(text.as_bytes())[..]
+    }
+}
+
 impl ReceivedText {
     /// The size in bytes.
     pub(crate) fn len(&self) -> usize {
@@ -150,12 +221,22 @@ impl ReceivedText {
     pub(crate) fn is(&self, text: &str) -> bool {
         self.len() == text.len()
             && text.as_bytes().starts_with(&self.head)
-            && self.upload.as_ref().is_ok_and(|arrived| arrived.is(text.as_bytes()))
+            && self.has_digest(text.len() as u64, &Sha256::digest(text.as_bytes()))
+    }
+
+    /// Whether it is a text of this size and digest.
+    pub(crate) fn has_digest(&self, size: u64, sha256: &[u8]) -> bool {
+        self.size == size && self.upload.as_ref().is_ok_and(|upload| upload.has_digest(sha256))
     }
 
     /// Whether it is the JSON of that value, in any layout.
     pub(crate) fn is_json_of(&self, value: &serde_json::Value) -> bool {
         self.json.is_some() && self.json == JsonDigest::of(value)
+    }
+
+    /// Whether both are the same JSON, in any layout.
+    pub(crate) fn is_same_json(&self, other: &Self) -> bool {
+        self.json.is_some() && self.json == other.json
     }
 
     /// The number of lines, as far as it is known.

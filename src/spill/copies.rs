@@ -30,8 +30,8 @@ pub(super) fn find_copy(
             return Some((index, CopyKind::Text));
         }
         let is_json = match received.find(&text.text) {
-            Some(received) => received.is_json_of(value),
-            None => is_json_of(&text.text, value),
+            Some(text) => received.is_json_of(text, value),
+            None => !received.is_incomplete(value) && is_json_of(&text.text, value),
         };
         is_json.then_some((index, CopyKind::Json))
     })
@@ -73,17 +73,16 @@ pub(super) fn mirrors_blocks(
     let is_media = |block: &Option<ContentBlock>| {
         matches!(block, Some(ContentBlock::Image(_) | ContentBlock::Audio(_)))
     };
+    let is = |item: &Value, text: &str| item.as_str().is_some_and(|item| received.is(text, item));
     items.len() == blocks.len()
         && blocks.iter().any(is_media)
         && items.iter().zip(blocks).all(|(item, block)| match block {
-            Some(ContentBlock::Text(text)) => {
-                item["text"].as_str().is_some_and(|item| received.is(&text.text, item))
-            }
+            Some(ContentBlock::Text(text)) => is(&item["text"], &text.text),
             Some(ContentBlock::Image(image)) => {
-                item["data"] == *image.data && item["mimeType"] == *image.mime_type
+                is(&item["data"], &image.data) && item["mimeType"] == *image.mime_type
             }
             Some(ContentBlock::Audio(audio)) => {
-                item["data"] == *audio.data && item["mimeType"] == *audio.mime_type
+                is(&item["data"], &audio.data) && item["mimeType"] == *audio.mime_type
             }
             _ => false,
         })

@@ -112,7 +112,7 @@ impl Parts {
 
         // Media in the structured content are stored from their blocks alone.
         let is_mirrored = value.as_ref().is_some_and(|value| {
-            mirrors_blocks(value, &blocks, &received) && json_size(value) > text_room
+            mirrors_blocks(value, &blocks, &received) && received.size_of(value) > text_room
         });
         let media_room = if is_mirrored { 0 } else { media_room };
         if is_mirrored {
@@ -127,24 +127,31 @@ impl Parts {
                 Some((index, CopyKind::Json)) => {
                     blocks[*index].as_ref().map_or(0, |block| size(block, &received))
                 }
-                _ => json_size(content),
+                _ => received.size_of(content),
             };
             if json_bytes > text_room {
                 // A value and its copy are stored once, in the form that is easier to read.
                 let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
                 let value = value.take().unwrap_or_default();
+                let is_incomplete = received.is_incomplete(&value);
                 let part = match copy {
                     Some((text, kind)) => match (received.take(&text), kind) {
+                        (Some(text), CopyKind::Json) if is_incomplete => {
+                            Part::received_json(text, None)
+                        }
                         // Records get lines of their own, unless the tool has laid them out.
                         (Some(text), CopyKind::Json) if text.lines() > 1 => {
-                            Part::received(text, Some(value))
+                            Part::received_json(text, Some(value))
                         }
                         (Some(_), CopyKind::Json) => Part::of_value(value),
-                        (Some(text), CopyKind::Text) => Part::received(text, None),
+                        (Some(text), CopyKind::Text) => Part::received(text),
                         (None, CopyKind::Json) => Part::json(value, text.into()),
                         (None, CopyKind::Text) => Part::text(vec![text.into()]),
                     },
-                    None => Part::of_value(value),
+                    None => match received.take_structure(&value) {
+                        Some(whole) => Part::received_json(whole, None),
+                        None => Part::of_value(value),
+                    },
                 };
                 large.push(part);
             }
@@ -181,8 +188,13 @@ impl Part {
         Self::json(value, json.into())
     }
 
-    fn received(text: ReceivedText, value: Option<Value>) -> Self {
-        let mime_type = value.is_some().then(|| "application/json".to_owned());
+    fn received(text: ReceivedText) -> Self {
+        Self { name: None, mime_type: None, body: Body::Received(Box::new(text), None) }
+    }
+
+    /// JSON that was stored while it arrived, and its value if that is known.
+    fn received_json(text: ReceivedText, value: Option<Value>) -> Self {
+        let mime_type = Some("application/json".to_owned());
         Self { name: None, mime_type, body: Body::Received(Box::new(text), value) }
     }
 
@@ -293,7 +305,7 @@ fn take_text(
 
 fn text_part(text: String, received: &mut Received) -> Part {
     match received.take(&text) {
-        Some(text) => Part::received(text, None),
+        Some(text) => Part::received(text),
         None => Part::text(vec![text.into()]),
     }
 }

@@ -5,7 +5,6 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::{
     Details, Entry, Kind, ResourceUri, Store, StoreError, Upload,
@@ -90,9 +89,9 @@ impl Arrived {
         self.stats.lines
     }
 
-    /// Whether these bytes are the content, by their digest.
-    pub(crate) fn is(&self, content: &[u8]) -> bool {
-        self.stats.sha256 == hex(&Sha256::digest(content))
+    /// Whether this is the SHA-256 of the content.
+    pub(crate) fn has_digest(&self, sha256: &[u8]) -> bool {
+        self.stats.sha256 == hex(sha256)
     }
 }
 

@@ -194,8 +194,8 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    let Answer { value, charge, texts } = answer?;
-                    scope.control.add_received(texts);
+                    let Answer { value, charge, received } = answer?;
+                    scope.control.set_received(received);
                     if !charge.is_empty() {
                         // The result takes memory until the call ends.
                         scope.control.keep(Box::new(charge));

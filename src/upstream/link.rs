@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     auth::Owner,
-    handler::{ReceivedText, Receiving},
+    handler::{ReceivedResult, Receiving},
     protocol::{LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
 };
 
@@ -115,8 +115,8 @@ pub(super) struct Answer {
     pub(super) value: Value,
     /// The memory that it takes.
     pub(super) charge: Charge,
-    /// The texts that were stored while they arrived.
-    pub(super) texts: Vec<ReceivedText>,
+    /// The parts that were stored while they arrived.
+    pub(super) received: ReceivedResult,
 }
 
 /// A registered request.

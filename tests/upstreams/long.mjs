@@ -32,6 +32,11 @@ const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource }) => {
   if (resource) return { content: [{ type: 'resource', resource: { uri: resource, mimeType: 'text/x-log', text } }] };
   const result = { content: Array.from({ length: texts }, () => ({ type: 'text', text })) };
   if (copy === 'text') result.structuredContent = { content: text };
+  if (copy === 'json') {
+    result.structuredContent = { content: text };
+    result.content = [{ type: 'text', text: JSON.stringify(result.structuredContent) }];
+  }
+  if (copy === 'other') result.structuredContent = { id: 7, log: [{ text: `other ${text}` }] };
   if (copy === 'member') result.structuredContent = { outcome: 'done', log: text };
   return result;
 };

@@ -35,8 +35,8 @@ impl Link {
                 if let Some(running) = self.state.lock().running.remove(&id) {
                     let is_suited = |stored: &StoredTexts| running.takes(&stored.receiving);
                     let answer = if stored.as_ref().is_none_or(is_suited) {
-                        let texts = stored.map(|stored| stored.texts).unwrap_or_default();
-                        let answer = outcome.map(|value| Answer { value, charge, texts });
+                        let received = stored.map(|stored| stored.result).unwrap_or_default();
+                        let answer = outcome.map(|value| Answer { value, charge, received });
                         answer.map_err(UpstreamError::Refused)
                     } else {
                         Err(self.invalid("it answered one request as another one"))

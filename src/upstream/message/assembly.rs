@@ -9,7 +9,9 @@ use super::{
     line::Refusal,
 };
 use crate::{
-    handler::{ReceivedText, Receiving, ReceivingText},
+    handler::{
+        HashedText, HashingText, ReceivedResult, ReceivedStructure, Receiving, ReceivingText,
+    },
     upstream::budget::{Charge, FREE_BYTES},
 };
 
@@ -57,10 +59,23 @@ struct Storing<'a> {
     calls: &'a dyn Calls,
     receiving: Arc<Receiving>,
     extractor: Extractor,
-    current: Option<ReceivingText>,
-    finished: Vec<ReceivedText>,
+    current: Current,
+    /// The structured content, if it has long strings.
+    structure: Option<Box<ReceivingText>>,
+    /// The long strings of the structured content.
+    strings: Vec<HashedText>,
+    finished: ReceivedResult,
     /// Nobody waits for the message any more, or it is no JSON.
     is_over: bool,
+}
+
+/// The long text that is arriving.
+enum Current {
+    None,
+    /// One of a block, which is stored.
+    Block(Box<ReceivingText>),
+    /// A string of the structured content, of which the digest is enough.
+    String(HashingText),
 }
 
 /// A complete message.
@@ -76,7 +91,7 @@ pub(in crate::upstream) struct Arrived {
 pub(in crate::upstream) struct StoredTexts {
     /// For whom they were stored.
     pub(in crate::upstream) receiving: Arc<Receiving>,
-    pub(in crate::upstream) texts: Vec<ReceivedText>,
+    pub(in crate::upstream) result: ReceivedResult,
 }
 
 impl<'a> Assembly<'a> {
@@ -156,56 +171,100 @@ impl<'a> Assembly<'a> {
 impl<'a> Storing<'a> {
     fn new(calls: &'a dyn Calls, receiving: Arc<Receiving>) -> Self {
         let extractor = Extractor::new(receiving.longest(), MAX_TEXTS);
-        Self { calls, receiving, extractor, current: None, finished: Vec::new(), is_over: false }
+        Self {
+            calls,
+            receiving,
+            extractor,
+            current: Current::None,
+            structure: None,
+            strings: Vec::new(),
+            finished: ReceivedResult::default(),
+            is_over: false,
+        }
     }
 
     /// Stores the texts in the next bytes, and keeps the others.
     async fn push(&mut self, mut bytes: &[u8], kept: &mut Vec<u8>) {
-        if self.current.is_some() && !self.calls.waits_for(&self.receiving) {
+        if self.is_storing() && !self.calls.waits_for(&self.receiving) {
             self.end();
         }
-        while !self.is_over
-            && let Some(found) = self.extractor.next(&mut bytes, kept)
-        {
-            match found {
-                Found::Begins => match self.receiving.begin().await {
-                    Some(text) => {
-                        kept.extend_from_slice(text.uri().as_str().as_bytes());
-                        self.current = Some(text);
-                    }
-                    None => self.end(),
-                },
-                Found::Piece(piece) => {
-                    if let Some(text) = &mut self.current {
-                        text.write(piece.into()).await;
-                    }
-                }
-                Found::Ends => {
-                    if let Some(text) = self.current.take() {
-                        self.finished.push(text.finish().await);
-                    }
-                }
-                Found::Invalid => self.end(),
+        let mut structure = Vec::new();
+        while !self.is_over {
+            let found = self.extractor.next(&mut bytes, kept, &mut structure);
+            if !structure.is_empty() {
+                self.store_structure(std::mem::take(&mut structure)).await;
             }
+            let Some(found) = found else { return };
+            self.handle(found, kept).await;
         }
+    }
+
+    async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) {
+        match (found, &mut self.current) {
+            (Found::Begins, _) => match self.receiving.begin().await {
+                Some(text) => {
+                    kept.extend_from_slice(text.uri().as_str().as_bytes());
+                    self.current = Current::Block(Box::new(text));
+                }
+                None => self.end(),
+            },
+            (Found::StringBegins, _) => {
+                let string = self.receiving.begin_hashing();
+                kept.extend_from_slice(string.name().as_bytes());
+                self.current = Current::String(string);
+            }
+            (Found::Piece(piece), Current::Block(text)) => text.write(piece.into()).await,
+            (Found::Piece(piece), Current::String(string)) => string.add(&piece),
+            (Found::Ends, _) => match std::mem::replace(&mut self.current, Current::None) {
+                Current::Block(text) => self.finished.texts.push(text.finish().await),
+                Current::String(string) => self.strings.push(string.finish()),
+                Current::None => {}
+            },
+            (Found::StructureEnds, _) => {
+                if let Some(structure) = self.structure.take() {
+                    let whole = structure.finish().await;
+                    let strings = std::mem::take(&mut self.strings);
+                    self.finished.structure = Some(ReceivedStructure { whole, strings });
+                }
+            }
+            (Found::Piece(_), Current::None) => {}
+            (Found::Invalid, _) => self.end(),
+        }
+    }
+
+    /// Stores structured content as it is.
+    async fn store_structure(&mut self, piece: Vec<u8>) {
+        if self.structure.is_none() {
+            self.structure = self.receiving.begin().await.map(Box::new);
+        }
+        if let Some(structure) = &mut self.structure {
+            structure.write(piece.into()).await;
+        }
+    }
+
+    /// Whether something is arriving that goes to the store.
+    fn is_storing(&self) -> bool {
+        self.structure.is_some() || matches!(self.current, Current::Block(_))
     }
 
     /// Discards the texts and what else comes. What is kept ends within a string, so it is no
     /// JSON.
     fn end(&mut self) {
         self.is_over = true;
-        self.current = None;
-        self.finished.clear();
+        self.current = Current::None;
+        self.structure = None;
+        self.finished = ReceivedResult::default();
     }
 
     /// About how much memory it takes.
     fn memory_bytes(&self) -> usize {
-        let current = if self.current.is_some() { TEXT_BYTES } else { self.extractor.held() };
-        current + self.finished.len() * ENDS_BYTES
+        let current = if self.is_storing() { TEXT_BYTES } else { self.extractor.held() };
+        let finished = self.finished.texts.len() + usize::from(self.finished.structure.is_some());
+        current + finished * ENDS_BYTES
     }
 
     fn finish(self) -> Option<StoredTexts> {
-        let Self { receiving, finished: texts, .. } = self;
-        (!texts.is_empty()).then_some(StoredTexts { receiving, texts })
+        let Self { receiving, finished: result, .. } = self;
+        (!result.is_empty()).then_some(StoredTexts { receiving, result })
     }
 }

@@ -3,18 +3,22 @@
 use crate::protocol::Unescape;
 
 /// The longest name of a member that matters, in bytes.
-const MAX_NAME: usize = "resource".len();
+const MAX_NAME: usize = "structuredContent".len();
+/// How many strings may be taken out of the structured content.
+const MAX_STRINGS: usize = 64;
 
 /// Reads a JSON-RPC message that arrives in pieces. Keeps it as it is, but for long texts: those
-/// of the blocks in `result.content`, and of the resources embedded there.
+/// of the blocks in `result.content`, and of the resources embedded there, and all strings in
+/// `result.structuredContent`. If there is one, the structured content is copied as it is.
 ///
 /// What is kept is valid JSON exactly if the message is, because only the inside of strings is
 /// taken out, and is checked here. The rest is checked when it is parsed.
 pub(super) struct Extractor {
     /// The length in bytes up to which a text is kept.
     longest: usize,
-    /// How many texts may still be taken out.
+    /// How many texts may still be taken out of the blocks.
     left: usize,
+    structure: Structure,
     level: Level,
     /// How deep within values that do not matter.
     skipped: usize,
@@ -34,6 +38,23 @@ enum Level {
     Content,
     Block,
     Resource,
+    /// The structured content. What is within it is skipped, but for its strings.
+    Structure,
+}
+
+/// How far the structured content is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Structure {
+    /// No long string has been found. It begins there in what is kept, once it has begun.
+    Kept {
+        start: usize,
+        left: usize,
+    },
+    Copied {
+        left: usize,
+    },
+    /// It has ended. Another one is kept as it is.
+    Over,
 }
 
 /// The string that is being read.
@@ -62,11 +83,15 @@ enum Reading {
 /// What the extractor has come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A long text begins. What stands for it is to be kept now.
+    /// A long text of a block begins. What stands for it is to be kept now.
     Begins,
+    /// The same for a string of the structured content.
+    StringBegins,
     /// A piece of it, decoded.
     Piece(Vec<u8>),
     Ends,
+    /// The structured content has ended, all of which was copied.
+    StructureEnds,
     /// The message is no JSON. What is kept is none, either.
     Invalid,
 }
@@ -77,6 +102,7 @@ impl Extractor {
         Self {
             longest,
             left,
+            structure: Structure::Kept { start: 0, left: MAX_STRINGS },
             level: Level::Outside,
             skipped: 0,
             expects_name: false,
@@ -93,8 +119,34 @@ impl Extractor {
         }
     }
 
-    /// Reads on. `None` if the input is used up.
-    pub(super) fn next(&mut self, input: &mut &[u8], kept: &mut Vec<u8>) -> Option<Found> {
+    /// Reads on. `None` if the input is used up. Adds to `structure` what is copied of the
+    /// structured content.
+    pub(super) fn next(
+        &mut self,
+        input: &mut &[u8],
+        kept: &mut Vec<u8>,
+        structure: &mut Vec<u8>,
+    ) -> Option<Found> {
+        let before = *input;
+        let is_copied = matches!(self.structure, Structure::Copied { .. });
+        let found = self.find(input, kept, structure);
+        if is_copied {
+            structure.extend_from_slice(&before[..before.len() - input.len()]);
+            if self.level != Level::Structure {
+                self.structure = Structure::Over;
+                return Some(Found::StructureEnds);
+            }
+        }
+        found
+    }
+
+    /// The same. Copies only what comes before the first long string of the structured content.
+    fn find(
+        &mut self,
+        input: &mut &[u8],
+        kept: &mut Vec<u8>,
+        structure: &mut Vec<u8>,
+    ) -> Option<Found> {
         loop {
             match &mut self.string {
                 Reading::Long { decoder, ready, has_ended } => {
@@ -121,12 +173,14 @@ impl Extractor {
                         return Some(Found::Invalid);
                     };
                     if decoded.len() > self.longest {
-                        kept.truncate(*start);
-                        *input = &input[used..];
+                        let start = *start;
                         let (decoder, ready) = (std::mem::take(decoder), std::mem::take(decoded));
                         self.string = Reading::Long { decoder, ready, has_ended };
-                        self.left -= 1;
-                        return Some(Found::Begins);
+                        let (beginning, rest) = input.split_at(used);
+                        *input = rest;
+                        let found = self.take_out(kept, beginning, structure);
+                        kept.truncate(start);
+                        return Some(found);
                     }
                     keep(input, used, kept);
                     if has_ended {
@@ -149,9 +203,34 @@ impl Extractor {
                         self.string = Reading::None;
                     }
                 }
-                Reading::None => self.between_strings(input, kept),
+                Reading::None => {
+                    self.between_strings(input, kept);
+                    let is_copied = matches!(self.structure, Structure::Copied { .. });
+                    if is_copied && self.level != Level::Structure {
+                        return None;
+                    }
+                }
             }
         }
+    }
+
+    /// A text is taken out, whose beginning is in what is kept and in these bytes. If it is the
+    /// first one of the structured content, copies that so far.
+    fn take_out(&mut self, kept: &[u8], beginning: &[u8], structure: &mut Vec<u8>) -> Found {
+        self.structure = match self.structure {
+            _ if self.level != Level::Structure => {
+                self.left -= 1;
+                return Found::Begins;
+            }
+            Structure::Kept { start, left } => {
+                structure.extend_from_slice(&kept[start..]);
+                structure.extend_from_slice(beginning);
+                Structure::Copied { left: left - 1 }
+            }
+            Structure::Copied { left } => Structure::Copied { left: left - 1 },
+            Structure::Over => Structure::Over,
+        };
+        Found::StringBegins
     }
 
     /// Reads up to the next byte that matters.
@@ -164,7 +243,7 @@ impl Extractor {
         keep(input, index + 1, kept);
         match byte {
             b'"' => self.string = self.string_begins(kept.len()),
-            b'{' | b'[' => self.container_begins(byte),
+            b'{' | b'[' => self.container_begins(byte, kept.len() - 1),
             b'}' | b']' if self.skipped > 0 => self.skipped -= 1,
             b'}' | b']' => self.level = self.level.outer(),
             _ if self.skipped > 0 => {}
@@ -174,6 +253,13 @@ impl Extractor {
     }
 
     fn string_begins(&mut self, start: usize) -> Reading {
+        let text = || Reading::Text { start, decoder: Unescape::default(), decoded: Vec::new() };
+        if let (Level::Structure, Structure::Kept { left, .. } | Structure::Copied { left }) =
+            (self.level, self.structure)
+            && left > 0
+        {
+            return text();
+        }
         if self.skipped > 0 {
             return Reading::Other { is_escaped: false };
         }
@@ -183,19 +269,24 @@ impl Extractor {
         }
         let has_text = matches!(self.level, Level::Block | Level::Resource);
         if has_text && self.is_named("text") && self.left > 0 {
-            let (decoder, decoded) = (Unescape::default(), Vec::new());
-            return Reading::Text { start, decoder, decoded };
+            return text();
         }
         Reading::Other { is_escaped: false }
     }
 
-    fn container_begins(&mut self, byte: u8) {
+    fn container_begins(&mut self, byte: u8, start: usize) {
         let is_object = byte == b'{';
         let inner = match (self.level, is_object) {
             _ if self.skipped > 0 || self.expects_name => None,
             (Level::Outside, true) => Some(Level::Message),
             (Level::Message, true) if self.is_named("result") => Some(Level::Result),
             (Level::Result, false) if self.is_named("content") => Some(Level::Content),
+            (Level::Result, _) if self.is_named("structuredContent") => {
+                if let Structure::Kept { left, .. } = self.structure {
+                    self.structure = Structure::Kept { start, left };
+                }
+                Some(Level::Structure)
+            }
             (Level::Content, true) => Some(Level::Block),
             (Level::Block, true) if self.is_named("resource") => Some(Level::Resource),
             _ => None,
@@ -220,7 +311,7 @@ impl Level {
         match self {
             Self::Outside | Self::Message => Self::Outside,
             Self::Result => Self::Message,
-            Self::Content => Self::Result,
+            Self::Content | Self::Structure => Self::Result,
             Self::Block => Self::Content,
             Self::Resource => Self::Block,
         }
@@ -259,21 +350,35 @@ mod tests {
 
     use super::*;
 
-    /// What is kept of a message in pieces of these sizes, with the texts for which `$0`, `$1`
-    /// and so on stand. `None` if it is found to be invalid.
-    fn extract(message: &[u8], sizes: &[usize]) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
-        let (mut extractor, mut kept) = (Extractor::new(5, 3), Vec::new());
-        let (mut texts, mut rest) = (Vec::<Vec<u8>>::new(), message);
+    /// What an extractor makes of a message.
+    #[derive(Default)]
+    struct Extracted {
+        kept: Vec<u8>,
+        /// The texts for which `$0`, `$1` and so on stand.
+        texts: Vec<Vec<u8>>,
+        /// How many of them are in blocks.
+        in_blocks: usize,
+        structure: Vec<u8>,
+        has_structure: bool,
+    }
+
+    /// What is kept of a message in pieces of these sizes. `None` if it is found to be invalid.
+    fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
+        let (mut extractor, mut rest) = (Extractor::new(5, 3), message);
+        let mut all = Extracted::default();
         for size in sizes.iter().chain(std::iter::repeat(&11)) {
             let (mut piece, after) = rest.split_at((*size).min(rest.len()));
-            while let Some(found) = extractor.next(&mut piece, &mut kept) {
+            let Extracted { kept, texts, structure, .. } = &mut all;
+            while let Some(found) = extractor.next(&mut piece, kept, structure) {
                 match found {
-                    Found::Begins => {
+                    Found::Begins | Found::StringBegins => {
                         kept.extend(format!("${}", texts.len()).bytes());
                         texts.push(Vec::new());
+                        all.in_blocks += usize::from(found == Found::Begins);
                     }
                     Found::Piece(piece) => texts.last_mut().unwrap().extend(piece),
                     Found::Ends => {}
+                    Found::StructureEnds => all.has_structure = true,
                     Found::Invalid => return None,
                 }
             }
@@ -282,7 +387,7 @@ mod tests {
             }
             rest = after;
         }
-        Some((kept, texts))
+        Some(all)
     }
 
     /// Puts the texts back.
@@ -295,7 +400,14 @@ mod tests {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| restore(item, texts)),
-            Value::Object(members) => members.values_mut().for_each(|m| restore(m, texts)),
+            Value::Object(members) => {
+                for (name, mut member) in std::mem::take(members) {
+                    restore(&mut member, texts);
+                    let mut name = Value::String(name);
+                    restore(&mut name, texts);
+                    members.insert(name.as_str().unwrap().to_owned(), member);
+                }
+            }
             _ => {}
         }
     }
@@ -349,7 +461,8 @@ mod tests {
             } else {
                 message.to_string()
             };
-            let (kept, texts) = extract(text.as_bytes(), &sizes).unwrap();
+            let found = extract(text.as_bytes(), &sizes).unwrap();
+            let Extracted { kept, texts, in_blocks, .. } = found;
             let mut read: Value = serde_json::from_slice(&kept).unwrap();
             restore(&mut read, &texts);
             prop_assert_eq!(&read, &message);
@@ -359,8 +472,15 @@ mod tests {
                 let texts = [&block["text"], &block["resource"]["text"]];
                 texts.iter().any(|text| text.as_str().is_some_and(|text| text.len() > 5))
             });
-            prop_assert!(texts.len() >= long.count().min(3));
-            prop_assert!(texts.len() <= 3 && texts.iter().all(|text| text.len() > 5));
+            prop_assert!(in_blocks >= long.count().min(3));
+            prop_assert!(in_blocks <= 3 && texts.iter().all(|text| text.len() > 5));
+            prop_assert_eq!(found.has_structure, texts.len() > in_blocks);
+            if found.has_structure {
+                let copied: Value = serde_json::from_slice(&found.structure).unwrap();
+                prop_assert_eq!(&copied, &message["result"]["structuredContent"]);
+            } else {
+                prop_assert!(found.structure.is_empty());
+            }
         }
 
         #[test]
@@ -378,8 +498,8 @@ mod tests {
             match extract(&text, &sizes) {
                 None => prop_assert!(expected.is_err()),
                 // The store checks that texts are UTF-8.
-                Some((_, texts)) if texts.iter().any(|text| str::from_utf8(text).is_err()) => {}
-                Some((kept, texts)) => {
+                Some(found) if found.texts.iter().any(|text| str::from_utf8(text).is_err()) => {}
+                Some(Extracted { kept, texts, .. }) => {
                     let read = serde_json::from_slice::<Value>(&kept).map(|mut read| {
                         restore(&mut read, &texts);
                         read
@@ -396,8 +516,8 @@ mod tests {
         let closers = "]}".repeat(1000);
         let names = format!(r#"{{"result":{{"content":[{{"te\u0078t":"{}"}}]}}}}"#, "x".repeat(50));
         for message in [deep.as_str(), &closers, &names, "", "\"", "{\"result\":\"", "nul"] {
-            let (kept, texts) = extract(message.as_bytes(), &[3]).unwrap();
-            assert!(kept == message.as_bytes() && texts.is_empty(), "{message:.40}");
+            let found = extract(message.as_bytes(), &[3]).unwrap();
+            assert!(found.kept == message.as_bytes() && found.texts.is_empty(), "{message:.40}");
         }
     }
 }
