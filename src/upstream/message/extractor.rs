@@ -368,17 +368,17 @@ mod tests {
         let mut all = Extracted::default();
         for size in sizes.iter().chain(std::iter::repeat(&11)) {
             let (mut piece, after) = rest.split_at((*size).min(rest.len()));
-            let Extracted { kept, texts, structure, .. } = &mut all;
+            let Extracted { kept, texts, structure, in_blocks, has_structure } = &mut all;
             while let Some(found) = extractor.next(&mut piece, kept, structure) {
                 match found {
                     Found::Begins | Found::StringBegins => {
                         kept.extend(format!("${}", texts.len()).bytes());
                         texts.push(Vec::new());
-                        all.in_blocks += usize::from(found == Found::Begins);
+                        *in_blocks += usize::from(found == Found::Begins);
                     }
                     Found::Piece(piece) => texts.last_mut().unwrap().extend(piece),
                     Found::Ends => {}
-                    Found::StructureEnds => all.has_structure = true,
+                    Found::StructureEnds => *has_structure = true,
                     Found::Invalid => return None,
                 }
             }
