@@ -88,7 +88,7 @@ pub(crate) struct ReceivedStructure {
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedResult {
     pub(crate) texts: Vec<ReceivedText>,
-    pub(crate) structure: Option<ReceivedStructure>,
+    pub(crate) structure: Option<Box<ReceivedStructure>>,
 }
 
 impl ReceivedResult {

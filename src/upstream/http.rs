@@ -23,11 +23,7 @@ use super::{
     error::UpstreamError,
     link::Link,
     login::{Account, Refused},
-    message::{
-        Arrived, Assembly,
-        line::{Incoming, Refusal},
-        sse::read_event,
-    },
+    message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,

@@ -9,10 +9,7 @@ use crate::{
     upstream::{
         budget::{Charge, FREE_BYTES, VALUE_BYTES},
         error::UpstreamError,
-        message::{
-            Arrived, StoredTexts,
-            line::{Refusal, answered_by},
-        },
+        message::{Arrived, Refusal, StoredTexts, line::answered_by},
         questions::Question,
         wire,
     },

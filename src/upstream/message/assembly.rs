@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     extractor::{Extractor, Found},
-    line::Refusal,
+    refusal::Refusal,
 };
 use crate::{
     handler::{
@@ -224,7 +224,7 @@ impl<'a> Storing<'a> {
                 if let Some(structure) = self.structure.take() {
                     let whole = structure.finish().await;
                     let strings = std::mem::take(&mut self.strings);
-                    self.finished.structure = Some(ReceivedStructure { whole, strings });
+                    self.finished.structure = Some(Box::new(ReceivedStructure { whole, strings }));
                 }
             }
             (Found::Piece(_), Current::None) => {}

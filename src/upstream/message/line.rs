@@ -4,7 +4,10 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-use super::assembly::{Arrived, Assembly};
+use super::{
+    assembly::{Arrived, Assembly},
+    refusal::Refusal,
+};
 
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
@@ -20,17 +23,6 @@ pub(in crate::upstream) enum Incoming {
         why: Refusal,
     },
     End,
-}
-
-/// Why a message was discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::upstream) enum Refusal {
-    /// It is longer than allowed.
-    TooLong,
-    /// There is no room for it beside the messages of all upstreams.
-    NoRoom,
-    /// It has more JSON values than allowed.
-    TooManyValues,
 }
 
 /// Reads a line into the message. Discards it if the message is refused.

@@ -4,6 +4,8 @@
 mod assembly;
 mod extractor;
 pub(super) mod line;
+mod refusal;
 pub(super) mod sse;
 
 pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
+pub(super) use refusal::Refusal;

@@ -7,7 +7,8 @@ use tokio::io::AsyncBufRead;
 
 use super::{
     assembly::{Arrived, Assembly, Calls},
-    line::{Incoming, Refusal, read_line},
+    line::{Incoming, read_line},
+    refusal::Refusal,
 };
 
 /// Reads the data of the next event that has any. `request` is the one that the stream answers,
