@@ -323,6 +323,7 @@ impl Dispatcher {
             }
         };
         let spiller = Spiller::new(&scope);
+        spiller.receive(&name);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
         let result = spiller.bounded(&name, result).await;
         Ok(Reply::CallTool(Box::new(result)))

@@ -1,12 +1,18 @@
 //! How a running handler ends its call early or turns it into a task.
 
-use std::{fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::Poll,
+};
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::SetOnce;
 
-use super::{AskMode, InputRequired};
+use super::{AskMode, InputRequired, ReceivedResult, Receiving};
 use crate::{protocol::Fault, task::TaskRun};
 
 /// How many calls can be nested. Tools that call each other in a circle would
@@ -24,6 +30,10 @@ pub struct Control {
     /// What is dropped with the call.
     #[cfg(feature = "upstream")]
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
+    /// How long texts of the result are stored while they arrive, if they are.
+    receiving: OnceLock<Arc<Receiving>>,
+    /// What has arrived.
+    received: Mutex<ReceivedResult>,
 }
 
 /// What the handler requests.
@@ -68,6 +78,30 @@ impl Control {
     #[cfg(feature = "upstream")]
     pub(crate) fn keep(&self, guard: Box<dyn std::any::Any + Send>) {
         self.kept.lock().push(guard);
+    }
+
+    /// Lets long texts of the result be stored while they arrive. The caller takes them with
+    /// [`Control::take_received`].
+    pub(crate) fn receive(&self, receiving: Receiving) {
+        // Set once, before the call begins.
+        let _ = self.receiving.set(Arc::new(receiving));
+    }
+
+    /// How long texts of the result are stored while they arrive. `None` if they are not.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn receiving(&self) -> Option<Arc<Receiving>> {
+        self.receiving.get().cloned()
+    }
+
+    /// Sets the parts that the result only names.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn set_received(&self, received: ReceivedResult) {
+        *self.received.lock() = received;
+    }
+
+    /// The parts that the result only names.
+    pub(crate) fn take_received(&self) -> ReceivedResult {
+        std::mem::take(&mut *self.received.lock())
     }
 
     /// The task that the call has become, if any.

@@ -13,6 +13,7 @@ mod error;
 mod links;
 mod media;
 mod messages;
+mod receiving;
 mod result;
 #[cfg(feature = "macros")]
 mod returned;
@@ -38,6 +39,9 @@ pub(crate) use error::log_internal;
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
+#[cfg(feature = "upstream")]
+pub(crate) use receiving::{HashedText, HashingText, ReceivingText};
+pub(crate) use receiving::{ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
 #[cfg(feature = "macros")]

@@ -5,6 +5,7 @@
 mod client;
 mod envelope;
 mod fault;
+mod json_digest;
 mod log_level;
 mod members;
 mod meta;
@@ -12,12 +13,14 @@ mod method;
 mod outgoing;
 mod params;
 mod size;
+mod unescape;
 mod version;
 
 pub use client::ClientFacts;
 pub(crate) use envelope::tool_call;
 pub use envelope::{ErrorResponse, Message, Request, parse};
 pub use fault::Fault;
+pub(crate) use json_digest::JsonDigest;
 pub use log_level::LogLevel;
 pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
 pub use method::Method;
@@ -29,4 +32,6 @@ pub use rmcp::model::{ProgressToken, RequestId};
 pub(crate) use size::count_values;
 pub(crate) use size::size_up_to;
 pub use size::{has_at_most_values, json_size};
+#[cfg(feature = "upstream")]
+pub(crate) use unescape::Unescape;
 pub use version::ProtocolVersion;

@@ -5,6 +5,8 @@ use std::io;
 use rmcp::model::ContentBlock;
 use serde_json::Value;
 
+use super::received::Received;
+
 /// How a text block repeats the structured content.
 #[derive(Clone, Copy)]
 pub(super) enum CopyKind {
@@ -18,28 +20,39 @@ pub(super) enum CopyKind {
 pub(super) fn find_copy(
     value: &Value,
     blocks: &[Option<ContentBlock>],
+    received: &Received,
 ) -> Option<(usize, CopyKind)> {
     let only_text = value.as_object().filter(|members| members.len() == 1);
     let only_text = only_text.and_then(|members| members.values().next()?.as_str());
     blocks.iter().enumerate().find_map(|(index, block)| {
         let Some(ContentBlock::Text(text)) = block else { return None };
-        if only_text == Some(text.text.as_str()) {
+        if only_text.is_some_and(|only| received.is(&text.text, only)) {
             return Some((index, CopyKind::Text));
         }
-        is_json_of(&text.text, value).then_some((index, CopyKind::Json))
+        let is_json = match received.find(&text.text) {
+            Some(text) => received.is_json_of(text, value),
+            None => !received.is_incomplete(value) && is_json_of(&text.text, value),
+        };
+        is_json.then_some((index, CopyKind::Json))
     })
 }
 
 /// Removes from a value the member that a text block repeats, if the block is larger than
 /// `room` and will be stored: the text is easier to read than an escaped member.
-pub(super) fn remove_member_copy(value: &mut Value, blocks: &[Option<ContentBlock>], room: usize) {
+pub(super) fn remove_member_copy(
+    value: &mut Value,
+    blocks: &[Option<ContentBlock>],
+    received: &Received,
+    room: usize,
+) {
     let Some(members) = value.as_object_mut().filter(|members| members.len() > 1) else { return };
     let large = blocks.iter().filter_map(|block| match block {
-        Some(ContentBlock::Text(text)) if text.text.len() > room => Some(text.text.as_str()),
+        Some(ContentBlock::Text(text)) => Some(text.text.as_str()),
         _ => None,
     });
-    for text in large {
-        let copy = members.iter().find(|(_, member)| member.as_str() == Some(text));
+    for text in large.filter(|text| received.len_of(text) > room) {
+        let is_copy = |member: &Value| member.as_str().is_some_and(|m| received.is(text, m));
+        let copy = members.iter().find(|(_, member)| is_copy(member));
         if let Some(name) = copy.map(|(name, _)| name.clone()) {
             members.shift_remove(&name);
         }
@@ -48,7 +61,11 @@ pub(super) fn remove_member_copy(value: &mut Value, blocks: &[Option<ContentBloc
 
 /// Whether the value's only member is a list of the content blocks themselves,
 /// with images or audio among them.
-pub(super) fn mirrors_blocks(value: &Value, blocks: &[Option<ContentBlock>]) -> bool {
+pub(super) fn mirrors_blocks(
+    value: &Value,
+    blocks: &[Option<ContentBlock>],
+    received: &Received,
+) -> bool {
     let only = value.as_object().filter(|members| members.len() == 1);
     let Some(items) = only.and_then(|members| members.values().next()?.as_array()) else {
         return false;
@@ -56,15 +73,16 @@ pub(super) fn mirrors_blocks(value: &Value, blocks: &[Option<ContentBlock>]) -> 
     let is_media = |block: &Option<ContentBlock>| {
         matches!(block, Some(ContentBlock::Image(_) | ContentBlock::Audio(_)))
     };
+    let is = |item: &Value, text: &str| item.as_str().is_some_and(|item| received.is(text, item));
     items.len() == blocks.len()
         && blocks.iter().any(is_media)
         && items.iter().zip(blocks).all(|(item, block)| match block {
-            Some(ContentBlock::Text(text)) => item["text"] == *text.text,
+            Some(ContentBlock::Text(text)) => is(&item["text"], &text.text),
             Some(ContentBlock::Image(image)) => {
-                item["data"] == *image.data && item["mimeType"] == *image.mime_type
+                is(&item["data"], &image.data) && item["mimeType"] == *image.mime_type
             }
             Some(ContentBlock::Audio(audio)) => {
-                item["data"] == *audio.data && item["mimeType"] == *audio.mime_type
+                is(&item["data"], &audio.data) && item["mimeType"] == *audio.mime_type
             }
             _ => false,
         })
@@ -108,9 +126,9 @@ mod tests {
     fn a_member_that_a_large_text_repeats_is_removed() {
         let blocks = [Some(ContentBlock::text("a long text"))];
         let mut value = json!({ "outcome": "done", "transcript": "a long text" });
-        remove_member_copy(&mut value, &blocks, 100);
+        remove_member_copy(&mut value, &blocks, &Received::default(), 100);
         assert_eq!(value["transcript"], "a long text");
-        remove_member_copy(&mut value, &blocks, 5);
+        remove_member_copy(&mut value, &blocks, &Received::default(), 5);
         assert_eq!(value, json!({ "outcome": "done" }));
     }
 

@@ -10,6 +10,7 @@
 mod copies;
 mod parts;
 mod preview_result;
+mod received;
 pub(crate) mod record_columns;
 mod store_parts;
 mod stored_preview;
@@ -21,10 +22,11 @@ use rmcp::model::CallToolResult;
 
 use parts::Parts;
 use preview_result::PreviewResult;
+use received::Received;
 use store_parts::{Storing, store_parts};
 
 use crate::{
-    handler::{Context, IntoToolResult, Scope, ToolError},
+    handler::{Context, IntoToolResult, Receiving, Scope, ToolError},
     registry::{READING_TOOL, Registry, Spill},
 };
 
@@ -58,33 +60,65 @@ impl Spiller {
         Self { without_reader: true, ..self }
     }
 
+    /// Lets the long texts of an upstream's result be stored while they arrive, if
+    /// [`Spiller::bounded`] would store them.
+    pub fn receive(&self, tool: &str) {
+        if Registry::from_scope(&self.scope).origin_of(tool).is_none() {
+            return;
+        }
+        let stores = match self.policy(tool) {
+            Spill::Never => false,
+            Spill::Auto => self.is_readable(),
+            Spill::Always => true,
+        };
+        if stores {
+            self.scope.control.receive(Receiving::new(&self.scope, tool, self.output_bytes));
+        }
+    }
+
     /// The tool's result, or a preview of it if the result must be stored.
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
-        let unregistered = if self.without_reader { Spill::Auto } else { Spill::Never };
-        let policy = Registry::from_scope(&self.scope).spill_of(tool).unwrap_or(unregistered);
+        let received = Received::new(self.scope.control.take_received());
+        let policy = self.policy(tool);
+        let is_over = || parts::is_over(&result, self.output_bytes, self.media_bytes);
         let spills = match policy {
+            _ if !received.is_empty() => true,
             Spill::Never => false,
-            Spill::Auto => {
-                parts::is_over(&result, self.output_bytes, self.media_bytes)
-                    && (self.without_reader || self.offers(READING_TOOL))
-            }
+            Spill::Auto => is_over() && self.is_readable(),
             Spill::Always => true,
         };
         if !spills {
             return result;
         }
         // Boxed, so that the future of other calls stays small.
-        Box::pin(self.spill(tool, result, policy == Spill::Always)).await
+        Box::pin(self.spill(tool, result, received, policy == Spill::Always)).await
+    }
+
+    fn policy(&self, tool: &str) -> Spill {
+        let unregistered = if self.without_reader { Spill::Auto } else { Spill::Never };
+        Registry::from_scope(&self.scope).spill_of(tool).unwrap_or(unregistered)
+    }
+
+    /// Whether the caller can read what is stored, or need not.
+    fn is_readable(&self) -> bool {
+        self.without_reader || self.offers(READING_TOOL)
     }
 
     /// Stores the parts that are too large, or all parts.
-    async fn spill(&self, tool: &str, result: CallToolResult, all: bool) -> CallToolResult {
-        let fits = !parts::is_over(&result, self.output_bytes, self.media_bytes);
+    async fn spill(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        received: Received,
+        all: bool,
+    ) -> CallToolResult {
+        let fits =
+            received.is_empty() && !parts::is_over(&result, self.output_bytes, self.media_bytes);
         let original = fits.then(|| result.clone());
         let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
         let meta = result.meta.clone();
-        let parts = Parts::split(result, self.output_bytes, self.media_bytes, all);
+        let parts = Parts::split(result, received, self.output_bytes, self.media_bytes, all);
         if parts.large.is_empty() {
             return parts.into_result(is_error, meta);
         }

@@ -4,8 +4,11 @@ use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
-use super::copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy};
-use crate::protocol::json_size;
+use super::{
+    copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy},
+    received::Received,
+};
+use crate::{handler::ReceivedText, protocol::json_size};
 
 /// How many texts are stored separately. The others are joined.
 const SEPARATE_TEXTS: usize = 8;
@@ -27,15 +30,19 @@ pub(super) enum Body {
     Json(Value, Bytes),
     /// Base64-encoded bytes.
     Base64(String),
+    /// Text that was stored while it arrived, and its value if that is known.
+    Received(Box<ReceivedText>, Option<Value>),
 }
 
 impl Body {
-    /// The size in bytes.
+    /// The bytes that are in memory.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Text(pieces) => pieces.iter().map(Bytes::len).sum(),
             Self::Json(_, json) => json.len(),
             Self::Base64(data) => data.len(),
+            // Only its ends are here.
+            Self::Received(text, _) => text.head.len(),
         }
     }
 }
@@ -61,7 +68,7 @@ pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: u
         match block {
             ContentBlock::Image(image) => media += image.data.len(),
             ContentBlock::Audio(audio) => media += audio.data.len(),
-            other => text += size(other),
+            other => text += size(other, &Received::default()),
         }
     }
     if text > text_bytes || media > media_bytes {
@@ -70,13 +77,13 @@ pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: u
     result.structured_content.as_ref().is_some_and(|value| json_size(value) > text_bytes)
 }
 
-fn size(block: &ContentBlock) -> usize {
+fn size(block: &ContentBlock, received: &Received) -> usize {
     match block {
-        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Text(text) => received.len_of(&text.text),
         ContentBlock::Image(image) => image.data.len(),
         ContentBlock::Audio(audio) => audio.data.len(),
         ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.len(),
+            ResourceContents::TextResourceContents { text, .. } => received.len_of(text),
             ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
             _ => 0,
         },
@@ -90,6 +97,7 @@ impl Parts {
     /// previews. With `all`, splits off everything.
     pub(super) fn split(
         result: CallToolResult,
+        mut received: Received,
         text_bytes: usize,
         media_bytes: usize,
         all: bool,
@@ -103,40 +111,53 @@ impl Parts {
         let mut large = Vec::new();
 
         // Media in the structured content are stored from their blocks alone.
-        let is_mirrored = value
-            .as_ref()
-            .is_some_and(|value| mirrors_blocks(value, &blocks) && json_size(value) > text_room);
+        let is_mirrored = value.as_ref().is_some_and(|value| {
+            mirrors_blocks(value, &blocks, &received) && received.size_of(value) > text_room
+        });
         let media_room = if is_mirrored { 0 } else { media_room };
         if is_mirrored {
             value = None;
         }
         if let Some(content) = &mut value {
-            remove_member_copy(content, &blocks, text_room);
+            remove_member_copy(content, &blocks, &received, text_room);
         }
         if let Some(content) = &value {
-            let copy = find_copy(content, &blocks);
+            let copy = find_copy(content, &blocks, &received);
             let json_bytes = match &copy {
-                Some((index, CopyKind::Json)) => blocks[*index].as_ref().map_or(0, size),
-                _ => json_size(content),
+                Some((index, CopyKind::Json)) => {
+                    blocks[*index].as_ref().map_or(0, |block| size(block, &received))
+                }
+                _ => received.size_of(content),
             };
             if json_bytes > text_room {
                 // A value and its copy are stored once, in the form that is easier to read.
                 let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
                 let value = value.take().unwrap_or_default();
+                let is_incomplete = received.is_incomplete(&value);
                 let part = match copy {
-                    Some((text, CopyKind::Json)) => Part::json(value, text.into()),
-                    Some((text, CopyKind::Text)) => Part::text(vec![text.into()]),
-                    None => {
-                        // A value always serializes.
-                        let json = serde_json::to_vec(&value).unwrap_or_default();
-                        Part::json(value, json.into())
-                    }
+                    Some((text, kind)) => match (received.take(&text), kind) {
+                        (Some(text), CopyKind::Json) if is_incomplete => {
+                            Part::received_json(text, None)
+                        }
+                        // Records get lines of their own, unless the tool has laid them out.
+                        (Some(text), CopyKind::Json) if text.lines() > 1 => {
+                            Part::received_json(text, Some(value))
+                        }
+                        (Some(_), CopyKind::Json) => Part::of_value(value),
+                        (Some(text), CopyKind::Text) => Part::received(text),
+                        (None, CopyKind::Json) => Part::json(value, text.into()),
+                        (None, CopyKind::Text) => Part::text(vec![text.into()]),
+                    },
+                    None => match received.take_structure(&value) {
+                        Some(whole) => Part::received_json(whole, None),
+                        None => Part::of_value(value),
+                    },
                 };
                 large.push(part);
             }
         }
         take_media(&mut blocks, media_room, &mut large);
-        take_text(&mut blocks, text_room, all, &mut large);
+        take_text(&mut blocks, &mut received, text_room, all, &mut large);
         let small = blocks.into_iter().flatten().collect();
         Self { large, small, value, structured }
     }
@@ -159,6 +180,22 @@ impl Part {
     fn json(value: Value, json: Bytes) -> Self {
         let mime_type = Some("application/json".to_owned());
         Self { name: None, mime_type, body: Body::Json(value, json) }
+    }
+
+    fn of_value(value: Value) -> Self {
+        // A value always serializes.
+        let json = serde_json::to_vec(&value).unwrap_or_default();
+        Self::json(value, json.into())
+    }
+
+    fn received(text: ReceivedText) -> Self {
+        Self { name: None, mime_type: None, body: Body::Received(Box::new(text), None) }
+    }
+
+    /// JSON that was stored while it arrived, and its value if that is known.
+    fn received_json(text: ReceivedText, value: Option<Value>) -> Self {
+        let mime_type = Some("application/json".to_owned());
+        Self { name: None, mime_type, body: Body::Received(Box::new(text), value) }
     }
 
     fn text(pieces: Vec<Bytes>) -> Self {
@@ -186,10 +223,11 @@ fn text(block: ContentBlock) -> String {
 fn largest(
     blocks: &[Option<ContentBlock>],
     matches: impl Fn(&ContentBlock) -> bool,
+    received: &Received,
     room: usize,
 ) -> Vec<usize> {
     let sizes = blocks.iter().enumerate().filter_map(|(index, block)| {
-        block.as_ref().filter(|block| matches(block)).map(|block| (size(block), index))
+        block.as_ref().filter(|block| matches(block)).map(|block| (size(block, received), index))
     });
     let mut sizes: Vec<_> = sizes.filter(|(size, _)| *size > 0).collect();
     let mut left: usize = sizes.iter().map(|(size, _)| size).sum();
@@ -206,7 +244,7 @@ fn largest(
 }
 
 fn take_media(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) {
-    let mut taken = largest(blocks, is_media, room);
+    let mut taken = largest(blocks, is_media, &Received::default(), room);
     taken.sort_unstable();
     for index in taken {
         match blocks[index].take() {
@@ -219,11 +257,26 @@ fn take_media(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<
 
 /// Takes texts and embedded resources. The largest texts become separate parts,
 /// because each may be a file; if there are many, the others are joined.
-fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large: &mut Vec<Part>) {
-    let mut taken = largest(blocks, |block| !is_media(block), room);
-    let is_text = |index: &usize| matches!(blocks[*index], Some(ContentBlock::Text(_)));
-    let texts = taken.iter().filter(|index| is_text(index)).count();
-    let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS) };
+fn take_text(
+    blocks: &mut [Option<ContentBlock>],
+    received: &mut Received,
+    room: usize,
+    all: bool,
+    large: &mut Vec<Part>,
+) {
+    let mut taken = largest(blocks, |block| !is_media(block), received, room);
+    // Texts that were stored while they arrived are separate anyway.
+    let (mut texts, mut stored) = (0, 0);
+    for block in taken.iter().filter_map(|index| blocks[*index].as_ref()) {
+        let ContentBlock::Text(text) = block else { continue };
+        texts += 1;
+        stored += usize::from(received.find(&text.text).is_some());
+    }
+    let is_text = |index: &usize| match &blocks[*index] {
+        Some(ContentBlock::Text(text)) => received.find(&text.text).is_none(),
+        _ => false,
+    };
+    let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS).saturating_sub(stored) };
     let joinable: Vec<_> = taken.iter().copied().filter(is_text).skip(separate).collect();
     taken.sort_unstable();
     let mut joined = Vec::new();
@@ -238,8 +291,10 @@ fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large:
                 }
                 joined.push(text.text.into());
             }
-            Some(ContentBlock::Text(text)) => large.push(Part::text(vec![text.text.into()])),
-            Some(ContentBlock::Resource(embedded)) => large.push(embedded_part(embedded.resource)),
+            Some(ContentBlock::Text(text)) => large.push(text_part(text.text, received)),
+            Some(ContentBlock::Resource(embedded)) => {
+                large.push(embedded_part(embedded.resource, received));
+            }
             other => blocks[index] = other,
         }
     }
@@ -248,10 +303,17 @@ fn take_text(blocks: &mut [Option<ContentBlock>], room: usize, all: bool, large:
     }
 }
 
-fn embedded_part(contents: ResourceContents) -> Part {
+fn text_part(text: String, received: &mut Received) -> Part {
+    match received.take(&text) {
+        Some(text) => Part::received(text),
+        None => Part::text(vec![text.into()]),
+    }
+}
+
+fn embedded_part(contents: ResourceContents, received: &mut Received) -> Part {
     match contents {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-            Part { name: Some(uri), mime_type, body: Body::Text(vec![text.into()]) }
+            Part { name: Some(uri), mime_type, ..text_part(text, received) }
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             Part { name: Some(uri), ..Part::base64(mime_type, blob) }
@@ -271,6 +333,7 @@ mod tests {
             Body::Text(pieces) => String::from_utf8(pieces.concat()).unwrap(),
             Body::Json(_, json) => String::from_utf8(json.to_vec()).unwrap(),
             Body::Base64(data) => data.clone(),
+            Body::Received(text, _) => text.uri.as_str().to_owned(),
         };
         parts.large.iter().map(read).collect()
     }
@@ -280,7 +343,7 @@ mod tests {
         let (small, large) = ("Found three files.", "x".repeat(50_000));
         let result =
             CallToolResult::success(vec![ContentBlock::text(small), ContentBlock::text(&large)]);
-        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts), [large]);
         assert_eq!(parts.small, [ContentBlock::text(small)]);
     }
@@ -288,7 +351,13 @@ mod tests {
     #[test]
     fn many_medium_texts_are_joined_in_their_order() {
         let blocks: Vec<_> = (0..200).map(|n| ContentBlock::text(format!("{n:0>1000}"))).collect();
-        let parts = Parts::split(CallToolResult::success(blocks), 32_000, 1_000_000, false);
+        let parts = Parts::split(
+            CallToolResult::success(blocks),
+            Received::default(),
+            32_000,
+            1_000_000,
+            false,
+        );
         assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
         assert_eq!(parts.small.len(), 16);
         let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
@@ -303,7 +372,7 @@ mod tests {
         let block = serde_json::json!({ "type": "image", "data": data, "mimeType": "image/png" });
         result.structured_content = Some(serde_json::json!({ "content": [block] }));
         assert!(is_over(&result, 32_000, 1_000_000));
-        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts), [data]);
         assert!(parts.structured && parts.value.is_none());
     }
@@ -313,7 +382,7 @@ mod tests {
         let image = |bytes: usize| ContentBlock::image("A".repeat(bytes), "image/png");
         let result = CallToolResult::success(vec![image(100_000), image(950_000), image(40_000)]);
         assert!(is_over(&result, 32_000, 1_000_000));
-        let parts = Parts::split(result, 32_000, 1_000_000, false);
+        let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts)[0].len(), 950_000);
         assert_eq!(parts.small.len(), 2);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
+use serde_json::Value;
 
 use super::{
     parts::{Body, Part},
@@ -12,12 +13,12 @@ use super::{
 };
 use crate::{
     compute::Compute,
-    handler::Scope,
+    handler::{ReceivedText, Scope},
     preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
     quote::visible,
     records::record_lines,
     registry::Registry,
-    store::{Content, Details, Entry, ResourceUri, StoreError},
+    store::{Arrived, Content, Details, Entry, ResourceUri, StoreError},
 };
 
 /// The most parts of one result that are stored.
@@ -87,7 +88,7 @@ async fn store_part(
 ) -> Result<StoredPart, StoreError> {
     let owner = scope.identity.owner();
     let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
-    let Prepared { pieces, head, is_text, mime_type, preview } = making.done().await?;
+    let Prepared { body, head, mime_type, preview } = making.done().await?;
     let details = Details {
         // Written by others: a tool, or the content.
         name: Some(visible(&name).into_owned()),
@@ -98,15 +99,32 @@ async fn store_part(
         ..Details::default()
     };
     let details = details.shortened();
-    let pieces = stream::iter(pieces.into_iter().map(Ok));
-    let content = if is_text { Content::text_stream(pieces) } else { Content::byte_stream(pieces) };
-    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
+    let content = match body {
+        PreparedBody::Text(pieces) => {
+            Content::text_stream(stream::iter(pieces.into_iter().map(Ok)))
+        }
+        PreparedBody::Bytes(bytes) => Content::from(bytes),
+        PreparedBody::Arrived(arrived) => {
+            let entry = scope.store.create_arrived(arrived?, details).await?;
+            return with_columns(entry, preview, head).await;
+        }
+    };
+    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     let entry = scope.store.create(owner, uri, content, details).await?;
+    with_columns(entry, preview, head).await
+}
+
+/// Adds the columns of the records.
+async fn with_columns(
+    entry: Arc<Entry>,
+    preview: Preview,
+    head: Bytes,
+) -> Result<StoredPart, StoreError> {
     let columns = match entry.records.clone() {
         Some(index) => {
             let naming = move || column_names(&index, &head);
-            Compute::run(owner.as_str(), HEAD_BYTES, naming).done().await?
+            Compute::run(entry.owner.as_str(), HEAD_BYTES, naming).done().await?
         }
         None => None,
     };
@@ -115,11 +133,18 @@ async fn store_part(
 
 /// A part as it is stored, and its preview.
 struct Prepared {
-    pieces: Vec<Bytes>,
+    body: PreparedBody,
     head: Bytes,
-    is_text: bool,
     mime_type: String,
     preview: Preview,
+}
+
+/// What is stored.
+enum PreparedBody {
+    Text(Vec<Bytes>),
+    Bytes(Bytes),
+    /// It is in the store already, unless that has failed.
+    Arrived(Result<Arrived, StoreError>),
 }
 
 /// Decodes a part and makes its preview.
@@ -136,6 +161,9 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             // Invalid base64 is stored as text, so that nothing is lost.
             Err(_) => (vec![data.into()], None, true),
         },
+        Body::Received(text, value) => {
+            return prepare_received(*text, value.as_ref(), part.mime_type, budget);
+        }
     };
     let (head, tail) = (head(&pieces), tail(&pieces));
     let sample = Sample {
@@ -150,7 +178,33 @@ fn prepare(part: Part, budget: usize) -> Prepared {
     };
     let preview = Preview::new(&sample, budget);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
-    Prepared { pieces, head, is_text, mime_type, preview }
+    let body = if is_text {
+        PreparedBody::Text(pieces)
+    } else {
+        PreparedBody::Bytes(pieces.into_iter().next().unwrap_or_default())
+    };
+    Prepared { body, head, mime_type, preview }
+}
+
+/// Makes the preview of a text that was stored while it arrived.
+fn prepare_received(
+    text: ReceivedText,
+    value: Option<&Value>,
+    mime_type: Option<String>,
+    budget: usize,
+) -> Prepared {
+    let sample = Sample {
+        mime_type: mime_type.as_deref(),
+        is_text: true,
+        size: text.size,
+        lines: Some(text.lines()),
+        head: &text.head,
+        tail: &text.tail,
+        value,
+    };
+    let preview = Preview::new(&sample, budget);
+    let mime_type = mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
+    Prepared { body: PreparedBody::Arrived(text.upload), head: text.head, mime_type, preview }
 }
 
 /// The first bytes. Copies only if they span several pieces.

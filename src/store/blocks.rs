@@ -44,6 +44,8 @@ pub(super) struct BlockWriter {
     /// Whether text that is not UTF-8 becomes binary.
     or_binary: bool,
     block_bytes: usize,
+    /// How many blocks are processed at once.
+    max_in_flight: usize,
     compression: Compression,
     upload: Box<dyn Upload>,
     /// Content that does not fill a block yet.
@@ -101,6 +103,7 @@ impl BlockWriter {
             kind,
             or_binary: false,
             block_bytes,
+            max_in_flight: MAX_IN_FLIGHT,
             compression,
             upload,
             rest: BytesMut::new(),
@@ -122,6 +125,11 @@ impl BlockWriter {
     /// The same; text that turns out not to be UTF-8 is stored as bytes.
     pub(super) fn or_binary(self, or_binary: bool) -> Self {
         Self { or_binary, ..self }
+    }
+
+    /// The same, which processes one block at a time, for content that arrives slowly.
+    pub(super) fn one_by_one(self) -> Self {
+        Self { max_in_flight: 1, ..self }
     }
 
     /// Writes the whole stream and its last block. Discards the upload if that fails.
@@ -157,7 +165,7 @@ impl BlockWriter {
     }
 
     /// Writes the next piece. A piece of a block or more is sliced, not copied.
-    async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
+    pub(super) async fn write(&mut self, mut piece: Bytes) -> Result<(), StoreError> {
         while !piece.is_empty() {
             if self.rest.is_empty() && piece.len() >= self.block_bytes {
                 let cut = self.cut(&piece[..self.block_bytes]);
@@ -224,7 +232,7 @@ impl BlockWriter {
     /// Starts processing a block. Appends the oldest one first where too many are
     /// in flight.
     async fn emit(&mut self, block: Bytes, is_last: bool) -> Result<(), StoreError> {
-        if self.in_flight.len() == MAX_IN_FLIGHT {
+        if self.in_flight.len() == self.max_in_flight {
             self.append_oldest().await?;
         }
         self.offset += block.len() as u64;

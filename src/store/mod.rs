@@ -7,6 +7,7 @@
 //! speed and durability, never in what a caller can observe; the contract suite
 //! in `testing::store` checks that.
 
+mod arriving;
 mod backend;
 mod block_cache;
 mod blocks;
@@ -45,6 +46,7 @@ mod uri;
 mod window;
 mod write;
 
+pub(crate) use arriving::{Arrived, Arriving};
 pub use backend::{
     Backend, Blob, Committed, DiskSpace, Draft, Lookup, StoredResource, Upload, Usage, Version,
     WriteMode,

@@ -3,8 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Version, WriteMode,
-    blocks::BlockWriter, details::default_name, sharing,
+    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Upload, Version,
+    WriteMode,
+    blocks::{BlockWriter, ContentStats},
+    details::default_name,
+    sharing,
 };
 use crate::auth::Owner;
 
@@ -37,19 +40,27 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
+        let mode = self.creation(&uri, details, content.mime_type())?;
+        Ok(self.write(owner, uri, content, mode, None).await?.entry)
+    }
+
+    /// What creates a resource with these details; `mime_type` is its content's.
+    pub(super) fn creation(
+        &self,
+        uri: &ResourceUri,
+        details: Details,
+        mime_type: &str,
+    ) -> Result<WriteMode, StoreError> {
         let details = details.checked()?;
         let ttl = self.check_ttl(details.ttl.unwrap_or(self.limits.default_ttl))?;
-        let name = details.name.unwrap_or_else(|| default_name(&uri));
-        let mime_type = details.mime_type.unwrap_or_else(|| content.mime_type().to_owned());
-        let mode = WriteMode::Create {
-            name,
+        Ok(WriteMode::Create {
+            name: details.name.unwrap_or_else(|| default_name(uri)),
             title: details.title,
             description: details.description,
-            mime_type,
+            mime_type: details.mime_type.unwrap_or_else(|| mime_type.to_owned()),
             ttl,
             session: details.session,
-        };
-        Ok(self.write(owner, uri, content, mode, None).await?.entry)
+        })
     }
 
     /// Replaces the content of a resource, and the metadata that `details` has; the
@@ -118,6 +129,14 @@ impl Store {
         known: Option<String>,
     ) -> Result<Committed, StoreError> {
         let written = self.upload(owner, uri, content, mode, known).await;
+        self.counted(written)
+    }
+
+    /// Counts what was written, or was refused.
+    pub(super) fn counted(
+        &self,
+        written: Result<Committed, StoreError>,
+    ) -> Result<Committed, StoreError> {
         match &written {
             Ok(committed) => {
                 let bytes = committed.entry.size;
@@ -161,6 +180,18 @@ impl Store {
         {
             stats.kind.default_mime_type().clone_into(mime_type);
         }
+        self.commit(owner, uri, upload, stats, mode).await
+    }
+
+    /// Makes what was uploaded visible.
+    pub(super) async fn commit(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        upload: Box<dyn Upload>,
+        stats: ContentStats,
+        mode: WriteMode,
+    ) -> Result<Committed, StoreError> {
         let draft = Draft {
             uri,
             owner: owner.clone(),

@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     error::UpstreamError,
-    link::{Answer, Era, Event, Link, Opened},
+    link::{Answer, Era, Event, Expects, Link, Opened},
     questions::{OpenQuestions, Question, capabilities},
     wire,
 };
@@ -83,7 +83,13 @@ impl Exchange {
         scope: Option<&Scope>,
     ) -> Result<Self, UpstreamError> {
         let owner = scope.map(|scope| scope.identity.owner().clone());
-        let Opened { id, answer, events, questions, era } = link.open(owner)?;
+        let expects = match method {
+            "tools/call" | "tasks/result" => {
+                Expects::ToolResult(scope.and_then(|scope| scope.control.receiving()))
+            }
+            _ => Expects::Other,
+        };
+        let Opened { id, answer, events, questions, era } = link.open(owner, expects)?;
         let (link, what) = (Arc::clone(link), what.to_owned());
         let message = None;
         let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };
@@ -188,7 +194,8 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    let Answer { value, charge } = answer?;
+                    let Answer { value, charge, received } = answer?;
+                    scope.control.set_received(received);
                     if !charge.is_empty() {
                         // The result takes memory until the call ends.
                         scope.control.keep(Box::new(charge));

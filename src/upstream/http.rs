@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{
     Client, Method as Verb, RequestBuilder, Response, StatusCode,
@@ -20,15 +20,13 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 
 use super::{
-    budget::{Charge, NoRoom},
     error::UpstreamError,
-    line::{Incoming, Refusal},
     link::Link,
     login::{Account, Refused},
+    message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,
-    sse::read_event,
 };
 use crate::{
     protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId},
@@ -187,17 +185,16 @@ impl Http {
             return Err(link.invalid("it closed the stream without a response"));
         }
         let max = if status.is_success() { self.max_message } else { ERROR_BYTES };
-        let mut charge = link.budget().charge();
-        let body = read_body(response, max, &mut charge).await;
+        let body = read_body(response, Assembly::of(max, link, outline.id)).await;
         let body = body.map_err(|error| link.invalid(&error))?;
         let body = body.map_err(|why| link.refusal_error(why))?;
         let answers =
-            serde_json::from_slice::<Envelope>(&body).ok().and_then(|e| e.id) == outline.id;
-        if outline.id.is_some() && answers && !body.is_empty() {
+            serde_json::from_slice::<Envelope>(&body.bytes).ok().and_then(|e| e.id) == outline.id;
+        if outline.id.is_some() && answers && !body.bytes.is_empty() {
             if outline.method == "initialize" {
-                self.negotiated(&body);
+                self.negotiated(&body.bytes);
             }
-            link.receive(None, body, charge).await;
+            link.receive(None, body).await;
             return Ok(());
         }
         match outline.id {
@@ -306,12 +303,12 @@ impl Http {
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let mut input = StreamReader::new(bytes);
         loop {
-            match read_event(&mut input, self.max_message, link.budget()).await {
-                Ok(Incoming::Message(message, charge)) => {
+            match read_event(&mut input, self.max_message, link, request).await {
+                Ok(Incoming::Message(message)) => {
                     if opens {
-                        self.negotiated(&message);
+                        self.negotiated(&message.bytes);
                     }
-                    link.receive(request, message, charge).await;
+                    link.receive(request, message).await;
                 }
                 Ok(Incoming::Refused { answers, why }) => {
                     link.refuse_message(answers.or(request), why);
@@ -406,26 +403,19 @@ fn is_stream(response: &Response) -> bool {
         && media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
 }
 
-/// The body, which takes its memory from `charge`.
+/// Reads the body into the message.
 async fn read_body(
     response: Response,
-    max: usize,
-    charge: &mut Charge,
-) -> Result<Result<Bytes, Refusal>, String> {
-    let mut body = BytesMut::new();
+    mut message: Assembly<'_>,
+) -> Result<Result<Arrived, Refusal>, String> {
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| describe(&error))?;
-        let length = body.len() + chunk.len();
-        if length > max {
-            return Ok(Err(Refusal::TooLong));
+        if let Err(why) = message.push(&chunk).await {
+            return Ok(Err(why));
         }
-        if let Err(NoRoom) = charge.cover(length).await {
-            return Ok(Err(Refusal::NoRoom));
-        }
-        body.extend_from_slice(&chunk);
     }
-    Ok(Ok(body.freeze()))
+    Ok(Ok(message.finish()))
 }
 
 /// The innermost cause, without the URL, which may have secrets.

@@ -3,6 +3,7 @@
 
 mod errors;
 mod incoming;
+mod receiving;
 
 use std::{
     collections::BTreeMap,
@@ -34,6 +35,7 @@ use super::{
 };
 use crate::{
     auth::Owner,
+    handler::{ReceivedResult, Receiving},
     protocol::{LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
 };
 
@@ -96,8 +98,16 @@ struct Running {
     events: mpsc::Sender<Event>,
     /// Whose call it is; `None` for Larder's own requests.
     owner: Option<Owner>,
+    expects: Expects,
     /// Whether it waits for its client's next round: nobody can be told its progress.
     is_parked: bool,
+}
+
+/// What a request is answered by.
+pub(super) enum Expects {
+    /// A tool's result, whose long texts may be stored while they arrive.
+    ToolResult(Option<Arc<Receiving>>),
+    Other,
 }
 
 /// A result of the upstream.
@@ -105,6 +115,8 @@ pub(super) struct Answer {
     pub(super) value: Value,
     /// The memory that it takes.
     pub(super) charge: Charge,
+    /// The parts that were stored while they arrived.
+    pub(super) received: ReceivedResult,
 }
 
 /// A registered request.
@@ -161,11 +173,6 @@ impl Link {
         (Arc::new(link), messages)
     }
 
-    /// The memory for messages of upstreams.
-    pub(super) fn budget(&self) -> &Arc<MessageBudget> {
-        &self.budget
-    }
-
     /// What the client can be asked for.
     pub(super) fn client_capabilities(&self) -> &Value {
         &self.client_capabilities
@@ -198,7 +205,11 @@ impl Link {
     }
 
     /// Registers a request. `owner` is whose call it is; `None` for Larder's own.
-    pub(super) fn open(&self, owner: Option<Owner>) -> Result<Opened, UpstreamError> {
+    pub(super) fn open(
+        &self,
+        owner: Option<Owner>,
+        expects: Expects,
+    ) -> Result<Opened, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         let (events, messages) = mpsc::channel(EVENTS_CAPACITY);
@@ -210,7 +221,7 @@ impl Link {
             Some(_) => std::mem::take(&mut state.waiting),
             None => Vec::new(),
         };
-        state.running.insert(id, Running { reply, events, owner, is_parked: false });
+        state.running.insert(id, Running { reply, events, owner, expects, is_parked: false });
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
     }
 

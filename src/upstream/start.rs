@@ -16,9 +16,12 @@ use super::{
     budget::MessageBudget,
     error::UpstreamError,
     http,
-    line::{Incoming, read_line},
     link::{Era, Link},
     login::{Account, LoginNeeded},
+    message::{
+        Assembly,
+        line::{Incoming, read_line},
+    },
     process::Process,
     remote_session::{KeptSession, RemoteSession, SavedSession},
     settings::{Settings, Target},
@@ -268,9 +271,9 @@ async fn run(
 async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
     let mut stdout = BufReader::with_capacity(64 << 10, stdout);
     loop {
-        match read_line(&mut stdout, max_message, link.budget().charge()).await {
-            Ok(Incoming::Message(line, _)) if line.trim_ascii().is_empty() => {}
-            Ok(Incoming::Message(line, charge)) => link.receive(None, line, charge).await,
+        match read_line(&mut stdout, Assembly::of(max_message, &*link, None)).await {
+            Ok(Incoming::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
+            Ok(Incoming::Message(line)) => link.receive(None, line).await,
             Ok(Incoming::Refused { answers, why }) => link.refuse_message(answers, why),
             Ok(Incoming::End) | Err(_) => return,
         }

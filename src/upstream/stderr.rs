@@ -8,7 +8,10 @@ use tokio::io::{AsyncRead, BufReader};
 
 use super::{
     budget::Charge,
-    line::{Incoming, read_line},
+    message::{
+        Assembly,
+        line::{Incoming, read_line},
+    },
 };
 
 /// The most bytes of one line; longer lines are skipped.
@@ -35,9 +38,9 @@ impl LastLines {
     pub(super) async fn read(self, upstream: Arc<str>, stderr: impl AsyncRead + Unpin) {
         let mut stderr = BufReader::new(stderr);
         loop {
-            match read_line(&mut stderr, LINE_BYTES, Charge::default()).await {
-                Ok(Incoming::Message(line, _)) => {
-                    let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            match read_line(&mut stderr, Assembly::plain(LINE_BYTES, Charge::default())).await {
+                Ok(Incoming::Message(line)) => {
+                    let line = String::from_utf8_lossy(&line.bytes).trim_end().to_owned();
                     if line.is_empty() {
                         continue;
                     }

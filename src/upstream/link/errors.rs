@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Link;
-use crate::upstream::{error::UpstreamError, line::Refusal};
+use crate::upstream::{error::UpstreamError, message::Refusal};
 
 impl Link {
     /// The error for what the upstream should not have sent.

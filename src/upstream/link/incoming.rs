@@ -9,7 +9,7 @@ use crate::{
     upstream::{
         budget::{Charge, FREE_BYTES, VALUE_BYTES},
         error::UpstreamError,
-        line::{Refusal, answered_by},
+        message::{Arrived, Refusal, StoredTexts, line::answered_by},
         questions::Question,
         wire,
     },
@@ -18,12 +18,8 @@ use crate::{
 impl Link {
     /// Handles a message of the upstream. `request` is the one that the upstream answers
     /// meanwhile, if that is known.
-    pub(in crate::upstream) async fn receive(
-        &self,
-        request: Option<i64>,
-        message: Bytes,
-        mut charge: Charge,
-    ) {
+    pub(in crate::upstream) async fn receive(&self, request: Option<i64>, message: Arrived) {
+        let Arrived { bytes: message, mut charge, stored } = message;
         if let Err(why) = self.cover_values(&message, &mut charge).await {
             return self.refuse_message(answered_by(&message).or(request), why);
         }
@@ -34,8 +30,15 @@ impl Link {
         match parsed.unwrap_or_else(|| protocol::parse(&message)) {
             Ok(Message::Response { id: RequestId::Number(id), outcome }) => {
                 if let Some(running) = self.state.lock().running.remove(&id) {
-                    let answer = outcome.map(|value| Answer { value, charge });
-                    let _ = running.reply.send(answer.map_err(UpstreamError::Refused));
+                    let is_suited = |stored: &StoredTexts| running.takes(&stored.receiving);
+                    let answer = if stored.as_ref().is_none_or(is_suited) {
+                        let received = stored.map(|stored| stored.result).unwrap_or_default();
+                        let answer = outcome.map(|value| Answer { value, charge, received });
+                        answer.map_err(UpstreamError::Refused)
+                    } else {
+                        Err(self.invalid("it answered one request as another one"))
+                    };
+                    let _ = running.reply.send(answer);
                 }
             }
             Ok(Message::Notification { method, params }) => self.notified(&method, &params, charge),

@@ -13,6 +13,7 @@ mod policies;
 mod process;
 mod questions;
 mod references;
+mod streaming;
 mod subscriptions;
 mod tasks;
 

@@ -2,17 +2,19 @@
 
 use std::io;
 
-use bytes::Bytes;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-use super::budget::{Charge, NoRoom};
+use super::{
+    assembly::{Arrived, Assembly},
+    refusal::Refusal,
+};
 
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
 
 /// What is read next.
-pub(super) enum Incoming {
-    Message(Bytes, Charge),
+pub(in crate::upstream) enum Incoming {
+    Message(Arrived),
     /// A message that was discarded.
     Refused {
         /// The id of the request that it answers, if it is a response that says
@@ -23,62 +25,43 @@ pub(super) enum Incoming {
     End,
 }
 
-/// Why a message was discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// It is longer than allowed.
-    TooLong,
-    /// There is no room for it beside the messages of all upstreams.
-    NoRoom,
-    /// It has more JSON values than allowed.
-    TooManyValues,
-}
-
-/// Reads a line, which takes its memory from `charge`. Discards lines of more than `max_bytes`.
-pub(super) async fn read_line(
+/// Reads a line into the message. Discards it if the message is refused.
+pub(in crate::upstream) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
-    max_bytes: usize,
-    mut charge: Charge,
+    message: Assembly<'_>,
 ) -> io::Result<Incoming> {
-    let mut line = Vec::new();
-    // The first and the last bytes, once the line is refused.
+    let mut message = Some(message);
+    // The first and the last bytes, once the message is refused.
     let mut ends: Option<(Vec<u8>, Vec<u8>, Refusal)> = None;
     loop {
         let buffer = input.fill_buf().await?;
         let at_end = buffer.is_empty();
         let feed = memchr::memchr(b'\n', buffer);
         let part = &buffer[..feed.unwrap_or(buffer.len())];
-        let refused = match line.len() + part.len() {
-            _ if ends.is_some() => None,
-            length if length > max_bytes => Some(Refusal::TooLong),
-            length => charge.cover(length).await.err().map(|NoRoom| Refusal::NoRoom),
-        };
-        if let Some(why) = refused {
-            drop(std::mem::take(&mut charge));
-            let mut head = std::mem::take(&mut line);
-            let tail = head[head.len().saturating_sub(END_BYTES)..].to_vec();
-            head.truncate(END_BYTES);
-            head.shrink_to_fit();
+        if let Some(assembly) = &mut message
+            && let Err(why) = assembly.push(part).await
+        {
+            let kept = message.take().map(|message| message.into_ends(END_BYTES));
+            let (head, tail) = kept.unwrap_or_default();
             ends = Some((head, tail, why));
         }
-        match &mut ends {
-            None => line.extend_from_slice(part),
-            Some((head, tail, _)) => {
-                let room = END_BYTES - head.len();
-                head.extend_from_slice(&part[..part.len().min(room)]);
-                tail.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
-                tail.drain(..tail.len().saturating_sub(END_BYTES));
-            }
+        if let Some((head, tail, _)) = &mut ends {
+            let room = END_BYTES - head.len();
+            head.extend_from_slice(&part[..part.len().min(room)]);
+            tail.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
+            tail.drain(..tail.len().saturating_sub(END_BYTES));
         }
         let used = feed.map_or(buffer.len(), |index| index + 1);
         input.consume(used);
         if at_end || feed.is_some() {
-            return Ok(match ends {
-                Some((head, tail, why)) => {
+            return Ok(match (message, ends) {
+                (_, Some((head, tail, why))) => {
                     Incoming::Refused { answers: answered(&head, &tail), why }
                 }
-                None if at_end && line.is_empty() => Incoming::End,
-                None => Incoming::Message(line.into(), charge),
+                (Some(message), _) if !at_end || !message.is_empty() => {
+                    Incoming::Message(message.finish())
+                }
+                _ => Incoming::End,
             });
         }
     }
@@ -86,9 +69,14 @@ pub(super) async fn read_line(
 
 /// The id of the request that a message answers, if it is a response that says so at one of its
 /// ends.
-pub(super) fn answered_by(message: &[u8]) -> Option<i64> {
+pub(in crate::upstream) fn answered_by(message: &[u8]) -> Option<i64> {
     let head = &message[..message.len().min(END_BYTES)];
     answered(head, &message[message.len().saturating_sub(END_BYTES)..])
+}
+
+/// The same for a message of which only the first bytes are known.
+pub(in crate::upstream) fn answered_first(head: &[u8]) -> Option<i64> {
+    answered(&head[..head.len().min(END_BYTES)], &[])
 }
 
 /// The id in the envelope of a response, which implementations write before or
@@ -118,17 +106,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::upstream::budget::MessageBudget;
+    use crate::upstream::budget::{Charge, MessageBudget};
 
     async fn read(text: &str, max: usize) -> Vec<String> {
         let mut input = tokio::io::BufReader::with_capacity(7, text.as_bytes());
         let mut lines = Vec::new();
         loop {
-            lines.push(match read_line(&mut input, max, Charge::default()).await.unwrap() {
-                Incoming::Message(line, _) => String::from_utf8(line.to_vec()).unwrap(),
-                Incoming::Refused { answers, .. } => format!("{answers:?}"),
-                Incoming::End => return lines,
-            });
+            lines.push(
+                match read_line(&mut input, Assembly::plain(max, Charge::default())).await.unwrap()
+                {
+                    Incoming::Message(line) => String::from_utf8(line.bytes.to_vec()).unwrap(),
+                    Incoming::Refused { answers, .. } => format!("{answers:?}"),
+                    Incoming::End => return lines,
+                },
+            );
         }
     }
 
@@ -152,14 +143,15 @@ mod tests {
         let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
         let text = format!("{long}\nshort\n{long}\n");
         let mut input = text.as_bytes();
-        let refused = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
+        let next = || Assembly::plain(1 << 20, budget.charge());
+        let refused = read_line(&mut input, next()).await.unwrap();
         let why = Refusal::NoRoom;
         assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));
-        let short = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
-        assert!(matches!(short, Incoming::Message(line, _) if line == "short"));
+        let short = read_line(&mut input, next()).await.unwrap();
+        assert!(matches!(short, Incoming::Message(line) if line.bytes == "short"));
         drop(other);
-        let read = read_line(&mut input, 1 << 20, budget.charge()).await.unwrap();
-        assert!(matches!(read, Incoming::Message(line, charge)
-            if line == long && !charge.is_empty()));
+        let read = read_line(&mut input, next()).await.unwrap();
+        assert!(matches!(read, Incoming::Message(line)
+            if line.bytes == long && !line.charge.is_empty()));
     }
 }

@@ -1,0 +1,11 @@
+//! Messages of upstreams while they arrive: of a limited length, and without their long texts,
+//! which go to the store.
+
+mod assembly;
+mod extractor;
+pub(super) mod line;
+mod refusal;
+pub(super) mod sse;
+
+pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
+pub(super) use refusal::Refusal;

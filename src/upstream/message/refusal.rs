@@ -1,0 +1,12 @@
+//! [`Refusal`]: why a message is discarded.
+
+/// Why a message was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Refusal {
+    /// It is longer than allowed.
+    TooLong,
+    /// There is no room for it beside the messages of all upstreams.
+    NoRoom,
+    /// It has more JSON values than allowed.
+    TooManyValues,
+}

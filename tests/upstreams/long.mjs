@@ -1,0 +1,116 @@
+// An MCP server with one tool, whose long results it writes in pieces, over standard output or
+// HTTP (--http=PORT, with --events as a stream of events), without any library.
+import { existsSync, appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+
+const flag = (name) => {
+  const set = process.argv.find((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
+  return set?.slice(name.length + 3);
+};
+
+// A text of so many bytes in UTF-8, in numbered lines.
+const textOf = (bytes) => {
+  const lines = [];
+  for (let n = 0; ; n += 1) {
+    const line = `line ${n}: "é" \\ 🦀 ${'and so on '.repeat(8)}\n`;
+    const size = Buffer.byteLength(line);
+    if (size > bytes) return lines.join('') + 'x'.repeat(bytes);
+    lines.push(line);
+    bytes -= size;
+  }
+};
+const rowsOf = (count) => Array.from({ length: count }, (_, id) => ({ id, name: `row "${id}"`, rate: id / 8 }));
+
+const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource }) => {
+  if (rows) {
+    const structuredContent = { rows: rowsOf(rows) };
+    const text = JSON.stringify(structuredContent, null, copy === 'pretty' ? 2 : 0);
+    return { content: [{ type: 'text', text }], structuredContent };
+  }
+  const text = textOf(bytes);
+  if (resource) return { content: [{ type: 'resource', resource: { uri: resource, mimeType: 'text/x-log', text } }] };
+  const result = { content: Array.from({ length: texts }, () => ({ type: 'text', text })) };
+  if (copy === 'text') result.structuredContent = { content: text };
+  if (copy === 'json') {
+    result.structuredContent = { content: text };
+    result.content = [{ type: 'text', text: JSON.stringify(result.structuredContent) }];
+  }
+  if (copy === 'other') result.structuredContent = { id: 7, log: [{ text: `other ${text}` }] };
+  if (copy === 'member') result.structuredContent = { outcome: 'done', log: text };
+  return result;
+};
+
+const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+// The response in pieces. `stop` is how much of it comes before the server dies, or waits for a file.
+async function* responseTo({ id, params }) {
+  const options = params.arguments ?? {};
+  const result = resultOf(options);
+  const message = options.late_id ? { result, jsonrpc: '2.0', id } : { jsonrpc: '2.0', id, result };
+  let json = JSON.stringify(message);
+  if (options.ascii) json = json.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  if (options.broken) json = json.replace('line 5000', 'line \\x000');
+  const bytes = Buffer.from(json);
+  const stop = options.stop ?? bytes.length;
+  const piece = options.piece ?? 1 << 16;
+  for (let at = 0; at < stop; at += piece) yield bytes.subarray(at, Math.min(at + piece, stop));
+  if (options.die) {
+    await later(200);
+    process.kill(process.pid, 'SIGKILL');
+  }
+  while (options.wait && !existsSync(options.wait)) await later(20);
+  if (stop < bytes.length) yield bytes.subarray(stop);
+}
+
+const tool = { name: 'long', description: 'A long result.', inputSchema: { type: 'object' } };
+const handle = {
+  initialize: ({ params }) => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'long', version: '1' } }),
+  'tools/list': () => ({ tools: [tool, { ...tool, name: 'other' }] }),
+};
+const small = ({ id, method, params }) => {
+  const result = handle[method]?.({ params });
+  const error = result ? undefined : { code: -32601, message: 'Method not found' };
+  return JSON.stringify({ jsonrpc: '2.0', id, result, error });
+};
+
+const received = (message) => {
+  if (flag('record')) appendFileSync(flag('record'), `${JSON.stringify(message)}\n`);
+};
+
+// Messages must not mix.
+let writing = Promise.resolve();
+if (flag('http')) {
+  createServer(async (request, response) => {
+    if (request.method !== 'POST') return response.writeHead(405).end();
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const message = JSON.parse(Buffer.concat(parts).toString());
+    received(message);
+    if (message.id === undefined) return response.writeHead(202).end();
+    const events = flag('events') !== undefined;
+    response.writeHead(200, { 'content-type': events ? 'text/event-stream' : 'application/json' });
+    if (events) response.write('data: ');
+    if (message.method === 'tools/call') {
+      for await (const piece of responseTo(message)) {
+        if (!response.write(piece)) await new Promise((resolve) => response.once('drain', resolve));
+      }
+    } else {
+      response.write(small(message));
+    }
+    response.end(events ? '\n\n' : '');
+  }).listen(Number(flag('http')), '127.0.0.1');
+} else {
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const message = JSON.parse(line);
+    received(message);
+    if (message.id === undefined) return;
+    writing = writing.then(async () => {
+      if (message.method !== 'tools/call') return process.stdout.write(`${small(message)}\n`);
+      for await (const piece of responseTo(message)) {
+        if (!process.stdout.write(piece)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+      }
+      process.stdout.write('\n');
+    });
+  }).on('close', () => process.exit(0));
+}
