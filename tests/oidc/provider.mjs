@@ -6,6 +6,8 @@
 //                                files that TLS_KEY and TLS_CERT name
 //   POST /test/rotate            replaces all keys
 //   POST /test/jwks/<mode>       up, down (503) or hang (no response)
+//   POST /test/documents/<host>  replaces all keys, and from now on supports Client ID Metadata
+//                                Documents; those of https://larder.example are read at the host
 //   POST /test/disable/<user>    from now on there is no such user
 //   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
@@ -79,6 +81,9 @@ function provider(issuer) {
       larder,
     ],
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'EdDSA', 'Ed25519'] },
+    // The dispatcher would refuse addresses of this machine.
+    fetch: (url, options) =>
+      fetch(String(url).replace('https://larder.example', documents), { ...options, dispatcher: undefined }),
     pkce: { required: () => true },
     scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
     issueRefreshToken: async () => true,
@@ -96,6 +101,7 @@ function provider(issuer) {
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
       registration: { enabled: true },
+      clientIdMetadataDocument: { enabled: documents !== undefined, ack: 'draft-02' },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,
@@ -146,6 +152,7 @@ const account = (sub) => ({
 const disabled = new Set();
 let oidc;
 let jwks = 'up';
+let documents;
 const counts = {};
 const registered = [];
 const { TLS_KEY, TLS_CERT } = process.env;
@@ -155,6 +162,11 @@ const answer = async (request, response) => {
   counts[pathname] = (counts[pathname] ?? 0) + 1;
   if (pathname === '/test/counts') return response.end(JSON.stringify(counts));
   if (pathname === '/test/rotate') {
+    oidc = provider(oidc.issuer);
+    return response.end();
+  }
+  if (pathname.startsWith('/test/documents/')) {
+    documents = `http://${pathname.split('/').pop()}`;
     oidc = provider(oidc.issuer);
     return response.end();
   }

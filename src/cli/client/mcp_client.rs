@@ -7,6 +7,7 @@ use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{ClientError, DEFAULT_URL, ServerArgs};
+use crate::upstream::Settings;
 
 /// A client of one server. It needs no session.
 pub(in crate::cli) struct McpClient {
@@ -99,15 +100,19 @@ impl McpClient {
 
     /// The caller's login at an upstream: asks for it, begins or ends it.
     pub(super) async fn account(&self, upstream: &str, verb: Method) -> Result<Value, ClientError> {
+        let unknown =
+            || ClientError::Failed(format!("The server has no upstream {upstream} with a login."));
+        // In a URL, another name could be another path.
+        if !Settings::is_name(upstream) {
+            return Err(unknown());
+        }
         let url = format!("{}/upstreams/{upstream}/account", self.url.trim_end_matches('/'));
         let (status, message) = self.exchange(self.http.request(verb, url)).await?;
         if status.is_success() {
             return Ok(message);
         }
         Err(match status {
-            StatusCode::NOT_FOUND => {
-                ClientError::Failed(format!("The server has no upstream {upstream} with a login."))
-            }
+            StatusCode::NOT_FOUND => unknown(),
             _ => ClientError::unexpected_reply(),
         })
     }

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
+    net::SocketAddr,
     path::Path,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Mutex, PoisonError},
@@ -159,6 +160,12 @@ impl Provider {
     /// Forgets the clients that have registered.
     pub(crate) async fn forget_clients(&self) {
         self.control("forget").await;
+    }
+
+    /// From now on it supports Client ID Metadata Documents, and reads those of
+    /// `https://larder.example` at this address.
+    pub(crate) async fn read_documents(&self, address: SocketAddr) {
+        self.control(&format!("documents/{address}")).await;
     }
 
     /// How often a path was requested.

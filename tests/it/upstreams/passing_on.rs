@@ -184,6 +184,19 @@ async fn names_are_told_apart_and_lists_are_read_to_their_end() {
 }
 
 #[tokio::test]
+async fn the_order_of_tools_is_the_same_after_a_restart() {
+    let order = async || {
+        let several = [package("memory", &[]), odd("b", &["--discover=modern"]), odd("a", &[])];
+        let server = in_front_of(several.into()).await;
+        let tools = Modern::of(&server).list("tools/list", "tools").await;
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = order().await;
+    assert!(first.iter().any(|name| name.starts_with("memory__")), "{first:?}");
+    assert_eq!(first, order().await);
+}
+
+#[tokio::test]
 async fn tools_can_be_withheld_and_renamed() {
     let mut settings = odd("odd", &["--discover=modern"]);
     settings.tools.deny = vec!["e*".into()];

@@ -88,6 +88,22 @@ async fn a_process_ends_with_its_session_or_when_nobody_uses_it() {
 }
 
 #[tokio::test]
+async fn fifty_abandoned_sessions_leave_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let pid = format!("--pid={}", pids.display());
+    let mut settings = odd("odd", &[&pid, "--discover=modern"]);
+    settings.idle = Duration::from_secs(1);
+    let server = in_front_of(vec![settings]).await;
+    for _ in 0..50 {
+        let abandoned = Legacy::of(&server).await;
+        assert_eq!(text(&abandoned.call("echo", json!({})).await.result()), "{}");
+    }
+    assert_eq!(lines(&pids).len(), 50);
+    eventually("the end of all", async || running(&pids).is_empty()).await;
+}
+
+#[tokio::test]
 async fn processes_have_a_limit() {
     let folder = tempfile::tempdir().unwrap();
     let pids = folder.path().join("pids");

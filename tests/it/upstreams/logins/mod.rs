@@ -1,6 +1,9 @@
 //! Logins at upstreams: Larder in front of a Larder whose tokens come from a certified OpenID
 //! provider.
 
+mod commands;
+mod documents;
+
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use larder::{
@@ -108,12 +111,29 @@ async fn whoami(client: &Modern) -> String {
 struct Browser {
     http: Client,
     cookies: BTreeMap<String, String>,
+    /// The origin of the gateway as its links have it, and the one where it listens.
+    gateway: Option<(&'static str, String)>,
 }
 
 impl Browser {
     fn new() -> Self {
         let http = Client::builder().no_proxy().redirect(redirect::Policy::none());
-        Self { http: http.build().unwrap(), cookies: BTreeMap::new() }
+        Self { http: http.build().unwrap(), cookies: BTreeMap::new(), gateway: None }
+    }
+
+    /// A browser that reaches the gateway at its public origin.
+    fn reaching(gateway: &Server, origin: &'static str) -> Self {
+        let listens = format!("http://{}", gateway.address);
+        Self { gateway: Some((origin, listens)), ..Self::new() }
+    }
+
+    /// Where a page is.
+    fn address(&self, url: &Url) -> Url {
+        let moved = self.gateway.as_ref().and_then(|(origin, listens)| {
+            let rest = url.as_str().strip_prefix(origin)?;
+            Url::parse(&format!("{listens}{rest}")).ok()
+        });
+        moved.unwrap_or_else(|| url.clone())
     }
 
     async fn send(&mut self, request: reqwest::RequestBuilder) -> Response {
@@ -129,7 +149,7 @@ impl Browser {
     }
 
     async fn get(&mut self, url: Url) -> Response {
-        let request = self.http.get(url);
+        let request = self.http.get(self.address(&url));
         self.send(request).await
     }
 
@@ -141,7 +161,10 @@ impl Browser {
         let ticket = link.query_pairs().next().unwrap().1.into_owned();
         let mut action = link.clone();
         action.set_query(None);
-        let form = self.http.post(action).header("origin", link.origin().ascii_serialization());
+        let form = self
+            .http
+            .post(self.address(&action))
+            .header("origin", link.origin().ascii_serialization());
         self.send(form.body(format!("ticket={ticket}"))).await
     }
 
