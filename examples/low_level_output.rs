@@ -1,9 +1,8 @@
 //! Structured results from custom handlers. Larder validates each result against
 //! the listed output schema before it sends it.
 
-use larder::{Context, Json, Registry, protocol::Fault};
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
+use larder::{prelude::*, protocol::Fault};
+use model::{JsonObject, Tool};
 
 fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap_or_default()
@@ -59,8 +58,8 @@ async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<Js
     }))
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("low-level-server").list_tools(list_tools).call_tool(call_tool).build()
-    })
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .with(|server| server.list_tools(list_tools).call_tool(call_tool))
+        .run()
 }

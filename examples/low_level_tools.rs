@@ -1,9 +1,8 @@
 //! Custom handlers for `tools/list` and `tools/call`: the server returns its own
 //! list with schemas, and runs the calls.
 
-use larder::{Context, Registry, protocol::Fault};
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
+use larder::{prelude::*, protocol::Fault};
+use model::{JsonObject, Tool};
 
 fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap_or_default()
@@ -33,12 +32,9 @@ async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<St
     }
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("low-level-server")
-            .version("0.1.0")
-            .list_tools(list_tools)
-            .call_tool(call_tool)
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .version("0.1.0")
+        .with(|server| server.list_tools(list_tools).call_tool(call_tool))
+        .run()
 }
