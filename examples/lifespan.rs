@@ -11,7 +11,7 @@ use larder::{
     prelude::*,
     protocol::Fault,
 };
-use model::{JsonObject, Tool};
+use model::{JsonObject, Tool, object};
 
 /// A log of events.
 struct Log {
@@ -41,10 +41,6 @@ impl Log {
     }
 }
 
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
-
 async fn list_tools(ctx: Context<Log>) -> Result<Vec<Tool>, Fault> {
     ctx.state().write("Tools listed");
     let number = json!({ "type": "number" });
@@ -58,8 +54,8 @@ async fn list_tools(ctx: Context<Log>) -> Result<Vec<Tool>, Fault> {
         "properties": { "augend": number, "addend": number, "sum": number },
         "required": ["augend", "addend", "sum"],
     });
-    let mut add = Tool::new("add", "Adds two numbers.", object(&input));
-    add.output_schema = Some(object(&output).into());
+    let mut add = Tool::new("add", "Adds two numbers.", object(input));
+    add.output_schema = Some(object(output).into());
     Ok(vec![add])
 }
 

@@ -2,11 +2,7 @@
 //! the listed output schema before it sends it.
 
 use larder::{prelude::*, protocol::Fault};
-use model::{JsonObject, Tool};
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
+use model::{JsonObject, Tool, object};
 
 /// A tool with the arguments `a` and `b`, and the output `augend`, `addend` and
 /// `sum`.
@@ -28,8 +24,8 @@ fn adding(name: &'static str, description: &'static str, required: &Value) -> To
         },
         "required": required,
     });
-    let mut tool = Tool::new(name, description, object(&input));
-    tool.output_schema = Some(object(&output).into());
+    let mut tool = Tool::new(name, description, object(input));
+    tool.output_schema = Some(object(output).into());
     tool
 }
 

@@ -2,11 +2,7 @@
 //! list with schemas, and runs the calls.
 
 use larder::{prelude::*, protocol::Fault};
-use model::{JsonObject, Tool};
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
+use model::{JsonObject, Tool, object};
 
 async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
     let input = json!({
@@ -17,7 +13,7 @@ async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
         },
         "required": ["a", "b"],
     });
-    Ok(vec![Tool::new("add", "Adds two numbers.", object(&input))])
+    Ok(vec![Tool::new("add", "Adds two numbers.", object(input))])
 }
 
 /// Never called for a tool that is not listed, or with arguments that do not
