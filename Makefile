@@ -35,12 +35,9 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
-# In a directory of its own, with the versions of this lock file.
-new-project: ## Build and test what `larder new` writes
+new-project: ## Build and test what `larder new` writes, with the snippets of the guides
 	cargo build --locked --bin larder
-	larder=$$(cd $(or $(CARGO_TARGET_DIR),target) && pwd)/debug/larder && dir=$$(mktemp -d) && cd $$dir \
-		&& $$larder new demo --path $(CURDIR) && cp $(CURDIR)/Cargo.lock demo/ && cd demo \
-		&& CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} cargo test && rm -r $$dir
+	tests/new-project/run $(or $(CARGO_TARGET_DIR),target)/debug/larder
 
 redis-server: ## Install Redis if it is missing: tests start servers of their own
 	$(call debian-package,redis-server,redis-server)

@@ -1,24 +1,17 @@
 //! Tools that create, update and delete resources: search results and a PDF
 //! report.
 
-use std::time::Duration;
-
-use larder::{
-    Context, Registry, Resource, Tool, ToolError,
-    tools::{self, ToolOptions},
-};
-use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Value, json};
+use larder::prelude::*;
+use model::ContentBlock;
 
 /// Searches, with more results than a model should read at once.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Search {
-    /// The text to find.
+#[tool]
+async fn search(
+    ctx: &Context,
+    /** The text to find. */
     query: String,
-}
-
-async fn search(ctx: Context, args: Search) -> Result<CallToolResult, ToolError> {
-    let found = |n: usize| json!({ "id": n, "title": format!("{} no. {n}", args.query) });
+) -> Result<Vec<ContentBlock>> {
+    let found = |n: usize| json!({ "id": n, "title": format!("{query} no. {n}") });
     let results: Vec<_> = (0..100_000).map(found).collect();
     let count = results.len();
     let entry = ctx
@@ -28,50 +21,45 @@ async fn search(ctx: Context, args: Search) -> Result<CallToolResult, ToolError>
         )
         .name("Analysis Results")
         .description("Detailed analysis output")
-        .ttl(Duration::from_secs(7200))
+        .ttl(hours(2))
         .await?;
     let text = format!("Found {count} results. Access at {entry}");
-    Ok(CallToolResult::success(vec![ContentBlock::text(text), entry.to_link()]))
+    Ok(vec![ContentBlock::text(text), entry.to_link()])
 }
 
 /// Writes a report as a PDF.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct GeneratePdf;
-
-async fn generate_pdf(ctx: Context, _: GeneratePdf) -> Result<CallToolResult, ToolError> {
+#[tool]
+async fn generate_pdf(ctx: &Context) -> Result<Vec<ContentBlock>> {
     let entry = ctx
         .create_resource(format!("output://pdf/{}.pdf", ctx.request_id()), pdf("All is well."))
         .mime_type("application/pdf")
-        .ttl(Duration::from_secs(1800))
+        .ttl(minutes(30))
         .await?;
-    let text = format!("PDF generated: {entry}");
-    Ok(CallToolResult::success(vec![ContentBlock::text(text), entry.to_link()]))
+    Ok(vec![ContentBlock::text(format!("PDF generated: {entry}")), entry.to_link()])
 }
 
 /// Replaces results with new ones.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct UpdateResults {
-    /// The URI of the results.
+#[tool]
+async fn update_results(
+    ctx: &Context,
+    /** The URI of the results. */
     uri: String,
-    /// The new results.
+    /** The new results. */
     new_data: Value,
-}
-
-async fn update_results(ctx: Context, args: UpdateResults) -> Result<String, ToolError> {
-    let entry = ctx.update_resource(args.uri, args.new_data).await?;
+) -> Result<String> {
+    let entry = ctx.update_resource(uri, new_data).await?;
     Ok(format!("Updated {entry}"))
 }
 
 /// Deletes results that are no longer needed.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Cleanup {
-    /// The URI of the results.
+#[tool]
+async fn cleanup(
+    ctx: &Context,
+    /** The URI of the results. */
     uri: String,
-}
-
-async fn cleanup(ctx: Context, args: Cleanup) -> Result<String, ToolError> {
-    ctx.delete_resource(&args.uri).await?;
-    Ok(format!("Deleted {}", args.uri))
+) -> Result<String> {
+    ctx.delete_resource(&uri).await?;
+    Ok(format!("Deleted {uri}"))
 }
 
 /// A PDF file with one line of text (ISO 32000-1, 7.5).
@@ -97,15 +85,13 @@ fn pdf(line: &str) -> Vec<u8> {
     file.into_bytes()
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("dynamic-resources")
-            .tool(Tool::new(search))
-            .tool(Tool::new(generate_pdf))
-            .tool(Tool::new(update_results))
-            .tool(Tool::new(cleanup))
-            .resource(Resource::text("results://about", "Results live here for two hours."))
-            .with(tools::reading(ToolOptions::default()))
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("dynamic-resources")
+        .tool(search)
+        .tool(generate_pdf)
+        .tool(update_results)
+        .tool(cleanup)
+        .resource(Resource::text("results://about", "Results live here for two hours."))
+        .reading()
+        .run()
 }

@@ -1,18 +1,16 @@
 //! A minimal server with one tool, which returns its input.
 
-use larder::{Context, Registry, Tool};
+use larder::prelude::*;
 
 /// Returns the text.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Echo {
-    /// The text to return.
+#[tool]
+fn echo(
+    /** The text to return. */
     text: String,
+) -> String {
+    text
 }
 
-async fn echo(_: Context, args: Echo) -> String {
-    args.text
-}
-
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| Registry::builder("echo").tool(Tool::new(echo)).build())
+fn main() -> ExitCode {
+    larder::server("echo").tool(echo).run()
 }

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use larder::{Context, Registry, Resource, ResourceError};
-use rmcp::model::{Icon, Role};
+use larder::prelude::*;
+use model::{Icon, Role};
 
 /// The directory of `knowledge.txt`; the variable `EXAMPLE_DATA` overrides it.
 fn data() -> PathBuf {
@@ -14,26 +14,23 @@ fn data() -> PathBuf {
     )
 }
 
-async fn knowledge_base(_: Context) -> Result<String, ResourceError> {
+/// A resource that loads a text-based knowledge base.
+#[resource(
+    "file://knowledge.txt",
+    title = "Knowledge base",
+    mime_type = "text/plain",
+    priority = 0.8
+)]
+async fn knowledge_base() -> Result<String, ResourceError> {
     tokio::fs::read_to_string(data().join("knowledge.txt")).await.map_err(|error| {
         eprintln!("knowledge.txt: {error}");
         ResourceError::NotFound
     })
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("basic-resource-server")
-            .resource(
-                Resource::new("file://knowledge.txt", knowledge_base)
-                    .name("knowledge_base")
-                    .title("Knowledge base")
-                    .description("A resource that loads a text-based knowledge base.")
-                    .mime_type("text/plain")
-                    .audience([Role::User, Role::Assistant])
-                    .priority(0.8)
-                    .icon(Icon::new("https://example.com/shelf.png").with_mime_type("image/png")),
-            )
-            .build()
-    })
+fn main() -> ExitCode {
+    let icon = Icon::new("https://example.com/shelf.png").with_mime_type("image/png");
+    // What the attribute has no option for is a method of what it makes.
+    let knowledge_base = knowledge_base().audience([Role::User, Role::Assistant]).icon(icon);
+    larder::server("basic-resource-server").resource(knowledge_base).run()
 }

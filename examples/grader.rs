@@ -1,13 +1,10 @@
-//! Tools with options and defaults, and a function that is both a tool and a
-//! helper of another tool.
+//! Tools with options and defaults, and a function that helps both.
 
-use larder::{Context, Registry, Structured, Tool, ToolError, random::Random};
-use rmcp::model::ToolAnnotations;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use larder::{prelude::*, random::Random};
 
 /// A class that a student took.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[larder::data]
+#[derive(Clone)]
 struct Class {
     /// The subject.
     title: String,
@@ -21,7 +18,7 @@ struct Class {
 }
 
 /// A report card.
-#[derive(Debug, Serialize, JsonSchema)]
+#[larder::output]
 struct ReportCard {
     /// The student's name.
     name: String,
@@ -34,56 +31,47 @@ struct ReportCard {
 }
 
 /// Creates a student's report card from the given classes, or from random ones.
-#[derive(Deserialize, JsonSchema)]
-struct GraderGenerateReportCard {
-    /// The student's name.
+#[tool(title = "Generate Report Card")]
+fn grader_generate_report_card(
+    ctx: &Context<Random>,
+    /** The student's name. */
     name: String,
-    /// The student's classes. Default: random ones.
-    #[serde(default)]
+    /** The student's classes. Default: random ones. */
     classes: Option<Vec<Class>>,
+) -> Result<ReportCard> {
+    let grades = classes.filter(|classes| !classes.is_empty());
+    let grades = grades.unwrap_or_else(|| random_classes(ctx.state()));
+    let (weighted_gpa, unweighted_gpa) = (mean(&grades, true)?, mean(&grades, false)?);
+    Ok(ReportCard { name, grades, weighted_gpa, unweighted_gpa })
 }
 
 /// Calculates the mean of the grades, weighted by credits or not.
-#[derive(Deserialize, JsonSchema)]
-struct GraderCalculateGpa {
-    /// The classes.
+#[tool(title = "Calculate GPA", annotations(read_only))]
+fn grader_calculate_gpa(
+    /** The classes. */
     classes: Vec<Class>,
-    /// Whether to weight by credits. Default: true.
-    #[serde(default = "yes")]
+    /** Whether to weight by credits. */
+    #[arg(default = true)]
     weighted: bool,
+) -> Result<Json<f64>> {
+    mean(&classes, weighted).map(Json)
 }
 
-fn yes() -> bool {
-    true
-}
-
-async fn generate(
-    ctx: Context<Random>,
-    args: GraderGenerateReportCard,
-) -> Result<Structured<ReportCard>, ToolError> {
-    let classes = args.classes.filter(|classes| !classes.is_empty());
-    let classes = classes.unwrap_or_else(|| random_classes(ctx.state()));
-    let gpa = |weighted| gpa(&GraderCalculateGpa { classes: classes.clone(), weighted });
-    let (weighted_gpa, unweighted_gpa) = (gpa(true)?, gpa(false)?);
-    Ok(Structured(ReportCard { name: args.name, grades: classes, weighted_gpa, unweighted_gpa }))
-}
-
-/// A plain function. `main` also registers it as a tool.
-fn gpa(args: &GraderCalculateGpa) -> Result<f64, ToolError> {
-    let weight = |class: &Class| if args.weighted { f64::from(class.credits) } else { 1.0 };
-    let total: f64 = args.classes.iter().map(weight).sum();
+/// A helper of both tools.
+fn mean(classes: &[Class], weighted: bool) -> Result<f64> {
+    let weight = |class: &Class| if weighted { f64::from(class.credits) } else { 1.0 };
+    let total: f64 = classes.iter().map(weight).sum();
     if total == 0.0 {
-        return Err(ToolError::new(if args.classes.is_empty() {
+        return Err(ToolError::new(if classes.is_empty() {
             "There are no classes, so there is no mean: give at least one."
         } else {
             "No class has credits, so there is no weighted mean: set weighted to false."
         }));
     }
-    let sum: f64 = args.classes.iter().map(|class| f64::from(class.grade) * weight(class)).sum();
+    let sum: f64 = classes.iter().map(|class| f64::from(class.grade) * weight(class)).sum();
     Ok(sum / total)
 }
 
-/// Not a tool, because it is not registered.
 fn random_classes(random: &Random) -> Vec<Class> {
     let up_to = |max: u8| -> u8 {
         let digits = random.id();
@@ -100,20 +88,10 @@ fn random_classes(random: &Random) -> Vec<Class> {
         .into()
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        let calculate = |_: Context<Random>, args: GraderCalculateGpa| async move {
-            gpa(&args).map(Structured)
-        };
-        Registry::builder("full-tool-server")
-            .state(Random::system())
-            .tool(Tool::new(generate).title("Generate Report Card"))
-            .tool(
-                Tool::new(calculate)
-                    .title("Calculate GPA")
-                    .annotations(ToolAnnotations::new().read_only(true))
-                    .structured_output(false),
-            )
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("full-tool-server")
+        .state(Random::system())
+        .tool(grader_generate_report_card)
+        .tool(grader_calculate_gpa)
+        .run()
 }

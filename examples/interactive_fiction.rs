@@ -2,26 +2,24 @@
 //! that game's walkthrough, and gives both to the model.
 
 use larder::{
-    Context, Registry, ResourceError, Template, Tool, Variables,
+    prelude::*,
     workflow::{self, dsl::*},
 };
-use serde_json::json;
 
 /// Returns the current game and the player's progress.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct GetMyProgress {
-    /// The game. Default: the current one.
-    #[serde(default)]
+#[tool]
+fn get_my_progress(
+    /** The game. Default: the current one. */
     game_id: Option<String>,
-}
-
-async fn get_my_progress(_: Context, args: GetMyProgress) -> String {
-    let game = args.game_id.unwrap_or_else(|| "zork1".into());
+) -> String {
+    let game = game_id.unwrap_or_else(|| "zork1".into());
     json!({ "game_id": game, "room": "West of House", "score": 0, "moves": 3 }).to_string()
 }
 
-async fn walkthrough(_: Context, variables: Variables) -> Result<&'static str, ResourceError> {
-    match variables["game_id"].as_str() {
+/// How a game is won
+#[resource("if://walkthrough/{game_id}", name = "Walkthrough", mime_type = "text/plain")]
+fn walkthrough(game_id: String) -> Result<&'static str, ResourceError> {
+    match game_id.as_str() {
         "zork1" => Ok(
             "Open the small mailbox. Read the leaflet. Go around the house: a window at its back is ajar.",
         ),
@@ -52,16 +50,10 @@ fn get_hint() -> SequentialWorkflow {
         .finish()
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("interactive-fiction")
-            .with(workflow::prompt(get_hint()))
-            .tool(Tool::new(get_my_progress))
-            .template(
-                Template::new("if://walkthrough/{game_id}", "Walkthrough", walkthrough)
-                    .description("How a game is won")
-                    .mime_type("text/plain"),
-            )
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("interactive-fiction")
+        .with(workflow::prompt(get_hint()))
+        .tool(get_my_progress)
+        .resource(walkthrough)
+        .run()
 }

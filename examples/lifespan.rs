@@ -7,12 +7,11 @@ use std::{
 };
 
 use larder::{
-    Context, Json, Prompt, Registry, Resource,
     clock::{Clock, SystemClock},
+    prelude::*,
     protocol::Fault,
 };
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
+use model::{JsonObject, Tool, object};
 
 /// A log of events.
 struct Log {
@@ -20,6 +19,16 @@ struct Log {
 }
 
 impl Log {
+    async fn open() -> Result<Self, Infallible> {
+        let log = Self { lines: Mutex::default() };
+        log.write("Server started");
+        Ok(log)
+    }
+
+    async fn close(self: Arc<Self>) {
+        self.write("Server stopped");
+    }
+
     fn write(&self, event: &str) {
         let line = format!("{}: {event}", SystemClock.now());
         // With the stdio transport, standard output carries protocol messages.
@@ -32,13 +41,7 @@ impl Log {
     }
 }
 
-type Ctx = Context<Arc<Log>>;
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
-
-async fn list_tools(ctx: Ctx) -> Result<Vec<Tool>, Fault> {
+async fn list_tools(ctx: Context<Log>) -> Result<Vec<Tool>, Fault> {
     ctx.state().write("Tools listed");
     let number = json!({ "type": "number" });
     let input = json!({
@@ -51,37 +54,38 @@ async fn list_tools(ctx: Ctx) -> Result<Vec<Tool>, Fault> {
         "properties": { "augend": number, "addend": number, "sum": number },
         "required": ["augend", "addend", "sum"],
     });
-    let mut add = Tool::new("add", "Adds two numbers.", object(&input));
-    add.output_schema = Some(object(&output).into());
+    let mut add = Tool::new("add", "Adds two numbers.", object(input));
+    add.output_schema = Some(object(output).into());
     Ok(vec![add])
 }
 
-async fn call_tool(ctx: Ctx, _: String, arguments: JsonObject) -> Result<Json<Value>, Fault> {
+async fn call_tool(
+    ctx: Context<Log>,
+    _: String,
+    arguments: JsonObject,
+) -> Result<Json<Value>, Fault> {
     ctx.state().write("Tool called");
     let [a, b] = ["a", "b"].map(|argument| arguments[argument].as_f64().unwrap_or(0.0));
     Ok(Json(json!({ "augend": a, "addend": b, "sum": a + b })))
 }
 
 /// Returns the log as a message.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct History;
+#[prompt]
+fn history(ctx: &Context<Log>) -> String {
+    ctx.state().all()
+}
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run_with_lifespan(
-        async |_| {
-            let log = Log { lines: Mutex::default() };
-            log.write("Server started");
-            Ok::<_, Infallible>(log)
-        },
-        |_, log| {
-            Registry::builder("low-level-server")
-                .state(log)
-                .list_tools(list_tools)
-                .call_tool(call_tool)
-                .prompt(Prompt::new(|ctx: Ctx, _: History| async move { ctx.state().all() }))
-                .resource(Resource::new("log://all", |ctx: Ctx| async move { ctx.state().all() }))
-                .build()
-        },
-        async |log| log.write("Server stopped"),
-    )
+/// The whole log.
+#[resource("log://all")]
+fn all(ctx: &Context<Log>) -> String {
+    ctx.state().all()
+}
+
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .lifespan(Log::open, Log::close)
+        .with(|server| server.list_tools(list_tools).call_tool(call_tool))
+        .prompt(history)
+        .resource(all)
+        .run()
 }

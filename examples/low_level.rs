@@ -1,15 +1,11 @@
 //! A server with name, version and capabilities, but without items. Larder
 //! declares only capabilities for which the server has items or handlers.
 
-use larder::Registry;
-use rmcp::model::JsonObject;
+use larder::{model::JsonObject, prelude::*};
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("low-level-server")
-            .version("0.1.0")
-            .fixed_lists()
-            .experimental("example.com/nothing", JsonObject::new())
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .version("0.1.0")
+        .with(|server| server.fixed_lists().experimental("example.com/nothing", JsonObject::new()))
+        .run()
 }

@@ -1,13 +1,8 @@
 //! Structured results from custom handlers. Larder validates each result against
 //! the listed output schema before it sends it.
 
-use larder::{Context, Json, Registry, protocol::Fault};
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
+use larder::{prelude::*, protocol::Fault};
+use model::{JsonObject, Tool, object};
 
 /// A tool with the arguments `a` and `b`, and the output `augend`, `addend` and
 /// `sum`.
@@ -29,8 +24,8 @@ fn adding(name: &'static str, description: &'static str, required: &Value) -> To
         },
         "required": required,
     });
-    let mut tool = Tool::new(name, description, object(&input));
-    tool.output_schema = Some(object(&output).into());
+    let mut tool = Tool::new(name, description, object(input));
+    tool.output_schema = Some(object(output).into());
     tool
 }
 
@@ -59,8 +54,8 @@ async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<Js
     }))
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("low-level-server").list_tools(list_tools).call_tool(call_tool).build()
-    })
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .with(|server| server.list_tools(list_tools).call_tool(call_tool))
+        .run()
 }

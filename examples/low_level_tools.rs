@@ -1,13 +1,8 @@
 //! Custom handlers for `tools/list` and `tools/call`: the server returns its own
 //! list with schemas, and runs the calls.
 
-use larder::{Context, Registry, protocol::Fault};
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
-}
+use larder::{prelude::*, protocol::Fault};
+use model::{JsonObject, Tool, object};
 
 async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
     let input = json!({
@@ -18,7 +13,7 @@ async fn list_tools(_: Context) -> Result<Vec<Tool>, Fault> {
         },
         "required": ["a", "b"],
     });
-    Ok(vec![Tool::new("add", "Adds two numbers.", object(&input))])
+    Ok(vec![Tool::new("add", "Adds two numbers.", object(input))])
 }
 
 /// Never called for a tool that is not listed, or with arguments that do not
@@ -33,12 +28,9 @@ async fn call_tool(_: Context, name: String, arguments: JsonObject) -> Result<St
     }
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("low-level-server")
-            .version("0.1.0")
-            .list_tools(list_tools)
-            .call_tool(call_tool)
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("low-level-server")
+        .version("0.1.0")
+        .with(|server| server.list_tools(list_tools).call_tool(call_tool))
+        .run()
 }

@@ -1,14 +1,11 @@
 //! A server with a name, title, version and instructions, and a tool that reads
 //! them from its context.
 
-use larder::{Context, Json, Registry, Tool};
-use serde_json::{Value, json};
+use larder::prelude::*;
 
 /// Returns the server's name, version and instructions.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct WhoAreYou;
-
-async fn who_are_you(ctx: Context, _: WhoAreYou) -> Json<Value> {
+#[tool]
+fn who_are_you(ctx: &Context) -> Json<Value> {
     let registry = ctx.registry();
     Json(json!({
         "name": registry.info().name,
@@ -18,13 +15,11 @@ async fn who_are_you(ctx: Context, _: WhoAreYou) -> Json<Value> {
     }))
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("server_name")
-            .title("A server by name")
-            .version("0.1.0")
-            .instructions("Ask it who it is.")
-            .tool(Tool::new(who_are_you))
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("server_name")
+        .title("A server by name")
+        .version("0.1.0")
+        .instructions("Ask it who it is.")
+        .tool(who_are_you)
+        .run()
 }

@@ -1,12 +1,10 @@
 //! Tools that return a struct and an image. The struct's type gives the output
 //! schema; the image is a complete PNG file.
 
-use larder::{Context, Image, Registry, Structured, Tool, ToolError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use larder::prelude::*;
 
 /// A report card.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[larder::data]
 struct ReportCard {
     /// The student's name.
     name: String,
@@ -14,41 +12,30 @@ struct ReportCard {
     grades: Vec<(String, i64)>,
 }
 
-/// Creates a student's report card.
-#[derive(Deserialize, JsonSchema)]
-struct GenerateReportCard {
-    /// The student's name.
-    name: String,
-    /// The classes and their grades.
-    grades: Vec<(String, i64)>,
-}
-
-/// Draws a report card as a bar chart.
-#[derive(Deserialize, JsonSchema)]
-struct GenerateReportCardImage {
-    /// The card to draw.
-    report_card: ReportCard,
-}
-
 const WIDTH: usize = 400;
 const HEIGHT: usize = 200;
 const WHITE: u8 = 0xff;
 const INK: u8 = 0x20;
 
-async fn generate_report_card(_: Context, args: GenerateReportCard) -> Structured<ReportCard> {
-    Structured(ReportCard { name: args.name, grades: args.grades })
+/// Creates a student's report card.
+#[tool]
+fn generate_report_card(
+    /** The student's name. */
+    name: String,
+    /** The classes and their grades. */
+    grades: Vec<(String, i64)>,
+) -> ReportCard {
+    ReportCard { name, grades }
 }
 
-async fn generate_report_card_image(
-    _: Context,
-    args: GenerateReportCardImage,
-) -> Result<Image, ToolError> {
-    let pixels = draw(&args.report_card);
+/// Draws a report card as a bar chart.
+#[tool]
+fn generate_report_card_image(
+    /** The card to draw. */
+    report_card: ReportCard,
+) -> Result<Image> {
     // A host needs a complete file of the declared format, not raw pixels.
-    let png = encode(&pixels).map_err(|error| {
-        eprintln!("a report card cannot be drawn: {error}");
-        ToolError::new("The report card could not be drawn.")
-    })?;
+    let png = encode(&draw(&report_card)).context("The report card could not be drawn.")?;
     Ok(Image::png(png))
 }
 
@@ -77,11 +64,9 @@ fn encode(pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
     Ok(file)
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("structured-output-server")
-            .tool(Tool::new(generate_report_card))
-            .tool(Tool::new(generate_report_card_image))
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("structured-output-server")
+        .tool(generate_report_card)
+        .tool(generate_report_card_image)
+        .run()
 }

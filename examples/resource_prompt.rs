@@ -3,41 +3,33 @@
 
 use std::path::PathBuf;
 
-use larder::{Context, FileResource, Prompt, Registry, user};
-use rmcp::model::{ContentBlock, PromptMessage, Resource, Role};
+use larder::prelude::*;
+use model::{ContentBlock, Role};
 
 const URI: &str = "file://knowledge.txt";
 
 /// Answers a request from the knowledge base.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct KnowledgeBasePrompt {
-    /// The user's question.
+#[prompt]
+fn knowledge_base_prompt(
+    /** The user's question. */
     user_request: String,
-}
-
-async fn knowledge_base_prompt(_: Context, args: KnowledgeBasePrompt) -> Vec<PromptMessage> {
-    let link = Resource::new(URI, "knowledge_base");
-    vec![
-        user(args.user_request),
+) -> [Message; 3] {
+    let link = ContentBlock::resource_link(model::Resource::new(URI, "knowledge_base"));
+    [
+        user(user_request),
         user(format!(
             "This prompt includes a knowledge base from the resource URI {URI}. Please use this \
             resource to answer the user's request. The resource follows this message:"
         )),
-        PromptMessage::new(Role::User, ContentBlock::resource_link(link)),
+        Message::new(Role::User, link),
     ]
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data");
-        let knowledge = FileResource::new(data.join("knowledge.txt")).at(URI);
-        Registry::builder("basic-resource-server")
-            .resource(
-                knowledge
-                    .name("knowledge_base")
-                    .description("A resource that loads a text-based knowledge base."),
-            )
-            .prompt(Prompt::new(knowledge_base_prompt))
-            .build()
-    })
+fn main() -> ExitCode {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data");
+    let knowledge = FileResource::new(data.join("knowledge.txt")).at(URI).name("knowledge_base");
+    larder::server("basic-resource-server")
+        .resource(knowledge.description("A resource that loads a text-based knowledge base."))
+        .prompt(knowledge_base_prompt)
+        .run()
 }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use larder::{Context, Registry, ResourceError, Template, Variables, store::Content};
+use larder::{prelude::*, store::Content};
 
-/// Reads `.txt` files as text and others as bytes. Joining the name is safe:
-/// a template variable matches one path segment, and never `..`.
-async fn resource_template(_: Context, variables: Variables) -> Result<Content, ResourceError> {
-    let name = Path::new(&variables["filename"]);
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data").join(name);
+/// A resource that loads one of several files by name.
+#[resource("file:///{filename}")]
+async fn resource_template(filename: String) -> Result<Content, ResourceError> {
+    // Joining the name is safe: a variable matches one path segment, and never `..`.
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data").join(&filename);
     let bytes = tokio::fs::read(file).await.map_err(|_| ResourceError::NotFound)?;
-    let extension = name.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let extension = Path::new(&filename).extension().and_then(|e| e.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "txt" => match String::from_utf8(bytes) {
             Ok(text) => Ok(Content::from(text)),
@@ -21,13 +21,6 @@ async fn resource_template(_: Context, variables: Variables) -> Result<Content, 
     }
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("resource-template-server")
-            .template(
-                Template::new("file:///{filename}", "resource_template", resource_template)
-                    .description("A resource that loads one of several files by name."),
-            )
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("resource-template-server").resource(resource_template).run()
 }

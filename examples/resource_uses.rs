@@ -1,12 +1,8 @@
 //! Uses of resources: log lines by template, documentation for a prompt, and a
 //! list of entities from which a model picks an ID for a tool.
 
-use larder::{
-    Context, Json, Prompt, Registry, Resource, ResourceError, Template, Tool, ToolError, Variables,
-    user,
-};
-use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
-use serde_json::{Value, json};
+use larder::prelude::*;
+use model::{ContentBlock, ResourceContents, Role};
 
 const LOGS: [(&str, &str, &str); 4] = [
     ("web", "2026-01-01", "GET / 200"),
@@ -15,42 +11,42 @@ const LOGS: [(&str, &str, &str); 4] = [
     ("mail", "2026-01-01", "sent 3"),
 ];
 
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct LogKey {
-    service: String,
-    date: String,
-}
-
-async fn logs(_: Context, key: LogKey) -> Result<String, ResourceError> {
-    let matching =
-        LOGS.iter().filter(|(service, date, _)| *service == key.service && *date == key.date);
+/// The lines of a service on one day.
+#[resource("logs://{service}/{date}")]
+fn logs(service: String, date: String) -> Result<String, ResourceError> {
+    let matching = LOGS.iter().filter(|(s, d, _)| *s == service && *d == date);
     let lines: Vec<_> = matching.map(|(_, _, line)| *line).collect();
     if lines.is_empty() { Err(ResourceError::NotFound) } else { Ok(lines.join("\n")) }
 }
 
-fn documentation(library: &str, version: &str) -> String {
+/// A library's documentation.
+#[resource("docs://{library}/{version}", mime_type = "text/markdown")]
+fn docs(library: String, version: String) -> String {
     format!("# {library} {version}\n\nCall `{library}::run()` to run it.\n")
 }
 
 /// Answers a question with a library's documentation.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct AskDocs {
-    /// The library's name.
+#[prompt]
+fn ask_docs(
+    /** The library's name. */
     library: String,
-    /// The version.
+    /** The version. */
     version: String,
-    /// The question.
+    /** The question. */
     question: String,
+) -> [Message; 2] {
+    let uri = format!("docs://{library}/{version}");
+    let text = ResourceContents::text(docs::call(library, version), uri);
+    [embedded(text.with_mime_type("text/markdown")), user(question)]
 }
 
-async fn ask_docs(_: Context, args: AskDocs) -> Vec<PromptMessage> {
-    let uri = format!("docs://{}/{}", args.library, args.version);
-    let text = documentation(&args.library, &args.version);
-    let embedded = ResourceContents::text(text, uri).with_mime_type("text/markdown");
-    vec![PromptMessage::new(Role::User, ContentBlock::resource(embedded)), user(args.question)]
+/// A message that contains a resource.
+fn embedded(contents: ResourceContents) -> Message {
+    Message::new(Role::User, ContentBlock::resource(contents))
 }
 
 /// All customers by ID. The model reads the names and picks an ID.
+#[resource("customers://all")]
 fn customers() -> Value {
     json!({
         "c-17": { "name": "Ana", "city": "Lima" },
@@ -59,50 +55,38 @@ fn customers() -> Value {
 }
 
 /// Picks a customer for a request.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct PickCustomer {
-    /// The user's request.
+#[prompt]
+fn pick_customer(
+    /** The user's request. */
     request: String,
-}
-
-async fn pick_customer(_: Context, args: PickCustomer) -> Vec<PromptMessage> {
-    let list = ResourceContents::text(customers().to_string(), "customers://all");
-    vec![
-        PromptMessage::new(
-            Role::User,
-            ContentBlock::resource(list.with_mime_type("application/json")),
-        ),
-        user(format!("{}\nCall query_orders with the id of the customer meant.", args.request)),
+) -> [Message; 2] {
+    let list = ResourceContents::text(customers::call().to_string(), "customers://all");
+    [
+        embedded(list.with_mime_type("application/json")),
+        user(format!("{request}\nCall query_orders with the id of the customer meant.")),
     ]
 }
 
 /// Lists a customer's orders.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct QueryOrders {
-    /// The customer's id, from customers://all.
+#[tool]
+fn query_orders(
+    /** The customer's id, from customers://all. */
     customer_id: String,
+) -> Result<Json<Value>> {
+    let customers = customers::call();
+    let customer = customers.get(&customer_id);
+    let customer =
+        customer.context("There is no such customer. Read customers://all for the ids.")?;
+    Ok(Json(json!({ "customer": customer["name"], "orders": [1, 2] })))
 }
 
-async fn query_orders(_: Context, args: QueryOrders) -> Result<Json<Value>, ToolError> {
-    match customers().get(&args.customer_id) {
-        Some(customer) => Ok(Json(json!({ "customer": customer["name"], "orders": [1, 2] }))),
-        None => Err(ToolError::new("There is no such customer. Read customers://all for the ids.")),
-    }
-}
-
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        let docs =
-            Template::new("docs://{library}/{version}", "docs", |_, v: Variables| async move {
-                documentation(&v["library"], &v["version"])
-            });
-        Registry::builder("resource-uses")
-            .template(Template::typed("logs://{service}/{date}", "logs", logs))
-            .template(docs.mime_type("text/markdown"))
-            .resource(Resource::new("customers://all", |_| async { customers() }))
-            .prompt(Prompt::new(ask_docs))
-            .prompt(Prompt::new(pick_customer))
-            .tool(Tool::new(query_orders))
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("resource-uses")
+        .resource(logs)
+        .resource(docs)
+        .resource(customers)
+        .prompt(ask_docs)
+        .prompt(pick_customer)
+        .tool(query_orders)
+        .run()
 }

@@ -1,15 +1,13 @@
-//! Running a server without `larder::cli`: `App::serve` runs until the given
-//! future completes.
+//! Running a server without a command line of Larder's: `Server::serve_until` runs until the
+//! given future completes.
 //!
-//! `larder::cli::run` does the same, and reads flags, configuration file and
-//! environment. Its flag `--stdio` selects the stdio transport instead of HTTP.
+//! `Server::run` does the same, and reads flags, configuration file and environment. Its flag
+//! `--stdio` selects the stdio transport instead of HTTP.
 
 use std::error::Error;
 
 use clap::Parser;
-use larder::{
-    Context, Registry, Tool, app::App, cli::ServeArgs, config::Config, shutdown, telemetry,
-};
+use larder::{cli::ServeArgs, config::Config, prelude::*, shutdown, telemetry};
 use tokio::net::TcpListener;
 
 #[derive(Parser)]
@@ -19,8 +17,10 @@ struct Cli {
 }
 
 /// Answers with pong.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Ping;
+#[tool]
+fn ping() -> &'static str {
+    "pong"
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -32,14 +32,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
     telemetry::init(&config.telemetry());
-    let ping = Tool::new(|_: Context, _: Ping| async { "pong" });
-    let registry = Registry::builder("run-server").tool(ping).build()?;
 
     let listener = TcpListener::bind(config.server.listen).await?;
     eprintln!("larder listening on http://{}{}", listener.local_addr()?, config.server.path);
-    let app = App::new(registry, config)?;
+    let server = larder::server("run-server").tool(ping).config(config);
     // Runs until the first SIGINT or SIGTERM, then shuts down gracefully.
-    app.serve(listener, shutdown::stop_signal()?).await?;
+    server.serve_until(listener, shutdown::stop_signal()?).await?;
     eprintln!("stopped");
     Ok(())
 }

@@ -1,14 +1,8 @@
 //! A search with too many results for a model's context. The tool stores them as
 //! a resource, and returns their number and the URI.
 
-use std::time::Duration;
-
-use larder::{
-    Context, Registry, Tool, ToolError,
-    tools::{self, ToolOptions},
-};
-use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Value, json};
+use larder::prelude::*;
+use model::ContentBlock;
 
 /// A simulated log of several services.
 struct Logs {
@@ -33,14 +27,12 @@ impl Logs {
 }
 
 /// Finds all log lines that contain the query.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct SearchLogs {
-    /// The exact text to find.
+#[tool]
+async fn search_logs(
+    ctx: &Context<Logs>,
+    /** The exact text to find. */
     query: String,
-}
-
-async fn search_logs(ctx: Context<Logs>, args: SearchLogs) -> Result<CallToolResult, ToolError> {
-    let SearchLogs { query } = args;
+) -> Result<Vec<ContentBlock>> {
     let results = ctx.state().search(&query);
     let count = results.len();
     let entry = ctx
@@ -48,18 +40,12 @@ async fn search_logs(ctx: Context<Logs>, args: SearchLogs) -> Result<CallToolRes
         .name(format!("Search Results: {query}"))
         .description(format!("Found {count} matches for '{query}'"))
         .mime_type("application/json")
-        .ttl(Duration::from_secs(3600))
+        .ttl(hours(1))
         .await?;
     let text = format!("Search complete. Found {count} results. Access at {entry}");
-    Ok(CallToolResult::success(vec![ContentBlock::text(text), entry.to_link()]))
+    Ok(vec![ContentBlock::text(text), entry.to_link()])
 }
 
-fn main() -> std::process::ExitCode {
-    larder::cli::run(|_| {
-        Registry::builder("search-logs")
-            .state(Logs::new())
-            .tool(Tool::new(search_logs))
-            .with(tools::reading(ToolOptions::default()))
-            .build()
-    })
+fn main() -> ExitCode {
+    larder::server("search-logs").state(Logs::new()).tool(search_logs).reading().run()
 }

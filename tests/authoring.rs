@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
+    error::Error,
     io,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -245,6 +246,89 @@ async fn an_error_says_what_the_model_should_read() {
     assert_eq!(failed.message(), "There are seven days.");
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("the index cannot be read")]
+struct IndexError(#[source] io::Error);
+
+/// Fails.
+#[tool]
+fn fail(how: String) -> Result<()> {
+    let disk = io::Error::other("the disk /dev/sda is gone");
+    match how.as_str() {
+        "once" => Err(disk).context("One cause."),
+        "twice" => Err(IndexError(disk)).context("Two causes."),
+        // So are errors of `anyhow`.
+        "boxed" => Err(Box::<dyn Error + Send + Sync>::from(IndexError(disk))).context("A box."),
+        "nested" => Err(IndexError(disk)).context("The inner text.").context("The outer text."),
+        _ => Err(ToolError::permanent("It was never there.")).context("It is not there."),
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[larder::test]
+async fn the_model_reads_the_text_and_the_log_has_all_causes() {
+    // With a single subscriber, code that another thread reaches first would never be logged.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().finish());
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    let _log = tracing::subscriber::set_default(lines.finish());
+    let client = larder::test(larder::server("failing").tool(fail)).await;
+    let index = "the index cannot be read: the disk /dev/sda is gone";
+    for (how, text, causes) in [
+        ("once", "One cause.", "the disk /dev/sda is gone"),
+        ("twice", "Two causes.", index),
+        ("boxed", "A box.", index),
+        ("nested", "The outer text.", &format!("The inner text.: {index}")),
+        ("permanent", "It is not there.", "It was never there."),
+    ] {
+        log.0.lock().unwrap().clear();
+        let failed = client.call("fail", json!({ "how": how })).await.unwrap_err();
+        assert_eq!(failed.message(), text);
+        let lines = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let line = lines.lines().find(|line| line.contains("a handler failed"));
+        let line = line.unwrap_or_else(|| panic!("{how}: {lines}"));
+        assert!(line.contains(&format!("error={text} cause={causes}")), "{line}");
+    }
+    let permanent = fail::call("permanent".to_owned()).unwrap_err();
+    assert!(permanent.is_permanent(), "a text around it does not change that");
+}
+
+#[larder::test]
+async fn what_a_model_stores_is_text_link_and_structure_under_the_listed_schema()
+-> Result<(), TestError> {
+    for test in both(|| larder::test(larder::server("notes").reading().writing())) {
+        let client = test.await;
+        let tools = client.tools().await?;
+        let create = tools.iter().find(|tool| tool.name == "create_resource").unwrap();
+        let listed = json!(create.output_schema.as_ref().unwrap());
+        let reply = client.call("create_resource", json!({ "text": "a\nb" })).await?;
+        let stored = reply.structured::<Value>();
+        assert!(jsonschema::validator_for(&listed).unwrap().is_valid(&stored), "{stored}");
+        assert!(!jsonschema::is_valid(&listed, &json!({ "uri": 1 })), "{listed}");
+        let uri = stored["uri"].as_str().unwrap();
+        assert!(reply.text().contains(uri), "{}", reply.text());
+        let mut links =
+            reply.result().content.iter().filter_map(model::ContentBlock::as_resource_link);
+        assert!(links.any(|link| link.uri == uri), "{reply:?}");
+        assert_eq!(client.read(uri).await?.text(), "a\nb");
+    }
+    Ok(())
+}
+
 #[larder::test]
 async fn a_stored_result_is_text_link_and_structure() -> Result<(), TestError> {
     for test in both(|| larder::test(logs(Arc::default()))) {
@@ -312,12 +396,39 @@ mod other {
     pub(super) fn add(a: i64) -> i64 {
         a
     }
+
+    /// Counts as well.
+    #[resource("logs://count")]
+    pub(super) fn count() -> String {
+        String::new()
+    }
+
+    /// Lists as well.
+    #[prompt]
+    pub(super) fn main_ideas() -> String {
+        String::new()
+    }
 }
 
 #[larder::test]
 #[should_panic(expected = "by the functions authoring::add and authoring::other::add")]
 async fn two_functions_of_one_name_are_named() {
     larder::test(larder::server("twice").tool(add).tool(other::add)).await;
+}
+
+#[larder::test]
+#[should_panic(
+    expected = "by the functions authoring::main_ideas and authoring::other::main_ideas"
+)]
+async fn two_prompts_of_one_name_are_named() {
+    let server = larder::server("twice").prompt(main_ideas);
+    larder::test(server.prompt(other::main_ideas)).await;
+}
+
+#[larder::test]
+#[should_panic(expected = "by the functions authoring::count and authoring::other::count")]
+async fn two_resources_of_one_uri_are_named() {
+    larder::test(logs(Arc::default()).resource(other::count)).await;
 }
 
 #[larder::test]
@@ -358,7 +469,11 @@ fn a_new_project_is_written_once() {
     assert!(manifest.contains("name = \"my-server\"\n"), "{manifest}");
     assert!(manifest.contains(&format!("larder = {{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"))));
     assert!(read("my-server/src/main.rs").contains("larder::server(\"my-server\")"));
-    assert!(read("my-server/Dockerfile").contains("/src/target/release/my-server"));
+    let dockerfile = read("my-server/Dockerfile");
+    assert!(dockerfile.contains("/src/target/release/my-server"), "{dockerfile}");
+    let copy = format!("COPY --from=larder [\".\", {:?}]\nCOPY . .\n", env!("CARGO_MANIFEST_DIR"));
+    assert!(dockerfile.contains(&copy), "{dockerfile}");
+    assert!(!dockerfile.contains("{{"), "{dockerfile}");
     let again = new("my-server");
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));

@@ -189,15 +189,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
     build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
     teardown: impl AsyncFnOnce(Arc<L>),
 ) -> ExitCode {
-    let ServerCli { command, args } = ServerCli::parse();
-    if let Some(command) = command {
-        return command.run(&[]);
-    }
-    in_runtime(|| async {
-        let config = match args.configure() {
-            Ok(config) => config,
-            Err(error) => return fail(USAGE, &error),
-        };
+    run_configured(async |args, config| {
         let value = match setup(&config).await {
             Ok(value) => Arc::new(value),
             Err(error) => return fail(1, &error),
@@ -205,6 +197,20 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
         let shared = Arc::clone(&value);
         let build = |config: &Config| build(config, shared);
         serve_then(args, config, build, teardown(value)).await
+    })
+}
+
+/// Reads the command line and the settings, and serves unless a command is given.
+fn run_configured(serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode) -> ExitCode {
+    let ServerCli { command, args } = ServerCli::parse();
+    if let Some(command) = command {
+        return command.run(&[]);
+    }
+    in_runtime(|| async {
+        match args.configure() {
+            Ok(config) => serve(args, config).await,
+            Err(error) => fail(USAGE, &error),
+        }
     })
 }
 
@@ -228,21 +234,11 @@ impl<S: Send + Sync + 'static> server::Server<S> {
     /// input and output, until a signal stops it. The commands `dev` and `install` run it in
     /// the MCP Inspector and add it to a host's configuration.
     pub fn run(self) -> ExitCode {
-        let ServerCli { command, args } = ServerCli::parse();
-        if let Some(command) = command {
-            return command.run(&[]);
-        }
-        in_runtime(|| async {
-            let config = match args.configure() {
-                Ok(config) => config,
-                Err(error) => return fail(USAGE, &error),
-            };
-            match self.open().await {
-                Ok(Opened { registry, close }) => {
-                    Box::pin(serve_then(args, config, |_| registry, close)).await
-                }
-                Err(error) => fail(1, &error),
+        run_configured(async |args, config| match self.open().await {
+            Ok(Opened { registry, close }) => {
+                Box::pin(serve_then(args, config, |_| registry, close)).await
             }
+            Err(error) => fail(1, &error),
         })
     }
 }

@@ -1,6 +1,10 @@
 //! The errors that handlers return.
 
-use std::{error::Error, fmt::Write, sync::Arc};
+use std::{
+    error::Error,
+    fmt::{self, Write},
+    sync::Arc,
+};
 
 use crate::{protocol::Fault, store::StoreError};
 
@@ -34,6 +38,18 @@ impl PartialEq for ToolError {
 }
 
 impl Eq for ToolError {}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
 
 impl ToolError {
     /// An error with this message.
@@ -75,7 +91,9 @@ impl ToolError {
 /// Says in words for the model what an error means: `read(path).context("The file cannot be
 /// read now.")?`.
 ///
-/// The model reads the text. The error and all its sources go to the log.
+/// The model reads the text. The error and all its sources go to the log. It may be of any
+/// type that implements `Error`, a boxed error, an `anyhow::Error`, or a [`ToolError`]: then
+/// the outermost text is what the model reads.
 ///
 /// ```
 /// use larder::{ErrorContext, ToolError};
@@ -93,9 +111,14 @@ pub trait ErrorContext<T> {
     fn context(self, message: impl Into<String>) -> Result<T, ToolError>;
 }
 
-impl<T, E: Error + Send + Sync + 'static> ErrorContext<T> for Result<T, E> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> ErrorContext<T> for Result<T, E> {
     fn context(self, message: impl Into<String>) -> Result<T, ToolError> {
-        self.map_err(|cause| ToolError { cause: Some(Arc::new(cause)), ..ToolError::new(message) })
+        self.map_err(|cause| {
+            let cause = cause.into();
+            let is_permanent =
+                cause.downcast_ref::<ToolError>().is_some_and(ToolError::is_permanent);
+            ToolError { message: message.into(), is_permanent, cause: Some(Arc::from(cause)) }
+        })
     }
 }
 

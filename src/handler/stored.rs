@@ -1,6 +1,6 @@
 //! [`Stored`]: the result of a tool that stores its content as a resource.
 
-use std::{future::IntoFuture, sync::Arc, time::Duration};
+use std::{future::IntoFuture, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{
     Context, CreateResource, IntoContent, IntoToolResult, ResourceError, Scope, Structure,
     ToolError,
+    context::details_setters,
     structure::with_structured,
     tool_calls::{call, read_arguments, type_and_size},
 };
@@ -146,35 +147,7 @@ impl<C> StoreContent<'_, C> {
         self
     }
 
-    /// The short name. Default: the last segment of the URI.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.details.name = Some(name.into());
-        self
-    }
-
-    /// The name to display.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.details.title = Some(title.into());
-        self
-    }
-
-    /// What the content is.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.details.description = Some(description.into());
-        self
-    }
-
-    /// The media type. Default: depends on the kind of content.
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.details.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// The time to live. Default: one day.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.details.ttl = Some(ttl);
-        self
-    }
+    details_setters!();
 }
 
 impl<'a, C: IntoContent + Send + 'a> IntoFuture for StoreContent<'a, C> {

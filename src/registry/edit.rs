@@ -8,7 +8,7 @@ use super::{
 use crate::{handler::Context, protocol::Announcement};
 
 impl<S: Send + Sync + 'static> Context<S> {
-    /// Adds a tool.
+    /// Adds a tool, for all callers of this instance.
     ///
     /// # Errors
     /// The problems of its definition. Nothing changes then.
@@ -19,7 +19,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Removes a tool. Running calls continue.
+    /// Removes a tool, for all callers of this instance. Running calls continue.
     ///
     /// # Errors
     /// If the tool does not exist.
@@ -31,7 +31,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Adds a prompt.
+    /// Adds a prompt, for all callers of this instance.
     ///
     /// # Errors
     /// The problems of its definition. Nothing changes then.
@@ -42,7 +42,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Removes a prompt.
+    /// Removes a prompt, for all callers of this instance.
     ///
     /// # Errors
     /// If the prompt does not exist.
@@ -54,7 +54,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Adds a static resource, for all callers.
+    /// Adds a static resource, for all callers of this instance.
     ///
     /// # Errors
     /// The problems of its definition. Nothing changes then.
@@ -65,7 +65,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Removes a static resource.
+    /// Removes a static resource, for all callers of this instance.
     ///
     /// # Errors
     /// If the resource does not exist.
@@ -77,8 +77,8 @@ impl<S: Send + Sync + 'static> Context<S> {
         })
     }
 
-    /// Adds a resource template, for all callers. Announced as a change of the
-    /// resources.
+    /// Adds a resource template, for all callers of this instance. Announced as a
+    /// change of the resources.
     ///
     /// # Errors
     /// The problems of its definition. Nothing changes then.
@@ -109,7 +109,7 @@ impl<S: Send + Sync + 'static> Context<S> {
         self.registry().announce_declared(Announcement::ResourceListChanged);
     }
 
-    /// Removes a resource template.
+    /// Removes a resource template, for all callers of this instance.
     ///
     /// # Errors
     /// If the template does not exist.

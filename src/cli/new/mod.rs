@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::{USAGE, fail};
 
-/// The files of a project. In each, `{{name}}` is the project's name and `{{larder}}` the
-/// dependency on this crate.
+/// The files of a project. In each, `{{name}}` is the project's name, `{{larder}}` the
+/// dependency on this crate, and `{{checkout}}` what an image needs of a checkout.
 const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("Cargo.toml.in")),
     ("src/main.rs", include_str!("main.rs.in")),
@@ -33,16 +33,17 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
         );
         return fail(USAGE, &problem);
     }
-    let larder = match path {
-        None => format!("{:?}", env!("CARGO_PKG_VERSION")),
+    let (larder, checkout) = match path {
+        None => (format!("{:?}", env!("CARGO_PKG_VERSION")), String::new()),
         Some(checkout) => match fs::canonicalize(checkout) {
             Ok(checkout) if checkout.join("Cargo.toml").is_file() => {
-                format!("{{ path = {:?} }}", checkout.display().to_string())
+                let checkout = checkout.display().to_string();
+                (format!("{{ path = {checkout:?} }}"), copy_checkout(&checkout))
             }
             _ => return fail(USAGE, &format!("--path {}: no Cargo.toml", checkout.display())),
         },
     };
-    match write(name, &larder) {
+    match write(name, &larder, &checkout) {
         Ok(()) => {
             println!("Created {name}. Next: cd {name} && cargo test && cargo run");
             ExitCode::SUCCESS
@@ -54,19 +55,29 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
     }
 }
 
+/// The lines of the Dockerfile that bring a checkout into the image: it is outside of the
+/// project, which is the context of the build.
+fn copy_checkout(path: &str) -> String {
+    format!(
+        "# The checkout that Cargo.toml names: docker build --build-context larder={path} .\n\
+         COPY --from=larder [\".\", {path:?}]\n"
+    )
+}
+
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.len() <= 64
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn write(name: &str, larder: &str) -> io::Result<()> {
+fn write(name: &str, larder: &str, checkout: &str) -> io::Result<()> {
     // Fails if it exists.
     fs::create_dir(name)?;
     let root = PathBuf::from(name);
     fs::create_dir(root.join("src"))?;
     for (file, template) in FILES {
         let text = template.replace("{{name}}", name).replace("{{larder}}", larder);
+        let text = text.replace("{{checkout}}", checkout);
         fs::write(root.join(file), text)?;
     }
     Ok(())

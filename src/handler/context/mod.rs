@@ -1,6 +1,7 @@
 //! [`Context`]: what a handler can do while it runs.
 
 mod call_tool;
+mod details;
 mod progress;
 mod resources;
 mod tasks;
@@ -10,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+pub(in crate::handler) use details::details_setters;
 pub use progress::{Amount, Progress};
 pub use resources::{CreateResource, UpdateResource};
 

@@ -4,7 +4,7 @@ use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
-use super::Context;
+use super::{Context, details_setters};
 use crate::{
     handler::{ReadContent, Scope, ToolError},
     protocol::Fault,
@@ -211,35 +211,7 @@ impl<'a> CreateResource<'a> {
 }
 
 impl CreateResource<'_> {
-    /// The short name. Default: the last segment of the URI.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.details.name = Some(name.into());
-        self
-    }
-
-    /// The name to display.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.details.title = Some(title.into());
-        self
-    }
-
-    /// What the content is.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.details.description = Some(description.into());
-        self
-    }
-
-    /// The media type. Default: depends on the kind of content.
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.details.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// The time to live. Default: one day.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.details.ttl = Some(ttl);
-        self
-    }
+    details_setters!();
 
     /// Sets all metadata at once.
     pub fn details(mut self, details: Details) -> Self {
