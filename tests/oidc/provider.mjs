@@ -3,7 +3,8 @@
 // can rotate the keys and disturb the key endpoint.
 //
 //   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}; https, with the
-//                                files that TLS_KEY and TLS_CERT name
+//                                files that TLS_KEY and TLS_CERT name. With REGISTRATION=off no
+//                                client can register
 //   POST /test/rotate            replaces all keys
 //   POST /test/jwks/<mode>       up, down (503) or hang (no response)
 //   POST /test/disable/<user>    from now on there is no such user
@@ -95,7 +96,7 @@ function provider(issuer) {
       clientCredentials: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
-      registration: { enabled: true },
+      registration: { enabled: process.env.REGISTRATION !== 'off' },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,
