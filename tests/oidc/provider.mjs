@@ -7,6 +7,7 @@
 //                                client can register
 //   POST /test/rotate            replaces all keys
 //   POST /test/jwks/<mode>       up, down (503) or hang (no response)
+//   POST /test/userinfo/<mode>   up or down (503)
 //   POST /test/disable/<user>    from now on there is no such user
 //   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
@@ -83,6 +84,7 @@ function provider(issuer) {
     pkce: { required: () => true },
     scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
     issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
     ttl: { AccessToken: 600, ClientCredentials: 600, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 600 },
     extraTokenClaims: (_, token) => {
       const groups = GROUPS[token.accountId];
@@ -147,6 +149,7 @@ const account = (sub) => ({
 const disabled = new Set();
 let oidc;
 let jwks = 'up';
+let userinfo = 'up';
 const counts = {};
 const registered = [];
 const { TLS_KEY, TLS_CERT } = process.env;
@@ -170,6 +173,14 @@ const answer = async (request, response) => {
   if (pathname.startsWith('/test/jwks/')) {
     jwks = pathname.split('/').pop();
     return response.end();
+  }
+  if (pathname.startsWith('/test/userinfo/')) {
+    userinfo = pathname.split('/').pop();
+    return response.end();
+  }
+  if (pathname === '/me' && userinfo === 'down') {
+    response.statusCode = 503;
+    return response.end('{}');
   }
   if (pathname === '/jwks' && jwks === 'hang') return undefined;
   if (pathname === '/jwks' && jwks === 'down') {
