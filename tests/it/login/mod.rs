@@ -4,6 +4,8 @@
 mod browser;
 mod documents;
 mod instances;
+mod operations;
+mod outages;
 mod proxies;
 mod refusals;
 mod rust_client;

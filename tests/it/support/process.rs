@@ -30,8 +30,14 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a server on a free port, and waits until it listens.
-    pub(crate) async fn start(mut command: Command) -> Self {
-        command.args(["--listen", "127.0.0.1:0"]).kill_on_drop(true).stdin(Stdio::null());
+    pub(crate) async fn start(command: Command) -> Self {
+        Self::start_at(command, 0).await
+    }
+
+    /// Starts a server on a port that its settings name.
+    pub(crate) async fn start_at(mut command: Command, port: u16) -> Self {
+        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        command.kill_on_drop(true).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
