@@ -75,7 +75,7 @@ impl HttpSetup {
             )),
             certificate: certificate.transpose()?,
         };
-        let options = http_options(config, public_url.as_ref());
+        let options = http_options(config, public_url.as_ref())?;
         Ok(Self { options, protected, live: Arc::new(live) })
     }
 }
@@ -315,15 +315,19 @@ fn allowed_hosts(config: &Config, public_url: Option<&PublicUrl>) -> AllowedHost
     server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin))
 }
 
-fn http_options(config: &Config, public_url: Option<&PublicUrl>) -> HttpOptions {
-    ReloadableOptions::new(config, public_url).applied_to(&HttpOptions {
+fn http_options(
+    config: &Config,
+    public_url: Option<&PublicUrl>,
+) -> Result<HttpOptions, ConfigError> {
+    Ok(ReloadableOptions::new(config, public_url).applied_to(&HttpOptions {
         path: config.server.path.clone(),
         json_response: config.server.json_response,
         content: config.content.enabled,
         upload_bytes: config.content.upload_bytes,
         upload_ttl: Duration::from_secs(config.content.upload_ttl),
+        proxies: config.server.trusted_proxies()?,
         ..HttpOptions::default()
-    })
+    }))
 }
 
 #[cfg(test)]

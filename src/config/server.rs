@@ -23,6 +23,10 @@ pub struct ServerConfig {
     pub allowed_hosts: Vec<String>,
     /// Additional origins whose web pages may call the server.
     pub allowed_origins: Vec<String>,
+    /// Proxies in front of the server, as addresses or networks such as `10.0.0.0/8`. A request
+    /// from one of them counts and is logged under the rightmost address of `X-Forwarded-For`
+    /// that is not a trusted proxy's.
+    pub trusted_proxies: Vec<String>,
     /// The newest protocol revision that the server offers.
     pub max_version: String,
     /// Always respond with one JSON message and never with a stream, for clients and
@@ -59,6 +63,7 @@ impl Default for ServerConfig {
             public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             max_version: ProtocolVersion::LATEST.as_str().into(),
             json_response: false,
             insecure_no_auth: false,
@@ -85,6 +90,8 @@ impl ServerConfig {
         if path == crate::http::RESOURCES_PATH || path.starts_with("/content/") {
             return Err(ConfigError::new("server.path", format!("{path} is reserved for content")));
         }
+        #[cfg(feature = "http")]
+        self.trusted_proxies()?;
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
             let problem = format!("{:?} is not one of {known}", self.max_version);
@@ -107,6 +114,13 @@ impl ServerConfig {
     pub(super) fn public_url(&self) -> Result<Option<PublicUrl>, ConfigError> {
         let url = self.public_url.as_deref().map(PublicUrl::parse).transpose();
         url.map_err(|problem| ConfigError::new("server.public_url", problem))
+    }
+
+    /// The proxies whose `X-Forwarded-For` is believed.
+    #[cfg(feature = "http")]
+    pub(crate) fn trusted_proxies(&self) -> Result<crate::http::TrustedProxies, ConfigError> {
+        let proxies = crate::http::TrustedProxies::parse(&self.trusted_proxies);
+        proxies.map_err(|problem| ConfigError::new("server.trusted_proxies", problem))
     }
 
     pub(super) fn max_version(&self) -> ProtocolVersion {

@@ -14,9 +14,10 @@ const PREFIX: &str = "LARDER_";
 const SEPARATOR: &str = "__";
 
 /// The settings whose values are lists. In a variable, commas separate their items.
-const LISTS: [&str; 7] = [
+const LISTS: [&str; 8] = [
     "server.allowed_hosts",
     "server.allowed_origins",
+    "server.trusted_proxies",
     "auth.required_scopes",
     "auth.login.scopes",
     "auth.login.allow.domains",

@@ -22,7 +22,7 @@ const MAX_ID_LENGTH: usize = 64;
 /// response.
 pub(super) async fn request(
     endpoint: &Endpoint,
-    request: Request,
+    mut request: Request,
     serve: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
@@ -32,7 +32,11 @@ pub(super) async fn request(
     };
     let id = given.filter(is_valid).map_or_else(|| endpoint.random.id(), str::to_owned);
     let mut metrics = RequestMetrics::new(request.method());
-    let peer = peer(request.extensions()).map(tracing::field::display);
+    let client = client(endpoint, &request);
+    if let Some(client) = client {
+        request.extensions_mut().insert(Client(client));
+    }
+    let peer = client.map(tracing::field::display);
     let span = tracing::error_span!("request", request = &*id, peer);
     let mut response = serve(request).instrument(span).await;
     metrics.status = response.status().as_u16();
@@ -42,10 +46,18 @@ pub(super) async fn request(
     response
 }
 
-/// The address that the request came from: a proxy's, if there is one.
+/// The address of the client of a request.
+#[derive(Debug, Clone, Copy)]
+struct Client(IpAddr);
+
+fn client(endpoint: &Endpoint, request: &Request) -> Option<IpAddr> {
+    let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(endpoint.options().proxies.client(peer.ip(), request.headers()))
+}
+
+/// The address that the request came from: a proxy's, if there is one that is not trusted.
 pub(super) fn peer(extensions: &Extensions) -> Option<IpAddr> {
-    let ConnectInfo(address) = extensions.get::<ConnectInfo<SocketAddr>>()?;
-    Some(address.ip().to_canonical())
+    extensions.get::<Client>().map(|Client(address)| *address)
 }
 
 /// Measures a request until it is dropped, also if the client disconnects.

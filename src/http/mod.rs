@@ -34,6 +34,7 @@ mod page;
 mod pipeline;
 mod post;
 mod problem;
+mod proxies;
 mod response_body;
 mod serve;
 mod sse;
@@ -61,6 +62,7 @@ pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
 pub(crate) use owned::owned;
+pub use proxies::TrustedProxies;
 pub use serve::{ServeLimits, serve};
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;
@@ -115,6 +117,8 @@ pub struct HttpOptions {
     pub upload_ttl: Duration,
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
+    /// The proxies whose `X-Forwarded-For` is believed.
+    pub proxies: TrustedProxies,
 }
 
 impl Default for HttpOptions {
@@ -133,6 +137,7 @@ impl Default for HttpOptions {
             upload_bytes: 5 << 30,
             upload_ttl: Duration::from_secs(3600),
             hosts: AllowedHosts::default(),
+            proxies: TrustedProxies::default(),
         }
     }
 }

@@ -33,7 +33,7 @@ pub use self::{
     problem::{ErrorCode, Problem},
     provider::{
         Authenticated, AuthorizationRequest, IdentityProvider, ProviderError, ProviderGrant,
-        Redemption, ResponseIssuer,
+        Redemption, Renewed, ResponseIssuer,
     },
     providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
     server::{LoginOptions, LoginServer},

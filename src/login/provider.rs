@@ -22,8 +22,12 @@ pub trait IdentityProvider: fmt::Debug + Send + Sync + 'static {
     /// The user of an authorization code.
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError>;
 
-    /// The same user later, as far as the provider still vouches for them.
-    async fn refresh(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError>;
+    /// New tokens for the same user later. The provider may have replaced those of the grant, so
+    /// the caller stores the new ones before it asks for the user.
+    async fn renew(&self, grant: &ProviderGrant) -> Result<Renewed, ProviderError>;
+
+    /// The user of renewed tokens, as far as the provider still vouches for them.
+    async fn person(&self, renewed: &Renewed) -> Result<Person, ProviderError>;
 
     /// The issuer that the provider's authorization response must name (RFC 9207), if it names
     /// one. A response that names another one is refused.
@@ -83,6 +87,17 @@ pub struct ProviderGrant {
     pub refresh_token: Option<String>,
 }
 
+/// The provider's new tokens for a user.
+#[derive(Clone)]
+pub struct Renewed {
+    /// By what the user is looked up the next time.
+    pub grant: ProviderGrant,
+    /// The access token, with which the provider is asked for the user.
+    pub access_token: String,
+    /// The ID token, if the provider sends a new one.
+    pub id_token: Option<String>,
+}
+
 /// The issuer in authorization responses of the provider (RFC 9207).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseIssuer {
@@ -108,6 +123,13 @@ pub enum ProviderError {
 impl fmt::Debug for ProviderGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProviderGrant").finish_non_exhaustive()
+    }
+}
+
+/// Shows no token.
+impl fmt::Debug for Renewed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renewed").finish_non_exhaustive()
     }
 }
 

@@ -183,6 +183,19 @@ impl Records {
         Ok(self.vault.replace_for(name, version, Some(value), Some(ttl)).await?)
     }
 
+    /// Stores a changed record, unless another instance has changed it meanwhile. Says whether it
+    /// did.
+    pub(super) async fn update<T: Serialize>(
+        &self,
+        name: &str,
+        record: &mut Versioned<T>,
+        ttl: Duration,
+    ) -> Result<bool, Problem> {
+        let is_stored = self.replace(name, record.version, &record.value, ttl).await?;
+        record.version += u64::from(is_stored);
+        Ok(is_stored)
+    }
+
     /// Removes a record that still has this version. Of several callers, one removes it.
     pub(super) async fn take(&self, name: &str, version: u64) -> Result<bool, Problem> {
         let gone: Option<&()> = None;

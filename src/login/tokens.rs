@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 
 use super::{
-    Authenticated, ErrorCode, LoginServer, Problem, ProviderError,
+    ErrorCode, LoginServer, Problem, ProviderError,
     authorize::challenge,
     client::hash,
     parameters::Parameters,
-    records::{Code, Grant, IssuedCode, Records, User, Versioned},
+    records::{Code, Grant, IssuedCode, Records, Versioned},
     server::{audit, audit_refused},
 };
 use crate::auth::Scopes;
@@ -135,43 +135,43 @@ impl LoginServer {
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let name = Records::grant(id);
         let found = if is_id { self.records.read::<Grant>(&name).await? } else { None };
-        let Versioned { value: mut grant, version } = found.ok_or_else(invalid)?;
-        if grant.client.key != client {
+        let mut found = found.ok_or_else(invalid)?;
+        if found.value.client.key != client {
             return Err(invalid());
         }
-        if !same(&hash(secret), &grant.refresh) {
+        if !same(&hash(secret), &found.value.refresh) {
             // It was used before: either the client or a thief has the newer one.
             self.records.revoke(id).await?;
             let why = "a refresh token was used twice, so all its tokens are revoked";
-            audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+            audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
             return Err(invalid());
         }
         let now = self.clock.now();
-        if grant.refreshing_until.is_some_and(|until| until > now) {
+        if found.value.refreshing_until.is_some_and(|until| until > now) {
             return Err(Problem::Unavailable(Duration::from_secs(1)));
         }
-        let scopes = self.narrowed(&grant, parameters)?;
-        grant.refreshing_until = Some(now.saturating_add(LEASE));
+        let scopes = self.narrowed(&found.value, parameters)?;
+        found.value.refreshing_until = Some(now.saturating_add(LEASE));
         let ttl = self.options.refresh_ttl;
-        if !self.records.replace(&name, version, &grant, ttl).await? {
+        if !self.records.update(&name, &mut found, ttl).await? {
             return Err(Problem::Unavailable(Duration::from_secs(1)));
         }
-        let version = version + 1;
-        match self.asked_again(&grant).await {
-            Ok(user) => grant.user = user,
+        match self.ask_again(&name, &mut found).await {
+            Ok(()) => {}
             Err(Problem::Refused(code, text)) => {
                 self.records.revoke(id).await?;
                 let why = "the provider or the policy no longer allows the user";
-                audit_refused(grant.user.principal(), &grant.client, "refresh", why);
+                audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
                 return Err(Problem::Refused(code, text));
             }
             Err(problem) => {
-                grant.refreshing_until = None;
-                self.records.replace(&name, version, &grant, ttl).await?;
+                found.value.refreshing_until = None;
+                self.records.update(&name, &mut found, ttl).await?;
                 return Err(problem);
             }
         }
         // What the policy grants may have changed.
+        let grant = &mut found.value;
         let allowed = self.policy.scopes(&grant.user.person).unwrap_or_default();
         let allowed = self.options.hierarchy.expand(allowed);
         grant.scopes = within(&grant.scopes, &allowed);
@@ -180,13 +180,13 @@ impl LoginServer {
         grant.refreshing_until = None;
         let issued = Grant { scopes: within(&scopes, &allowed), ..grant.clone() };
         let tokens = self.issued(id, &issued, &secret).await?;
-        if !self.records.replace(&name, version, &grant, ttl).await? {
+        if !self.records.update(&name, &mut found, ttl).await? {
             // It was revoked meanwhile.
             return Err(invalid());
         }
         // The next refresh does it as well.
-        let _ = self.records.mark_used(&grant.client.key, now).await;
-        audit(grant.user.principal(), &grant.client, "refresh");
+        let _ = self.records.mark_used(&found.value.client.key, now).await;
+        audit(found.value.user.principal(), &found.value.client, "refresh");
         Ok(tokens)
     }
 
@@ -202,28 +202,34 @@ impl LoginServer {
         Err(Problem::refused(ErrorCode::InvalidScope, text))
     }
 
-    /// The user, as the provider sees them now.
-    async fn asked_again(&self, grant: &Grant) -> Result<User, Problem> {
+    /// Asks the provider who the user is now. Its new tokens are stored before anything else can
+    /// fail, because it may have revoked the old ones.
+    async fn ask_again(&self, name: &str, found: &mut Versioned<Grant>) -> Result<(), Problem> {
         let out = || Problem::grant("The user may no longer use this server.");
-        let user = match &grant.user.grant {
-            None => grant.user.clone(),
-            Some(tokens) => match self.provider.refresh(tokens).await {
-                Ok(Authenticated { person, grant: tokens }) => {
-                    let is_same = person.issuer == grant.user.person.issuer
-                        && person.subject == grant.user.person.subject;
-                    if !is_same {
-                        return Err(out());
-                    }
-                    User { person, grant: tokens.or_else(|| grant.user.grant.clone()) }
-                }
-                Err(ProviderError::Refused(reason)) => {
-                    tracing::info!(reason, "the provider no longer confirms a user");
-                    return Err(out());
-                }
-                Err(error) => return Err(error.into()),
-            },
+        let problem = |error| match error {
+            ProviderError::Refused(reason) => {
+                tracing::info!(reason, "the provider no longer confirms a user");
+                out()
+            }
+            unavailable => unavailable.into(),
         };
-        self.policy.scopes(&user.person).map(|_| user).ok_or_else(out)
+        if let Some(before) = &found.value.user.grant {
+            let renewed = self.provider.renew(before).await.map_err(problem)?;
+            if renewed.grant != *before {
+                found.value.user.grant = Some(renewed.grant.clone());
+                if !self.records.update(name, found, self.options.refresh_ttl).await? {
+                    // It was revoked meanwhile, or somebody else refreshes it now.
+                    return Err(Problem::Unavailable(Duration::from_secs(1)));
+                }
+            }
+            let person = self.provider.person(&renewed).await.map_err(problem)?;
+            let user = &mut found.value.user;
+            if (&person.issuer, &person.subject) != (&user.person.issuer, &user.person.subject) {
+                return Err(out());
+            }
+            user.person = person;
+        }
+        self.policy.scopes(&found.value.user.person).map(|_| ()).ok_or_else(out)
     }
 
     /// The response with the tokens of a grant.

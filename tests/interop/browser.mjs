@@ -1,29 +1,37 @@
-// A browser: it keeps cookies and follows redirects, until one leads back to the client. The
-// authorization server of the tests needs no user interaction.
+// A browser: it keeps cookies, follows redirects and allows what it is asked, until a redirect leads
+// back to the client. The authorization server of the tests needs no user interaction.
 export const CALLBACK = 'http://127.0.0.1/callback';
 
 export async function follow(url) {
   const cookies = new Map();
-  for (let hops = 0; hops < 10; hops += 1) {
+  let form;
+  for (let hops = 0; hops < 20; hops += 1) {
     if (url.href.startsWith(CALLBACK)) return url.searchParams;
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    const headers = { cookie, ...(form && { origin: url.origin }) };
+    const method = form ? 'POST' : 'GET';
+    const response = await fetch(url, { method, body: form, redirect: 'manual', headers });
     for (const set of response.headers.getSetCookie()) {
       const [name, value] = set.split(';')[0].split('=');
       cookies.set(name, value);
     }
     const location = response.headers.get('location');
-    if (!location) throw new Error(`${url}: ${response.status} ${await response.text()}`);
-    url = new URL(location, url);
+    const page = await response.text();
+    const [, ticket] = page.match(/name="ticket" value="([^"]+)"/) ?? [];
+    if (!location && !ticket) throw new Error(`${url}: ${response.status} ${page}`);
+    form = location ? undefined : new URLSearchParams({ ticket, decision: 'allow' });
+    if (location) url = new URL(location, url);
   }
   throw new Error('too many redirects');
 }
 
 // The OAuth provider that both generations of the TypeScript client need from their host.
-export function host() {
+// With a URL, the client is the document there, and registers nowhere.
+export function host(document) {
   const kept = {};
   return {
     kept,
+    clientMetadataUrl: document,
     redirectUrl: CALLBACK,
     clientMetadata: {
       client_name: 'Larder interop',
@@ -48,8 +56,8 @@ export function host() {
 }
 
 // Logs in with nothing but the URL, writes a resource, and reads it.
-export async function run(label, { Client, StreamableHTTPClientTransport }, options, url) {
-  const provider = host();
+export async function run(label, { Client, StreamableHTTPClientTransport }, options, url, document) {
+  const provider = host(document);
   const connect = async () => {
     const client = new Client({ name: label, version: '1' }, options);
     const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: provider });
@@ -86,6 +94,7 @@ export async function run(label, { Client, StreamableHTTPClientTransport }, opti
   }
   const read = await call('read_resource', { uri: 'notes://interop' });
   if (!read.includes(text)) throw new Error(read);
+  if (document && provider.kept.client.client_id !== document) throw new Error('it has registered');
   console.log(`${label}: ${provider.kept.tokens.scope}`);
   await client.close();
 }

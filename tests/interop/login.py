@@ -1,6 +1,7 @@
-"""The official Python client logs in with nothing but the URL: login.py <url>"""
+"""The official Python client logs in with nothing but the URL: login.py <url> [<document>]"""
 
 import asyncio
+import re
 import sys
 from urllib.parse import parse_qs, urlparse
 
@@ -33,18 +34,27 @@ class Storage:
 
 
 class Browser:
-    """Keeps cookies and follows redirects, until one leads back to the client."""
+    """Keeps cookies, follows redirects and allows what it is asked, until back at the client."""
 
     answer = None
 
     async def go(self, url):
         async with httpx2.AsyncClient(trust_env=False) as http:
-            for _ in range(10):
-                if url.startswith(CALLBACK):
-                    self.answer = parse_qs(urlparse(url).query)
-                    return
-                response = await http.get(url)
-                url = str(response.url.join(response.headers["location"]))
+            response = await http.get(url)
+            for _ in range(20):
+                if "location" in response.headers:
+                    url = str(response.url.join(response.headers["location"]))
+                    if url.startswith(CALLBACK):
+                        self.answer = parse_qs(urlparse(url).query)
+                        return
+                    response = await http.get(url)
+                    continue
+                ticket = re.search('name="ticket" value="([^"]+)"', response.text)
+                if not ticket:
+                    raise RuntimeError(f"{response.url}: {response.status_code} {response.text}")
+                form = {"ticket": ticket[1], "decision": "allow"}
+                origin = f"{response.url.scheme}://{response.url.netloc.decode()}"
+                response = await http.post(response.url, data=form, headers={"origin": origin})
         raise RuntimeError("too many redirects")
 
     async def come_back(self):
@@ -54,7 +64,7 @@ class Browser:
         )
 
 
-async def main(url):
+async def main(url, document=None):
     storage, browser = Storage(), Browser()
     metadata = OAuthClientMetadata(
         client_name="Larder interop",
@@ -63,7 +73,9 @@ async def main(url):
         response_types=["code"],
         token_endpoint_auth_method="none",
     )
-    auth = OAuthClientProvider(url, metadata, storage, browser.go, browser.come_back)
+    auth = OAuthClientProvider(
+        url, metadata, storage, browser.go, browser.come_back, client_metadata_url=document
+    )
     async with create_mcp_http_client(auth=auth) as http:
         async with Client(streamable_http_client(url, http_client=http)) as client:
             text = "written by Python"
@@ -73,7 +85,8 @@ async def main(url):
             assert not created.is_error, created
             read = await client.call_tool("read_resource", {"uri": "notes://interop"})
             assert text in read.content[0].text, read
+    assert not document or storage.client.client_id == document, storage.client
     print(f"Python: {storage.tokens.scope}")
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

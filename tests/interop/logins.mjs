@@ -1,30 +1,43 @@
 // The official clients log in to Larder by discovery, with nothing but its URL:
 // 401 -> metadata -> registration -> code with PKCE -> call -> step-up.
+// First Larder accepts the tokens of a provider at which clients register. Then Larder is the
+// authorization server, before a provider that knows no clients but Larder; clients register, or
+// have a metadata document.
 // Usage: node logins.mjs <larder> <python>
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createEncrypted } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { host } from './browser.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [larder, python] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'larder-interop-'));
 const children = [];
+const CERTIFICATE = join(folder, 'certificate.pem');
+const KEY = join(folder, 'key.pem');
 
-function start(command, args, options = {}) {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options });
+function start(command, args, { env, ...options } = {}) {
+  const environment = { ...process.env, ...env };
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment, ...options });
   children.push(child);
   return child;
 }
 
 function line(stream, pick) {
   return new Promise((found, failed) => {
+    const seen = [];
     const lines = createInterface({ input: stream });
-    lines.on('line', (text) => { const value = pick(text); if (value) found(value); });
-    lines.on('close', () => failed(new Error('the process ended before it was ready')));
+    lines.on('line', (text) => {
+      seen.push(text);
+      const value = pick(text);
+      if (value) found(value);
+    });
+    lines.on('close', () => failed(new Error(`the process ended before it was ready: ${seen.join('\n')}`)));
   });
 }
 
@@ -41,29 +54,79 @@ async function client(label, command, args) {
   if (code !== 0) throw new Error(`${label} failed (${code})`);
 }
 
-let failure;
-try {
-  const provider = start('node', ['provider.mjs'], { cwd: join(here, '..', 'oidc') });
-  const issuer = await line(provider.stdout, (text) => JSON.parse(text).issuer);
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}/mcp`;
-  const config = join(folder, 'larder.toml');
+async function clients(url, document) {
+  const rest = document ? [document] : [];
+  await client('TypeScript', 'node', [join(here, 'login.mjs'), url, ...rest]);
+  await client('Python', python, [join(here, 'login.py'), url, ...rest]);
+}
+
+async function provider(env) {
+  const process = start('node', ['provider.mjs'], { cwd: join(here, '..', 'oidc'), env });
+  return line(process.stdout, (text) => JSON.parse(text).issuer);
+}
+
+async function serve(port, auth, env) {
+  const config = join(folder, `larder-${port}.toml`);
   writeFileSync(config, `
 [server]
 listen = "127.0.0.1:${port}"
-public_url = "${url}"
-[auth]
-mode = "oauth"
-required_scopes = ["mcp:read"]
+public_url = "http://127.0.0.1:${port}/mcp"
+${auth}
+`);
+  const server = start(larder, ['serve', '--config', config], { env });
+  await line(server.stderr, (text) => text.startsWith('larder listening on'));
+}
+
+const SCOPES = `required_scopes = ["mcp:read"]
 [auth.scopes]
 create_resource = ["mcp:write"]
-[[auth.issuers]]
-issuer = "${issuer}"
-`);
-  const server = start(larder, ['serve', '--config', config]);
-  await line(server.stderr, (text) => text.startsWith('larder listening on'));
-  await client('TypeScript', 'node', [join(here, 'login.mjs'), url]);
-  await client('Python', python, [join(here, 'login.py'), url]);
+[auth.hierarchy]
+"mcp:write" = ["mcp:read"]`;
+
+// A client's metadata document, at the URL that is its identifier.
+async function metadataDocument() {
+  execFileSync('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+    '-subj', '/CN=interop', '-addext', 'subjectAltName=IP:127.0.0.1',
+    '-addext', 'basicConstraints=critical,CA:FALSE', '-keyout', KEY, '-out', CERTIFICATE,
+  ], { stdio: 'ignore' });
+  let document;
+  const answer = (_, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ client_id: document, ...host().clientMetadata }));
+  };
+  const server = createEncrypted({ key: readFileSync(KEY), cert: readFileSync(CERTIFICATE) }, answer);
+  await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+  document = `https://127.0.0.1:${server.address().port}/client.json`;
+  return document;
+}
+
+let failure;
+try {
+  const issuer = await provider({});
+  const port = await freePort();
+  await serve(port, `[auth]\nmode = "oauth"\n${SCOPES}\n[[auth.issuers]]\nissuer = "${issuer}"`);
+  await clients(`http://127.0.0.1:${port}/mcp`);
+
+  console.log('Larder as the authorization server:');
+  const own = await freePort();
+  const url = `http://127.0.0.1:${own}/mcp`;
+  const closed = await provider({ REGISTRATION: 'off' });
+  const document = await metadataDocument();
+  await serve(own, `[auth]
+mode = "login"
+${SCOPES}
+[auth.login]
+issuer = "${closed}"
+client_id = "larder"
+client_secret_env = "TEST_CLIENT_SECRET"
+allow = { domains = ["example.com"] }
+allow_private_documents = true
+[auth.login.grants]
+"mcp:read" = ["*"]
+"mcp:write" = ["email:alice@example.com"]`, { TEST_CLIENT_SECRET: 'a secret for tests only', SSL_CERT_FILE: CERTIFICATE });
+  await clients(url);
+  await clients(url, document);
   console.log('All official clients logged in.');
 } catch (error) {
   failure = error;

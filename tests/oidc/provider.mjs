@@ -3,11 +3,13 @@
 // can rotate the keys and disturb the key endpoint.
 //
 //   node provider.mjs            prints {"issuer": "http://127.0.0.1:<port>"}; https, with the
-//                                files that TLS_KEY and TLS_CERT name
+//                                files that TLS_KEY and TLS_CERT name. With REGISTRATION=off no
+//                                client can register
 //   POST /test/rotate            replaces all keys
 //   POST /test/jwks/<mode>       up, down (503) or hang (no response)
 //   POST /test/documents/<host>  replaces all keys, and from now on supports Client ID Metadata
 //                                Documents; those of https://larder.example are read at the host
+//   POST /test/userinfo/<mode>   up or down (503)
 //   POST /test/disable/<user>    from now on there is no such user
 //   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
@@ -87,6 +89,7 @@ function provider(issuer) {
     pkce: { required: () => true },
     scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
     issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
     ttl: { AccessToken: 600, ClientCredentials: 600, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 600 },
     extraTokenClaims: (_, token) => {
       const groups = GROUPS[token.accountId];
@@ -100,7 +103,7 @@ function provider(issuer) {
       clientCredentials: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
-      registration: { enabled: true },
+      registration: { enabled: process.env.REGISTRATION !== 'off' },
       clientIdMetadataDocument: { enabled: documents !== undefined, ack: 'draft-02' },
       resourceIndicators: {
         enabled: true,
@@ -153,6 +156,7 @@ const disabled = new Set();
 let oidc;
 let jwks = 'up';
 let documents;
+let userinfo = 'up';
 const counts = {};
 const registered = [];
 const { TLS_KEY, TLS_CERT } = process.env;
@@ -181,6 +185,14 @@ const answer = async (request, response) => {
   if (pathname.startsWith('/test/jwks/')) {
     jwks = pathname.split('/').pop();
     return response.end();
+  }
+  if (pathname.startsWith('/test/userinfo/')) {
+    userinfo = pathname.split('/').pop();
+    return response.end();
+  }
+  if (pathname === '/me' && userinfo === 'down') {
+    response.statusCode = 503;
+    return response.end('{}');
   }
   if (pathname === '/jwks' && jwks === 'hang') return undefined;
   if (pathname === '/jwks' && jwks === 'down') {

@@ -1,18 +1,16 @@
 //! What clients ask for: JSON, readable by pages of any origin, because nothing depends on
 //! cookies.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Endpoint, error::json_response, instrument::peer},
-    add_retry_after, body, has_credentials, server, status,
+    super::{error::json_response, instrument::peer},
+    Login, add_retry_after, body, has_credentials, status,
 };
 use crate::login::{ErrorCode, MAX_PARAMETER_BYTES, MAX_REGISTRATION, Problem};
 
@@ -20,22 +18,14 @@ const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The metadata of the authorization server (RFC 8414).
-pub(super) async fn metadata(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
+pub(super) async fn metadata(Login(login): Login) -> Response {
     let mut response = answer(StatusCode::OK, &login.metadata());
     response.headers_mut().insert(header::CACHE_CONTROL, CACHED);
     response
 }
 
 /// The public keys (RFC 7517).
-pub(super) async fn keys(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
+pub(super) async fn keys(Login(login): Login) -> Response {
     match login.jwk_set().await {
         Ok(keys) => {
             let mut response = answer(StatusCode::OK, &keys);
@@ -47,14 +37,11 @@ pub(super) async fn keys(State(endpoint): State<Arc<Endpoint>>) -> Response {
 }
 
 /// Registers a client (RFC 7591).
-pub(super) async fn register(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+pub(super) async fn register(Login(login): Login, request: Request) -> Response {
     let peer = peer(request.extensions());
-    let (login, registration) = match (server(&endpoint), request.into_body()) {
-        (Ok(login), content) => match body(content, MAX_REGISTRATION).await {
-            Ok(registration) => (login, registration),
-            Err(response) => return allow_any_origin(*response),
-        },
-        (Err(response), _) => return *response,
+    let registration = match body(request.into_body(), MAX_REGISTRATION).await {
+        Ok(registration) => registration,
+        Err(response) => return allow_any_origin(*response),
     };
     match login.register(&registration, peer) {
         Ok(registered) => answer(StatusCode::CREATED, &registered),
@@ -63,12 +50,12 @@ pub(super) async fn register(State(endpoint): State<Arc<Endpoint>>, request: Req
 }
 
 /// Gives tokens for a code or a refresh token.
-pub(super) async fn token(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+pub(super) async fn token(Login(login): Login, request: Request) -> Response {
     let peer = peer(request.extensions());
     let has_credentials = has_credentials(request.headers());
-    let (login, form) = match (server(&endpoint), form(request).await) {
-        (Ok(login), Ok(form)) => (login, form),
-        (Err(response), _) | (_, Err(response)) => return *response,
+    let form = match form(request).await {
+        Ok(form) => form,
+        Err(response) => return *response,
     };
     match login.token(form, has_credentials, peer).await {
         Ok(tokens) => answer(StatusCode::OK, &tokens),
@@ -77,12 +64,12 @@ pub(super) async fn token(State(endpoint): State<Arc<Endpoint>>, request: Reques
 }
 
 /// Revokes a token (RFC 7009).
-pub(super) async fn revoke(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+pub(super) async fn revoke(Login(login): Login, request: Request) -> Response {
     let peer = peer(request.extensions());
     let has_credentials = has_credentials(request.headers());
-    let (login, form) = match (server(&endpoint), form(request).await) {
-        (Ok(login), Ok(form)) => (login, form),
-        (Err(response), _) | (_, Err(response)) => return *response,
+    let form = match form(request).await {
+        Ok(form) => form,
+        Err(response) => return *response,
     };
     match login.revoke(&form, has_credentials, peer).await {
         Ok(()) => answer(StatusCode::OK, &json!({})),

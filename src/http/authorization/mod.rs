@@ -9,10 +9,11 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, to_bytes},
+    extract::FromRequestParts,
     response::{IntoResponse, Response},
     routing,
 };
-use http::{StatusCode, header};
+use http::{StatusCode, header, request::Parts};
 use serde_json::json;
 
 use super::{
@@ -61,8 +62,17 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
 }
 
 /// The server that these routes exist for.
-fn server(endpoint: &Endpoint) -> Result<&Arc<LoginServer>, Box<Response>> {
-    endpoint.login.as_ref().ok_or_else(|| Box::new(StatusCode::NOT_FOUND.into_response()))
+struct Login(Arc<LoginServer>);
+
+impl FromRequestParts<Arc<Endpoint>> for Login {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(
+        _: &mut Parts,
+        endpoint: &Arc<Endpoint>,
+    ) -> Result<Self, StatusCode> {
+        endpoint.login.clone().map(Self).ok_or(StatusCode::NOT_FOUND)
+    }
 }
 
 /// A bounded body, or the response that says why there is none.

@@ -1,20 +1,18 @@
 //! What browsers see: redirects, the question, and pages that say why a login fails.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{RawQuery, Request, State},
+    extract::{RawQuery, Request},
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     super::{
-        Endpoint, browser,
+        browser,
         instrument::peer,
         page::{escape, page},
     },
-    add_retry_after, body, server, status,
+    Login, add_retry_after, body, status,
 };
 use crate::login::{
     CONSENT_COOKIE, Cookie, ErrorCode, MAX_PARAMETER_BYTES, Parameters, Problem, Question, Step,
@@ -22,14 +20,10 @@ use crate::login::{
 
 /// A client begins a login.
 pub(super) async fn authorize(
-    State(endpoint): State<Arc<Endpoint>>,
+    Login(login): Login,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
     let query = query.unwrap_or_default();
     let step = login.authorize(query.as_bytes(), peer(request.extensions())).await;
     shown(login.base_url(), step)
@@ -37,14 +31,10 @@ pub(super) async fn authorize(
 
 /// The provider sends the browser back.
 pub(super) async fn callback(
-    State(endpoint): State<Arc<Endpoint>>,
+    Login(login): Login,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
     let query = query.unwrap_or_default();
     let peer = peer(request.extensions());
     let headers = request.headers().clone();
@@ -54,14 +44,10 @@ pub(super) async fn callback(
 
 /// Asks the user.
 pub(super) async fn ask(
-    State(endpoint): State<Arc<Endpoint>>,
+    Login(login): Login,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
     let ticket = Parameters::read(query.unwrap_or_default().as_bytes());
     let ticket = ticket.map(|query| query.get("ticket").unwrap_or_default().to_owned());
     let browser = browser::cookie(&headers, CONSENT_COOKIE);
@@ -76,11 +62,7 @@ pub(super) async fn ask(
 }
 
 /// The user has decided.
-pub(super) async fn decide(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let login = match server(&endpoint) {
-        Ok(login) => login,
-        Err(response) => return *response,
-    };
+pub(super) async fn decide(Login(login): Login, request: Request) -> Response {
     let (head, content) = request.into_parts();
     // Browsers name the origin of each form: a page of others must not answer.
     if !browser::is_same_origin(&head.headers, login.base_url()) {

@@ -120,6 +120,15 @@ pub(super) fn refused(problem: &str) -> ProviderError {
 }
 
 #[cfg(test)]
+impl Claims {
+    /// The claims of a JSON object.
+    #[allow(clippy::unwrap_used)]
+    pub(super) fn of(claims: &Value) -> Self {
+        Self(claims.as_object().unwrap().clone())
+    }
+}
+
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
@@ -127,43 +136,40 @@ mod tests {
 
     use super::*;
 
-    fn claims(value: &Value) -> Claims {
-        Claims(value.as_object().unwrap().clone())
-    }
-
     #[test]
     fn userinfo_adds_and_never_replaces() {
-        let mut token = claims(&json!({ "sub": "a", "email": "a@example.com" }));
+        let mut token = Claims::of(&json!({ "sub": "a", "email": "a@example.com" }));
         let more = json!({ "sub": "a", "email": "b@example.com", "groups": ["x"] });
-        token.complete(claims(&more)).unwrap();
+        token.complete(Claims::of(&more)).unwrap();
         assert_eq!(token.email("email").unwrap(), "a@example.com");
         assert_eq!(token.groups("groups").unwrap(), ["x"]);
-        assert!(token.complete(claims(&json!({ "sub": "b" }))).is_err());
-        assert!(token.complete(claims(&json!({}))).is_err());
+        assert!(token.complete(Claims::of(&json!({ "sub": "b" }))).is_err());
+        assert!(token.complete(Claims::of(&json!({}))).is_err());
     }
 
     #[test]
     fn malformed_claims_give_nothing() {
-        let odd = claims(&json!({ "sub": 7, "email": ["a@b"], "groups": { "a": 1 }, "name": 1 }));
+        let odd =
+            Claims::of(&json!({ "sub": 7, "email": ["a@b"], "groups": { "a": 1 }, "name": 1 }));
         assert!(odd.subject().is_err());
         assert_eq!((odd.email("email"), odd.name()), (None, None));
         assert!(odd.groups("groups").unwrap().is_empty());
         for not_true in [json!("yes"), json!(2), json!(null), json!([true])] {
-            assert!(!claims(&json!({ "email_verified": not_true })).is_true("email_verified"));
+            assert!(!Claims::of(&json!({ "email_verified": not_true })).is_true("email_verified"));
         }
     }
 
     #[test]
     fn what_a_provider_says_is_bounded() {
         let many: Vec<String> = (0..=MAX_GROUPS).map(|n| n.to_string()).collect();
-        assert!(claims(&json!({ "groups": many })).groups("groups").is_err());
+        assert!(Claims::of(&json!({ "groups": many })).groups("groups").is_err());
         assert_eq!(
-            claims(&json!({ "groups": many[1..] })).groups("groups").unwrap().len(),
+            Claims::of(&json!({ "groups": many[1..] })).groups("groups").unwrap().len(),
             MAX_GROUPS
         );
-        assert!(claims(&json!({ "groups": "g".repeat(257) })).groups("groups").is_err());
-        assert!(claims(&json!({ "sub": "s".repeat(256) })).subject().is_err());
-        let long = claims(&json!({ "name": "n".repeat(9_999) }));
+        assert!(Claims::of(&json!({ "groups": "g".repeat(257) })).groups("groups").is_err());
+        assert!(Claims::of(&json!({ "sub": "s".repeat(256) })).subject().is_err());
+        let long = Claims::of(&json!({ "name": "n".repeat(9_999) }));
         assert_eq!(long.name().unwrap().len(), MAX_NAME);
     }
 }

@@ -113,13 +113,9 @@ mod tests {
 
     use super::*;
 
-    fn claims(value: &Value) -> Claims {
-        Claims(value.as_object().unwrap().clone())
-    }
-
     #[test]
     fn an_address_that_anybody_could_enter_is_not_verified() {
-        let email = |token: Value| Entra::email(&claims(&token));
+        let email = |token: Value| Entra::email(&Claims::of(&token));
         let (ceo, mallory) = ("ceo@example.com", "mallory@evil.example");
         assert_eq!(email(json!({ "email": ceo })), (Some(ceo.into()), false));
         let entered = json!({ "email": ceo, "preferred_username": mallory });
@@ -134,8 +130,8 @@ mod tests {
     #[test]
     fn the_tenant_is_that_of_the_claim() {
         let entra = Entra { tenant: Some("7a1b".into()), graph: None };
-        assert!(entra.organization(&claims(&json!({ "tid": "7A1B" }))).is_ok());
-        assert!(entra.organization(&claims(&json!({ "tid": "7a1c" }))).is_err());
-        assert!(entra.organization(&claims(&json!({}))).is_err());
+        assert!(entra.organization(&Claims::of(&json!({ "tid": "7A1B" }))).is_ok());
+        assert!(entra.organization(&Claims::of(&json!({ "tid": "7a1c" }))).is_err());
+        assert!(entra.organization(&Claims::of(&json!({}))).is_err());
     }
 }

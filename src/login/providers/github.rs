@@ -14,7 +14,7 @@ use super::{
 use crate::{
     login::{
         Authenticated, AuthorizationRequest, IdentityProvider, Person, ProviderError,
-        ProviderGrant, Redemption, ResponseIssuer,
+        ProviderGrant, Redemption, Renewed, ResponseIssuer,
     },
     quote::shortened,
 };
@@ -120,7 +120,7 @@ impl GitHub {
         Err(ProviderError::Refused(format!("{path} lists {most} entries or more")))
     }
 
-    async fn person(&self, access_token: &str) -> Result<Person, ProviderError> {
+    async fn user(&self, access_token: &str) -> Result<Person, ProviderError> {
         let user: User = parsed("/user", self.get("/user", access_token).await?)?;
         let emails: Vec<Email> = if self.has_scope(&["user:email", "user"]) {
             self.list("/user/emails", access_token).await?
@@ -145,16 +145,14 @@ impl GitHub {
             organization: None,
         })
     }
+}
 
-    /// Tokens of OAuth apps do not expire, and are asked for the user later; those of GitHub
-    /// Apps come with a refresh token.
-    async fn authenticated(&self, tokens: UserTokens) -> Result<Authenticated, ProviderError> {
-        let person = self.person(&tokens.access).await?;
-        let grant = match tokens.refresh {
-            Some(refresh) => ProviderGrant { access_token: None, refresh_token: Some(refresh) },
-            None => ProviderGrant { access_token: Some(tokens.access), refresh_token: None },
-        };
-        Ok(Authenticated { person, grant: Some(grant) })
+/// Tokens of OAuth apps do not expire, and are asked for the user later; those of GitHub Apps
+/// come with a refresh token.
+fn grant(tokens: UserTokens) -> ProviderGrant {
+    match tokens.refresh {
+        Some(refresh) => ProviderGrant { access_token: None, refresh_token: Some(refresh) },
+        None => ProviderGrant { access_token: Some(tokens.access), refresh_token: None },
     }
 }
 
@@ -179,22 +177,28 @@ impl IdentityProvider for GitHub {
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
         let url = self.token_endpoint()?;
         let endpoint = TokenEndpoint { url: &url, is_secret_in_body: true };
-        self.authenticated(self.client.redeem(&self.http, endpoint, redemption).await?).await
+        let tokens = self.client.redeem(&self.http, endpoint, redemption).await?;
+        let person = self.user(&tokens.access).await?;
+        Ok(Authenticated { person, grant: Some(grant(tokens)) })
     }
 
-    async fn refresh(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError> {
-        let tokens = match grant {
+    async fn renew(&self, before: &ProviderGrant) -> Result<Renewed, ProviderError> {
+        let (access_token, grant) = match before {
             ProviderGrant { refresh_token: Some(refresh), .. } => {
                 let url = self.token_endpoint()?;
                 let endpoint = TokenEndpoint { url: &url, is_secret_in_body: true };
-                self.client.refresh(&self.http, endpoint, refresh).await?
+                let tokens = self.client.refresh(&self.http, endpoint, refresh).await?;
+                let access = tokens.access.clone();
+                (access, if tokens.refresh.is_some() { grant(tokens) } else { before.clone() })
             }
-            ProviderGrant { access_token: Some(access), .. } => {
-                UserTokens { access: access.clone(), refresh: None, id: None }
-            }
+            ProviderGrant { access_token: Some(access), .. } => (access.clone(), before.clone()),
             _ => return Err(refused("there is no token of the provider")),
         };
-        self.authenticated(tokens).await
+        Ok(Renewed { grant, access_token, id_token: None })
+    }
+
+    async fn person(&self, renewed: &Renewed) -> Result<Person, ProviderError> {
+        self.user(&renewed.access_token).await
     }
 
     async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {

@@ -65,10 +65,6 @@ mod tests {
 
     use super::*;
 
-    fn claims(value: &Value) -> Claims {
-        Claims(value.as_object().unwrap().clone())
-    }
-
     #[test]
     fn only_addresses_that_google_vouches_for_are_verified() {
         for (token, is_verified) in [
@@ -81,17 +77,17 @@ mod tests {
             ),
             (json!({ "email": "a@evilgmail.com", "email_verified": true }), false),
         ] {
-            assert_eq!(Google::is_email_verified(&claims(&token)), is_verified, "{token}");
+            assert_eq!(Google::is_email_verified(&Claims::of(&token)), is_verified, "{token}");
         }
     }
 
     #[test]
     fn the_hosted_domain_is_that_of_the_claim() {
         let google = Google { hosted_domain: Some("example.com".into()) };
-        let organization = |token: Value| google.organization(&claims(&token)).is_ok();
+        let organization = |token: Value| google.organization(&Claims::of(&token)).is_ok();
         assert!(organization(json!({ "hd": "Example.com" })));
         assert!(!organization(json!({ "hd": "other.example" })));
         assert!(!organization(json!({ "email": "a@example.com", "email_verified": true })));
-        assert!(Google { hosted_domain: None }.organization(&claims(&json!({}))).is_ok());
+        assert!(Google { hosted_domain: None }.organization(&Claims::of(&json!({}))).is_ok());
     }
 }

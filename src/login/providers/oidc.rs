@@ -20,7 +20,7 @@ use crate::{
     clock::Clock,
     login::{
         Authenticated, AuthorizationRequest, IdentityProvider, Person, ProviderError,
-        ProviderGrant, Redemption, ResponseIssuer,
+        ProviderGrant, Redemption, Renewed, ResponseIssuer,
     },
 };
 
@@ -100,7 +100,7 @@ impl Oidc {
     }
 
     /// The user of the tokens. `id_claims` are those of the ID token.
-    async fn person(
+    async fn user(
         &self,
         id_claims: Option<Claims>,
         access_token: &str,
@@ -165,31 +165,16 @@ impl Oidc {
 
     async fn id_claims(
         &self,
-        tokens: &UserTokens,
+        token: Option<&str>,
         nonce: Option<&str>,
     ) -> Result<Option<Claims>, ProviderError> {
-        let Some(token) = &tokens.id else { return Ok(None) };
+        let Some(token) = token else { return Ok(None) };
         self.id_tokens.verify(token, nonce).await.map(Claims).map(Some).map_err(provider_error)
     }
+}
 
-    async fn authenticated(
-        &self,
-        id_claims: Option<Claims>,
-        tokens: UserTokens,
-        metadata: &Metadata,
-    ) -> Result<Authenticated, ProviderError> {
-        let person = self.person(id_claims, &tokens.access, metadata).await?;
-        if tokens.refresh.is_none() {
-            tracing::warn!(
-                "the provider gives no refresh token, so it is never asked again whether a user \
-                 may log in: ask for the scope that gives one in auth.login.scopes"
-            );
-        }
-        let grant = tokens
-            .refresh
-            .map(|token| ProviderGrant { access_token: None, refresh_token: Some(token) });
-        Ok(Authenticated { person, grant })
-    }
+fn grant(refresh_token: String) -> ProviderGrant {
+    ProviderGrant { access_token: None, refresh_token: Some(refresh_token) }
 }
 
 #[async_trait]
@@ -226,19 +211,33 @@ impl IdentityProvider for Oidc {
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
         let metadata = self.metadata().await?;
         let tokens = self.client.redeem(&self.http, metadata.endpoint(), redemption).await?;
-        let claims = self.id_claims(&tokens, Some(redemption.nonce)).await?;
+        let claims = self.id_claims(tokens.id.as_deref(), Some(redemption.nonce)).await?;
         let claims = claims.ok_or_else(|| refused("the token response has no ID token"))?;
-        self.authenticated(Some(claims), tokens, &metadata).await
+        let person = self.user(Some(claims), &tokens.access, &metadata).await?;
+        if tokens.refresh.is_none() {
+            tracing::warn!(
+                "the provider gives no refresh token, so it is never asked again whether a user \
+                 may log in: ask for the scope that gives one in auth.login.scopes"
+            );
+        }
+        Ok(Authenticated { person, grant: tokens.refresh.map(grant) })
     }
 
-    async fn refresh(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError> {
-        let Some(refresh) = &grant.refresh_token else {
+    async fn renew(&self, before: &ProviderGrant) -> Result<Renewed, ProviderError> {
+        let Some(refresh) = &before.refresh_token else {
             return Err(refused("there is no refresh token of the provider"));
         };
         let metadata = self.metadata().await?;
-        let tokens = self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
-        let claims = self.id_claims(&tokens, None).await?;
-        self.authenticated(claims, tokens, &metadata).await
+        let UserTokens { access: access_token, refresh: next, id: id_token } =
+            self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
+        let grant = next.map_or_else(|| before.clone(), grant);
+        Ok(Renewed { grant, access_token, id_token })
+    }
+
+    async fn person(&self, renewed: &Renewed) -> Result<Person, ProviderError> {
+        let metadata = self.metadata().await?;
+        let claims = self.id_claims(renewed.id_token.as_deref(), None).await?;
+        self.user(claims, &renewed.access_token, &metadata).await
     }
 
     async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {

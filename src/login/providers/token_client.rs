@@ -94,7 +94,7 @@ impl TokenClient {
         Ok(tokens(&self.exchange(http, endpoint, redemption).await.map_err(|e| problem(&e))?))
     }
 
-    /// New tokens by a refresh token.
+    /// New tokens by a refresh token, which stays valid if there is no new one.
     ///
     /// # Errors
     /// [`ProviderError`].
@@ -108,9 +108,7 @@ impl TokenClient {
         let client = self.oauth(endpoint);
         let request = client.exchange_refresh_token(&token);
         let response = request.request_async(&TokenRequests(http.fetcher())).await;
-        let mut tokens = tokens(&response.map_err(|error| problem(&error))?);
-        tokens.refresh.get_or_insert_with(|| refresh.to_owned());
-        Ok(tokens)
+        Ok(tokens(&response.map_err(|error| problem(&error))?))
     }
 
     /// Tries the client ID and the secret with a code that cannot be valid. Returns what the

@@ -157,6 +157,11 @@ impl Provider {
         self.control(&format!("jwks/{mode}")).await;
     }
 
+    /// Sets how the userinfo endpoint responds: `up` or `down`.
+    pub(crate) async fn userinfo(&self, mode: &str) {
+        self.control(&format!("userinfo/{mode}")).await;
+    }
+
     /// Forgets the clients that have registered.
     pub(crate) async fn forget_clients(&self) {
         self.control("forget").await;

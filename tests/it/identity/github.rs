@@ -121,18 +121,18 @@ async fn all_pages_of_teams_are_read_up_to_a_bound() {
 #[tokio::test]
 async fn a_token_that_does_not_expire_is_asked_for_the_user_again() {
     let world = github().await;
-    let user = world.provider.refresh(&access_token()).await.unwrap();
+    let user = world.refresh_with(&access_token()).await.unwrap();
     assert_eq!((user.person.subject.as_str(), world.server.hits(TOKEN)), ("1", 0));
     assert_eq!(user.grant, Some(access_token()));
     for (status, message) in [(401, "Bad credentials"), (403, "Sorry. Your account was suspended.")]
     {
         world.server.set_reply("/user", Reply::Status(status, json!({ "message": message })));
-        assert!(refusal(world.provider.refresh(&access_token()).await).contains(message));
+        assert!(refusal(world.refresh_with(&access_token()).await).contains(message));
     }
     for (status, message) in [(403, "API rate limit exceeded for user ID 1."), (429, ""), (502, "")]
     {
         world.server.set_reply("/user", Reply::Status(status, json!({ "message": message })));
-        outage(world.provider.refresh(&access_token()).await);
+        outage(world.refresh_with(&access_token()).await);
     }
 }
 

@@ -122,7 +122,13 @@ impl World {
     }
 
     async fn refresh(&self) -> Result<Authenticated, ProviderError> {
-        self.provider.refresh(&refresh_token("the refresh token")).await
+        self.refresh_with(&refresh_token("the refresh token")).await
+    }
+
+    async fn refresh_with(&self, grant: &ProviderGrant) -> Result<Authenticated, ProviderError> {
+        let renewed = self.provider.renew(grant).await?;
+        let person = self.provider.person(&renewed).await?;
+        Ok(Authenticated { person, grant: Some(renewed.grant) })
     }
 
     /// The query parameters of the provider's page.

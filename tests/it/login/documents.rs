@@ -47,3 +47,29 @@ async fn documents_at_private_addresses_are_not_fetched() {
     assert_eq!(Browser::of("alice").get(&url).await.status(), 400);
     assert_eq!(documents.hits("/client.json"), 0);
 }
+
+#[tokio::test]
+async fn a_document_server_cannot_send_too_much_or_elsewhere_or_never() {
+    let site =
+        Site::with(Provider::shared().await, |login| login.allow_private_documents = true).await;
+    let client = site.client();
+    let documents = Issuer::empty().await;
+    let elsewhere = format!("{}/elsewhere.json", documents.url);
+    for (path, reply, says) in [
+        ("/large.json", Reply::Text("x".repeat((64 << 10) + 1)), "has more than 64 KiB"),
+        ("/moved.json", Reply::Redirect(elsewhere), "cannot be fetched"),
+        ("/failed.json", Reply::Status(500, json!({})), "cannot be fetched"),
+        ("/text.json", Reply::Text("no JSON".to_owned()), "is not client metadata"),
+        ("/never.json", Reply::Hang, "cannot be fetched"),
+    ] {
+        documents.set_reply(path, reply);
+        let id = format!("{}{path}", documents.url);
+        let url = client.authorize_url(&client.request(&id));
+        for _ in 0..2 {
+            let (status, page) = Browser::of("alice").page(url.clone()).await;
+            assert!(status == 400 && page.contains(says) && page.contains(path), "{page}");
+        }
+        assert_eq!(documents.hits(path), 1, "{path} is fetched once for a while");
+    }
+    assert_eq!(documents.hits("/elsewhere.json"), 0);
+}

@@ -9,8 +9,12 @@ use crate::{
     support::{RedisServer, Server},
 };
 
-/// An instance. Both have the URL of the first one, as behind a proxy.
-async fn instance(redis: &RedisServer, key: &NamedTempFile, url: Option<&str>) -> Server {
+/// An instance. All have the URL of the first one, as behind a proxy.
+pub(super) async fn instance(
+    redis: &RedisServer,
+    key: &NamedTempFile,
+    url: Option<&str>,
+) -> Server {
     let provider = Provider::shared().await;
     let secret = NamedTempFile::new().unwrap();
     std::fs::write(key.path(), "a key of at least thirty-two bytes").unwrap();
@@ -28,7 +32,7 @@ async fn instance(redis: &RedisServer, key: &NamedTempFile, url: Option<&str>) -
 }
 
 /// The same URL at another instance.
-fn at(server: &Server, url: &Url) -> Url {
+pub(super) fn at(server: &Server, url: &Url) -> Url {
     let mut url = url.clone();
     url.set_port(Some(server.address.port())).unwrap();
     url

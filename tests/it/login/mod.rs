@@ -4,6 +4,9 @@
 mod browser;
 mod documents;
 mod instances;
+mod operations;
+mod outages;
+mod proxies;
 mod refusals;
 mod rust_client;
 mod tokens;
@@ -66,10 +69,14 @@ impl Site {
     }
 
     async fn with(provider: &Provider, change: impl FnOnce(&mut LoginConfig)) -> Self {
+        Self::configured(provider, |config| change(config.auth.login.as_mut().unwrap())).await
+    }
+
+    async fn configured(provider: &Provider, change: impl FnOnce(&mut Config)) -> Self {
         let secret = NamedTempFile::new().unwrap();
         let server = Server::configured(|setup| {
             configure(&mut setup.config, &provider.issuer, &secret);
-            change(setup.config.auth.login.as_mut().unwrap());
+            change(&mut setup.config);
         })
         .await;
         // The clock of the provider is that of the machine.

@@ -118,6 +118,24 @@ async fn while_the_provider_is_away_nobody_is_logged_out() {
 }
 
 #[tokio::test]
+async fn a_refresh_that_fails_after_the_provider_replaced_its_token_loses_nothing() {
+    let provider = Provider::start().await;
+    let site = Site::with(&provider, |_| {}).await;
+    let client = site.client();
+    let id = client.register().await;
+    let tokens = client.tokens("alice", &id).await;
+    // The provider accepts each of its refresh tokens once.
+    provider.userinfo("down").await;
+    for _ in 0..2 {
+        let refused = refusal(client.refresh(&id, &tokens).await).await;
+        assert_eq!(refused, (503, "temporarily_unavailable".into()));
+    }
+    provider.userinfo("up").await;
+    let tokens = body(client.refresh(&id, &tokens).await).await;
+    assert_eq!(client.status(&tokens).await, 200);
+}
+
+#[tokio::test]
 async fn clients_without_an_identity_get_401_and_bad_requests_400() {
     let site = Site::start().await;
     let client = site.client();

@@ -1,0 +1,137 @@
+//! [`TrustedProxies`]: whose `X-Forwarded-For` is believed.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, HeaderName};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The proxies in front of the server. By default there is none, and the header is ignored.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies(Vec<Network>);
+
+/// The first bits of an address. IPv4 is mapped to IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network {
+    address: u128,
+    prefix: u32,
+}
+
+impl TrustedProxies {
+    /// The proxies at these addresses and in these networks (CIDR).
+    ///
+    /// # Errors
+    /// The entry that is neither.
+    pub fn parse(networks: &[String]) -> Result<Self, String> {
+        let network = |text: &String| {
+            let problem = || format!("{text:?} is neither an address nor a network (10.0.0.0/8)");
+            Network::parse(text).ok_or_else(problem)
+        };
+        networks.iter().map(network).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Where a request comes from that arrived from this address: the rightmost forwarded
+    /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
+    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.to_canonical();
+        let values = headers.get_all(FORWARDED_FOR).iter().rev();
+        let mut forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+        while self.trusts(client) {
+            let Some(before) = forwarded.next().and_then(address) else { break };
+            client = before;
+        }
+        client
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.trim().parse().ok()?;
+        // The bits before those of an IPv4 address are part of the mapped one.
+        let (bits, before) = if address.is_ipv4() { (32, 96) } else { (128, 0) };
+        let prefix = prefix.map_or(Some(bits), |prefix| prefix.trim().parse().ok())?;
+        (prefix <= bits).then(|| Self { address: mapped(address), prefix: before + prefix })
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        let differing = (self.address ^ mapped(address)).leading_zeros();
+        differing >= self.prefix
+    }
+}
+
+fn mapped(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// A forwarded address, which some proxies send with the port.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text).ok()?.trim();
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse::<IpAddr>().ok();
+    let address = address.or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
+    address.map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
+        let trusted: Vec<_> = trusted.iter().map(ToString::to_string).collect();
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
+        }
+        let proxies = TrustedProxies::parse(&trusted).unwrap();
+        proxies.client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn only_what_a_trusted_proxy_has_added_is_believed() {
+        let nets = ["10.0.0.0/8", "2001:db8::/32"];
+        for (peer, forwarded, expected) in [
+            ("203.0.113.9", &["198.51.100.1"][..], "203.0.113.9"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
+            ("::ffff:10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
+            ("2001:db8::1", &["2001:db9::1"], "2001:db9::1"),
+            // What the client has sent itself is further left.
+            ("10.0.0.1", &["1.2.3.4, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", &["1.2.3.4", "198.51.100.1, 10.2.3.4"], "198.51.100.1"),
+            ("10.0.0.1", &["10.0.0.2,10.0.0.3"], "10.0.0.2"),
+            ("10.0.0.1", &["1.2.3.4, unknown"], "10.0.0.1"),
+            ("10.0.0.1", &["1.2.3.4,"], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1"),
+            ("10.0.0.1", &["[2001:db9::1]:4711"], "2001:db9::1"),
+            ("10.0.0.1", &["[2001:db9::1]"], "2001:db9::1"),
+        ] {
+            assert_eq!(client(&nets, peer, forwarded), expected, "{peer} {forwarded:?}");
+        }
+        assert_eq!(client(&[], "10.0.0.1", &["1.2.3.4"]), "10.0.0.1");
+        assert_eq!(client(&["10.0.0.1"], "10.0.0.2", &["1.2.3.4"]), "10.0.0.2");
+        assert_eq!(client(&["0.0.0.0/0"], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn other_texts_are_no_networks() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/x", "::/129", "proxy.example", "10.0.0.0/-1"] {
+            let problem = TrustedProxies::parse(&[text.to_owned()]).unwrap_err();
+            assert!(problem.contains("10.0.0.0/8"), "{text}: {problem}");
+        }
+    }
+}
