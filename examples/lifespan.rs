@@ -19,14 +19,10 @@ struct Log {
 }
 
 impl Log {
-    async fn open() -> Result<Self, Infallible> {
+    fn open() -> Self {
         let log = Self { lines: Mutex::default() };
         log.write("Server started");
-        Ok(log)
-    }
-
-    async fn close(self: Arc<Self>) {
-        self.write("Server stopped");
+        log
     }
 
     fn write(&self, event: &str) {
@@ -83,7 +79,10 @@ fn all(ctx: &Context<Log>) -> String {
 
 fn main() -> ExitCode {
     larder::server("low-level-server")
-        .lifespan(Log::open, Log::close)
+        .lifespan(
+            || async { Ok::<_, Infallible>(Log::open()) },
+            |log: Arc<Log>| async move { log.write("Server stopped") },
+        )
         .with(|server| server.list_tools(list_tools).call_tool(call_tool))
         .prompt(history)
         .resource(all)
