@@ -100,10 +100,12 @@ impl ReceivedResult {
 
 impl Receiving {
     /// For a call of this tool, whose result must be stored if it has a text of more than
-    /// `longest` bytes.
-    pub(crate) fn new(scope: &Scope, tool: &str, longest: usize) -> Self {
+    /// `longest` bytes. `None` if nothing can be stored under the tool's name.
+    pub(crate) fn new(scope: &Scope, tool: &str, longest: usize) -> Option<Self> {
+        ResourceUri::for_result(tool, "").ok()?;
         let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
-        Self { owner, store, random: scope.random.clone(), tool: tool.to_owned(), longest }
+        let (random, tool) = (scope.random.clone(), tool.to_owned());
+        Some(Self { owner, store, random, tool, longest })
     }
 
     /// The length in bytes up to which a text may be sent as it is.

@@ -71,8 +71,8 @@ impl Spiller {
             Spill::Auto => self.is_readable(),
             Spill::Always => true,
         };
-        if stores {
-            self.scope.control.receive(Receiving::new(&self.scope, tool, self.output_bytes));
+        if stores && let Some(receiving) = Receiving::new(&self.scope, tool, self.output_bytes) {
+            self.scope.control.receive(receiving);
         }
     }
 

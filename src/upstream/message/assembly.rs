@@ -65,8 +65,9 @@ struct Storing<'a> {
     /// The long strings of the structured content.
     strings: Vec<HashedText>,
     finished: ReceivedResult,
-    /// Nobody waits for the message any more, or it is no JSON.
+    /// The message is no JSON, or nobody waits for it any more.
     is_over: bool,
+    is_abandoned: bool,
 }
 
 /// The long text that is arriving.
@@ -158,8 +159,11 @@ impl<'a> Assembly<'a> {
         (head, tail)
     }
 
-    /// The complete message.
-    pub(in crate::upstream) fn finish(self) -> Arrived {
+    /// The complete message. It is empty if nobody waits for it any more.
+    pub(in crate::upstream) fn finish(mut self) -> Arrived {
+        if matches!(&self.texts, Texts::Stored(storing) if storing.is_abandoned) {
+            self.kept.clear();
+        }
         let stored = match self.texts {
             Texts::Stored(storing) => storing.finish(),
             Texts::Kept | Texts::Unknown(..) => None,
@@ -180,12 +184,14 @@ impl<'a> Storing<'a> {
             strings: Vec::new(),
             finished: ReceivedResult::default(),
             is_over: false,
+            is_abandoned: false,
         }
     }
 
     /// Stores the texts in the next bytes, and keeps the others.
     async fn push(&mut self, mut bytes: &[u8], kept: &mut Vec<u8>) {
         if self.is_storing() && !self.calls.waits_for(&self.receiving) {
+            self.is_abandoned = true;
             self.end();
         }
         let mut structure = Vec::new();
