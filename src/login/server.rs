@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     ErrorCode, IdentityProvider, Policy, Problem,
-    client::{Client, UNUSED_TTL},
+    client::{self, Client, UNUSED_TTL},
     documents::Documents,
     rate::RateLimit,
     records::{ClientFacts, Records},
@@ -158,6 +158,15 @@ impl LoginServer {
     pub(super) async fn client(&self, id: &str) -> Result<ClientFacts, Problem> {
         let client = self.full_client(id).await?;
         Ok(facts(&client))
+    }
+
+    /// What its codes and grants name the client by. A metadata document need not be read for it,
+    /// so tokens are refreshed while the document's server is away.
+    pub(super) async fn client_key(&self, id: &str) -> Result<String, Problem> {
+        if Documents::is_url(id) {
+            return Ok(client::key(id));
+        }
+        Ok(self.client(id).await?.key)
     }
 
     pub(super) async fn full_client(&self, id: &str) -> Result<Arc<Client>, Problem> {

@@ -20,6 +20,19 @@ pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
 /// How long one request may take to refresh, before another one tries.
 const LEASE: Duration = Duration::from_secs(30);
 
+/// Why there are no tokens.
+struct Failure {
+    problem: Problem,
+    /// Whether the audit log says it already, with the user.
+    is_audited: bool,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem, is_audited: false }
+    }
+}
+
 impl LoginServer {
     /// Answers a request for tokens. It goes on when the client goes away: the provider may have
     /// replaced its own tokens already.
@@ -37,59 +50,64 @@ impl LoginServer {
         let span = tracing::Span::current();
         let answer = async move { this.answer(&form, has_credentials).await };
         let answer = tokio::spawn(tracing::Instrument::instrument(answer, span)).await;
-        let answer =
-            answer.unwrap_or_else(|error| Err(Problem::unavailable("a request panicked", &error)));
-        answer.inspect_err(|problem| self.audit_unknown("token", problem))
+        let answer = answer
+            .unwrap_or_else(|error| Err(Problem::unavailable("a request panicked", &error).into()));
+        answer.map_err(|Failure { problem, is_audited }| {
+            if !is_audited {
+                self.audit_unknown("token", &problem);
+            }
+            problem
+        })
     }
 
-    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, Problem> {
+    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, Failure> {
         let parameters = Parameters::read(form)?;
         if has_credentials || parameters.get("client_secret").is_some() {
             let text = "Clients of this server have no secret: send client_id alone.";
-            return Err(Problem::refused(ErrorCode::InvalidClient, text));
+            return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
         }
         let grant_type = parameters.required("grant_type")?.to_owned();
         let Some(client) = parameters.get("client_id") else {
             let text = "The parameter client_id is missing.";
-            return Err(Problem::refused(ErrorCode::InvalidClient, text));
+            return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
         };
         self.check_resource(&parameters)?;
         match grant_type.as_str() {
-            "authorization_code" => self.redeem(&self.client(client).await?.key, &parameters).await,
-            "refresh_token" => self.refresh(&self.client(client).await?.key, &parameters).await,
+            "authorization_code" => self.redeem(&self.client_key(client).await?, &parameters).await,
+            "refresh_token" => self.refresh(&self.client_key(client).await?, &parameters).await,
             _ => {
                 let text = "Only authorization_code and refresh_token are supported.";
-                Err(Problem::refused(ErrorCode::UnsupportedGrantType, text))
+                Err(Problem::refused(ErrorCode::UnsupportedGrantType, text).into())
             }
         }
     }
 
-    async fn redeem(&self, client: &str, parameters: &Parameters) -> Result<Value, Problem> {
+    async fn redeem(&self, client: &str, parameters: &Parameters) -> Result<Value, Failure> {
         let invalid = || Problem::grant("The code is not valid, or was redeemed before.");
         let name = Records::code(&hash(parameters.required("code")?));
         let found = self.records.read::<Code>(&name).await?.ok_or_else(invalid)?;
         let issued = match found.value {
             Code::Issued(issued) => *issued,
             Code::Redeemed(grant) => {
-                self.replayed(&grant).await?;
-                return Err(invalid());
+                let is_audited = self.replayed(&grant).await?;
+                return Err(Failure { problem: invalid(), is_audited });
             }
         };
         let IssuedCode { request, user, scopes } = issued;
         if request.client.key != client {
-            return Err(invalid());
+            return Err(invalid().into());
         }
         let redirect_uri = parameters.get("redirect_uri");
         let is_same =
             redirect_uri.map_or(!request.names_redirect, |uri| uri == request.redirect_uri);
         if !is_same {
-            return Err(Problem::grant("The redirect_uri is not that of the request."));
+            return Err(Problem::grant("The redirect_uri is not that of the request.").into());
         }
         let verifier = parameters.required("code_verifier")?;
         let is_verifier =
             (43..=128).contains(&verifier.len()) && same(&challenge(verifier), &request.challenge);
         if !is_verifier {
-            return Err(Problem::grant("The code_verifier does not fit the code_challenge."));
+            return Err(Problem::grant("The code_verifier does not fit the code_challenge.").into());
         }
         let (id, secret) = (self.random.id(), self.secret());
         let grant = Grant {
@@ -106,28 +124,29 @@ impl LoginServer {
             if let Some(Versioned { value: Code::Redeemed(grant), .. }) =
                 self.records.read::<Code>(&name).await?
             {
-                self.replayed(&grant).await?;
+                let is_audited = self.replayed(&grant).await?;
+                return Err(Failure { problem: invalid(), is_audited });
             }
-            return Err(invalid());
+            return Err(invalid().into());
         }
         // Fails if the code has been redeemed again meanwhile.
         let ttl = self.options.refresh_ttl;
         if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
-            return Err(invalid());
+            return Err(invalid().into());
         }
         audit(grant.user.principal(), &grant.client, "token");
         Ok(tokens)
     }
 
-    async fn replayed(&self, grant: &str) -> Result<(), Problem> {
-        if let Some(grant) = self.records.revoke(grant).await? {
-            let why = "its code was redeemed twice, so all its tokens are revoked";
-            audit_refused(grant.user.principal(), &grant.client, "token", why);
-        }
-        Ok(())
+    /// Revokes what the first use of a code has given. Returns whether there was something.
+    async fn replayed(&self, grant: &str) -> Result<bool, Problem> {
+        let Some(grant) = self.records.revoke(grant).await? else { return Ok(false) };
+        let why = "its code was redeemed twice, so all its tokens are revoked";
+        audit_refused(grant.user.principal(), &grant.client, "token", why);
+        Ok(true)
     }
 
-    async fn refresh(&self, client: &str, parameters: &Parameters) -> Result<Value, Problem> {
+    async fn refresh(&self, client: &str, parameters: &Parameters) -> Result<Value, Failure> {
         let invalid = || Problem::grant("The refresh token is not valid. Log in again.");
         let token = parameters.required("refresh_token")?;
         let (id, secret) = token.split_once('.').ok_or_else(invalid)?;
@@ -137,24 +156,24 @@ impl LoginServer {
         let found = if is_id { self.records.read::<Grant>(&name).await? } else { None };
         let mut found = found.ok_or_else(invalid)?;
         if found.value.client.key != client {
-            return Err(invalid());
+            return Err(invalid().into());
         }
         if !same(&hash(secret), &found.value.refresh) {
             // It was used before: either the client or a thief has the newer one.
             self.records.revoke(id).await?;
             let why = "a refresh token was used twice, so all its tokens are revoked";
             audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
-            return Err(invalid());
+            return Err(Failure { problem: invalid(), is_audited: true });
         }
         let now = self.clock.now();
         if found.value.refreshing_until.is_some_and(|until| until > now) {
-            return Err(Problem::Unavailable(Duration::from_secs(1)));
+            return Err(Problem::Unavailable(Duration::from_secs(1)).into());
         }
         let scopes = self.narrowed(&found.value, parameters)?;
         found.value.refreshing_until = Some(now.saturating_add(LEASE));
         let ttl = self.options.refresh_ttl;
         if !self.records.update(&name, &mut found, ttl).await? {
-            return Err(Problem::Unavailable(Duration::from_secs(1)));
+            return Err(Problem::Unavailable(Duration::from_secs(1)).into());
         }
         match self.ask_again(&name, &mut found).await {
             Ok(()) => {}
@@ -162,12 +181,13 @@ impl LoginServer {
                 self.records.revoke(id).await?;
                 let why = "the provider or the policy no longer allows the user";
                 audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
-                return Err(Problem::Refused(code, text));
+                let problem = Problem::Refused(code, text);
+                return Err(Failure { problem, is_audited: true });
             }
             Err(problem) => {
                 found.value.refreshing_until = None;
                 self.records.update(&name, &mut found, ttl).await?;
-                return Err(problem);
+                return Err(problem.into());
             }
         }
         // What the policy grants may have changed.
@@ -182,7 +202,7 @@ impl LoginServer {
         let tokens = self.issued(id, &issued, &secret).await?;
         if !self.records.update(&name, &mut found, ttl).await? {
             // It was revoked meanwhile.
-            return Err(invalid());
+            return Err(invalid().into());
         }
         // The next refresh does it as well.
         let _ = self.records.mark_used(&found.value.client.key, now).await;

@@ -19,7 +19,7 @@ async fn a_client_with_a_metadata_document_logs_in_without_registering() {
         "client_id": id, "client_name": "Documented", "redirect_uris": [REDIRECT],
         "token_endpoint_auth_method": "none",
     });
-    documents.set_reply("/client.json", Reply::Json(document));
+    documents.set_reply("/client.json", Reply::Json(document.clone()));
     let mut browser = Browser::of("alice");
     let code = client.code(&mut browser, &id).await;
     let page = browser.pages.pop().unwrap();
@@ -27,6 +27,14 @@ async fn a_client_with_a_metadata_document_logs_in_without_registering() {
     let tokens = body(client.redeem(&id, &code).await).await;
     assert_eq!(client.status(&tokens).await, 200);
     assert_eq!(documents.hits("/client.json"), 1, "it is cached");
+    // Its tokens are refreshed while the document cannot be read.
+    let hits = documents.hits("/client.json");
+    documents.set_reply("/client.json", Reply::Status(500, json!({})));
+    site.server.clock.advance(std::time::Duration::from_secs(310));
+    let tokens = body(client.refresh(&id, &tokens).await).await;
+    assert_eq!(client.status(&tokens).await, 200);
+    assert_eq!(documents.hits("/client.json"), hits);
+    documents.set_reply("/client.json", Reply::Json(document));
     // Anybody on the device can name this client and listen there, so the user is asked again.
     client.code(&mut browser, &id).await;
     assert!(browser.pages.pop().is_some());

@@ -69,6 +69,10 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     Browser::of("bob").log_in(url.clone(), "deny").await;
     assert_eq!(Browser::of("mallory").page(url).await.0, 403);
     assert_eq!(client.refresh(&id, &second).await.status(), 400);
+    // The consent is remembered.
+    let code_again = client.code(&mut Browser::of("alice"), &id).await;
+    assert_eq!(client.redeem(&id, &code_again).await.status(), 200);
+    assert_eq!(client.redeem(&id, &code_again).await.status(), 400);
 
     let expected = [
         ["unknown", "The <Client>", "registered"],
@@ -81,6 +85,9 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
         ["bob", "what=consent", "the user denies"],
         ["mallory", "what=login", "refused"],
         ["unknown", "what=token", "refused"],
+        ["alice", "what=login", "allowed"],
+        ["alice", "what=token", "allowed"],
+        ["alice", "what=token", "redeemed twice"],
     ];
     let lines = audited(&process, expected.len()).await;
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
@@ -95,7 +102,7 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     let tokens = [&first, &second].map(|tokens| {
         [&tokens["access_token"], &tokens["refresh_token"]].map(|t| t.as_str().unwrap().to_owned())
     });
-    for secret in tokens.iter().flatten().chain([&code, &SECRET.to_owned()]) {
+    for secret in tokens.iter().flatten().chain([&code, &code_again, &SECRET.to_owned()]) {
         // The first part of an access token is the same for all; that of a refresh token is the
         // ID of the grant.
         let part = secret.rsplit('.').next().unwrap();
@@ -107,12 +114,12 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     let scraped = scraped.text().await.unwrap();
     for (event, number) in [
         ("registered", 1),
-        ("login", 2),
+        ("login", 3),
         ("consent", 1),
-        ("token", 1),
+        ("token", 2),
         ("refresh", 1),
         ("revocation", 1),
-        ("refused", 3),
+        ("refused", 4),
     ] {
         let line = format!("larder_logins_total{{event=\"{event}\"}} {number}");
         assert!(scraped.lines().any(|found| found == line), "{line}: {scraped}");
