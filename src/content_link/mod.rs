@@ -1,4 +1,4 @@
-//! Signed links to content: whoever has the URL may do what its token says, without other
+//! Signed links to content: anyone with the link may do what its token says, without other
 //! credentials, until it expires. The token is in the URL and nothing is stored, so every
 //! instance with the same keys accepts the links of the others.
 

@@ -19,7 +19,7 @@ const DEFAULT_EXPIRES: Duration = Duration::from_secs(600);
 
 /// Creates a URL at which a stored resource can be downloaded without credentials
 /// until it expires: for a person, or for curl in a shell or sandbox. The content
-/// does not pass through the conversation. Whoever has the URL can download this
+/// does not pass through the conversation. Anyone with the link can download this
 /// revision of the resource, so give it only to those who may.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
