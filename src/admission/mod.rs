@@ -66,7 +66,7 @@ impl Limits {
         self.request_of(identity.owner())
     }
 
-    /// Admits a request for content of that owner, by whoever has a link to it.
+    /// Admits a request for content of that owner, by anyone with the link.
     ///
     /// # Errors
     /// As [`Limits::request`].

@@ -45,6 +45,9 @@ pub(super) fn registry(
     }
     if config.has_content_links() {
         builder = builder.with(tools::downloading());
+        if config.tools.write {
+            builder = builder.with(tools::uploading());
+        }
     }
     if config.tools.listing == ToolListing::Search {
         builder = builder.with(tools::finding(ToolOptions::default()));

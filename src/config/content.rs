@@ -13,7 +13,7 @@ const MAX_EXPIRES: u64 = 24 * 60 * 60;
 #[serde(default, deny_unknown_fields)]
 pub struct ContentConfig {
     /// Whether stored content can be read, stored and deleted over HTTP at `/resources`, and
-    /// downloaded by links of download_url.
+    /// downloaded and uploaded by links of download_url and upload_url.
     pub enabled: bool,
     /// The longest lifetime of a link in seconds, at most a day.
     pub max_expires: u64,

@@ -27,11 +27,11 @@ const CLOCK_MARGIN: Duration = Duration::from_secs(300);
 /// Makes and checks the links of a server.
 #[derive(Debug)]
 pub(crate) struct ContentLinks {
-    signer: LinkSigner,
+    pub(super) signer: LinkSigner,
     /// Known once the server listens, if it has no public URL.
     base: OnceLock<BaseUrl>,
     /// Where the use of links is noted that work once, for all instances.
-    used: Arc<dyn Slots>,
+    pub(super) used: Arc<dyn Slots>,
     /// The longest lifetime of a link.
     pub(crate) max_expires: Duration,
 }
@@ -110,7 +110,7 @@ impl ContentLinks {
         self.download_url(&download, &once.file_name)
     }
 
-    fn open<C: Claims>(&self, token: &str, bound: &[&str]) -> Option<C> {
+    pub(super) fn open<C: Claims>(&self, token: &str, bound: &[&str]) -> Option<C> {
         let base = [self.base()?.as_str()];
         self.signer.open(token, &[&base, bound].concat())
     }

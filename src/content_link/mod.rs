@@ -1,4 +1,4 @@
-//! Signed links to content: whoever has the URL may do what its token says, without other
+//! Signed links to content: anyone with the link may do what its token says, without other
 //! credentials, until it expires. The token is in the URL and nothing is stored, so every
 //! instance with the same keys accepts the links of the others.
 
@@ -8,6 +8,8 @@ mod file_name;
 mod links;
 mod once;
 mod signer;
+mod upload;
+mod upload_links;
 
 pub(crate) use self::{
     base::{BaseUrl, encode_segment},
@@ -16,4 +18,10 @@ pub(crate) use self::{
     links::{ContentLinks, DOWNLOAD_PATH, ONCE_PATH},
     once::Once,
     signer::{Claims, LinkSigner},
+    upload::{Upload, UploadUse},
+    upload_links::UPLOAD_PATH,
 };
+
+/// The response to every link that is not valid. It says nothing about why: links may be guessed
+/// at.
+pub(crate) const NOT_FOUND: &str = "Not found, expired or used; ask for a new link.";

@@ -29,7 +29,6 @@ mod metrics;
 mod modern;
 mod overload;
 mod owned;
-#[cfg(any(feature = "login", feature = "upstream"))]
 mod page;
 mod pipeline;
 mod post;

@@ -1,5 +1,5 @@
-//! The frame of all pages for browsers: no scripts, nothing from elsewhere, light and dark, and
-//! readable on a phone.
+//! The frame of all pages for browsers: no scripts but the server's own, nothing from elsewhere,
+//! light and dark, and readable on a phone.
 
 use std::sync::LazyLock;
 
@@ -12,16 +12,48 @@ const STYLE: &str = include_str!("page.css");
 
 /// Allows this style and nothing else. Without `form-action`, which browsers apply to redirects
 /// as well.
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+#[cfg(any(test, feature = "login", feature = "upstream"))]
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy(""));
+
+/// The policy of a page, with directives of its own.
+fn policy(own: &str) -> HeaderValue {
+    let style = hash(STYLE);
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{hash}'; frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src {style}; frame-ancestors 'none'; base-uri 'none'{own}"
     );
     HeaderValue::try_from(policy).expect("it is ASCII")
-});
+}
+
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
+}
+
+/// A script, and the policy that allows it: it may send requests to this server.
+pub(super) struct Script {
+    text: &'static str,
+    policy: HeaderValue,
+}
+
+impl Script {
+    pub(super) fn new(text: &'static str) -> Self {
+        let own = format!("; form-action 'none'; connect-src 'self'; script-src {}", hash(text));
+        Self { text, policy: policy(&own) }
+    }
+}
 
 /// A page without scripts, which no other page can frame. The title and the body are HTML.
+#[cfg(any(test, feature = "login", feature = "upstream"))]
 pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response {
+    respond(status, title, body, &POLICY)
+}
+
+/// A page with a script, which no other page can frame. The title and the body are HTML.
+pub(super) fn scripted_page(title: &str, body: &str, script: &Script) -> Response {
+    let body = format!("{body}<script>{}</script>", script.text);
+    respond(StatusCode::OK, title, &body, &script.policy)
+}
+
+fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -41,7 +73,7 @@ pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY.clone());
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
     response
 }
 
@@ -63,5 +95,9 @@ mod tests {
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("script"));
         assert_eq!(page.headers()[header::CACHE_CONTROL], "no-store");
+        let page = scripted_page("Title", "", &Script::new("alert(1)"));
+        let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap_or_default();
+        let allowed = "script-src 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='";
+        assert!(policy.contains("default-src 'none'") && policy.ends_with(allowed), "{policy}");
     }
 }

@@ -112,8 +112,8 @@ impl Registry {
 
     /// What makes and checks links to content, if the server offers them.
     #[cfg(feature = "http")]
-    pub(crate) fn content_links(&self) -> Option<&ContentLinks> {
-        self.content_links.get().map(|links| &**links)
+    pub(crate) fn content_links(&self) -> Option<&Arc<ContentLinks>> {
+        self.content_links.get()
     }
 
     /// Whether callers log in at a provider's server.

@@ -2,8 +2,8 @@
 //!
 //! Each part, and the record of the upload, is an ordinary resource of a hidden owner, which
 //! belongs to the owner of the upload. So they are stored, shared between instances, limited and
-//! removed like all content, but nobody lists them. The record is replaced only by whoever has
-//! read it as it is, which makes each append atomic. The last step writes the parts as one
+//! removed like all content, but nobody lists them. The record is replaced only by a
+//! request that has read its latest version, which makes each append atomic. The last step writes the parts as one
 //! resource.
 
 use std::{io, sync::Arc, time::Duration};

@@ -261,7 +261,7 @@ mod tests {
 
     use async_trait::async_trait;
     use futures_util::{FutureExt, TryStreamExt};
-    use proptest::prelude::*;
+    use proptest::{prelude::*, sample::Index};
 
     use super::*;
     use crate::store::{
@@ -323,6 +323,35 @@ mod tests {
                 prop_assert!(index == 0 || next.is_none_or(|b| b.end() - range.start > read_ahead));
             }
             prop_assert_eq!(end, remote.entry.size);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_range_fetches_the_blocks_that_it_touches_and_no_others(
+            text in any_text(),
+            block_bytes in 4_usize..40,
+            (from, to) in any::<(Index, Index)>(),
+        ) {
+            let local = stored(Kind::Text, &[text.as_bytes()], block_bytes).expect("it is text");
+            let blob = Arc::new(RemoteBlob {
+                content: text.clone().into(),
+                read_ahead: 0,
+                requested: Mutex::default(),
+            });
+            let remote = StoredResource { blob: Arc::<RemoteBlob>::clone(&blob), ..local };
+            prop_assume!(!text.is_empty());
+            let (from, to) = (from.index(text.len()), to.index(text.len()));
+            let range = from.min(to)..from.max(to) + 1;
+            let bytes = range.start as u64..range.end as u64;
+            let pieces = remote.stream_range(bytes.clone());
+            let pieces = pieces.try_collect::<Vec<_>>().now_or_never().expect("it never waits");
+            let pieces = pieces.expect("it can be read").concat();
+            prop_assert_eq!(&pieces[..], &text.as_bytes()[range.clone()]);
+            let touched = remote.entry.blocks.iter();
+            let touched = touched.filter(|b| b.offset < bytes.end && bytes.start < b.end());
+            let touched: Vec<_> = touched.map(|block| block.offset..block.end()).collect();
+            prop_assert_eq!(&*blob.requested.lock(), &touched);
         }
     }
 

@@ -258,6 +258,16 @@ impl Store {
         }
     }
 
+    /// Checks what a caller gives to a resource, before there is content.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidDetails`] or [`StoreError::InvalidTtl`].
+    pub(crate) fn check_details(&self, details: Details) -> Result<Details, StoreError> {
+        let details = details.checked()?;
+        details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
+        Ok(details)
+    }
+
     fn check_ttl(&self, ttl: Duration) -> Result<Duration, StoreError> {
         // Timestamps have a resolution of one millisecond.
         if ttl.as_millis() == 0 {

@@ -6,8 +6,9 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::link_request::{Request, lifetime, links, no_url, quoted_for_shell};
 use crate::{
-    content_link::{ContentLinks, Disposition, Download, Once, file_name},
+    content_link::{Disposition, Download, Once, file_name},
     handler::{Context, Structured, ToolError},
     preview::words::number,
     registry::Tool,
@@ -19,7 +20,7 @@ const DEFAULT_EXPIRES: Duration = Duration::from_secs(600);
 
 /// Creates a URL at which a stored resource can be downloaded without credentials
 /// until it expires: for a person, or for curl in a shell or sandbox. The content
-/// does not pass through the conversation. Whoever has the URL can download this
+/// does not pass through the conversation. Anyone with the link can download this
 /// revision of the resource, so give it only to those who may.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,20 +73,6 @@ struct File {
     digest: String,
 }
 
-/// An HTTP request.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Request {
-    /// The method. POST responds with a redirect to the content.
-    method: &'static str,
-    /// The URL.
-    url: String,
-    /// The headers that it needs: none.
-    headers: std::collections::BTreeMap<String, String>,
-    /// When the URL expires, in RFC 3339.
-    expires_at: String,
-}
-
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: DownloadUrl| async move { download(&ctx, args).await })
 }
@@ -94,13 +81,10 @@ async fn download<S>(
     ctx: &Context<S>,
     args: DownloadUrl,
 ) -> Result<(Structured<Downloadable>, CallToolResult), ToolError> {
-    let no_url =
-        || ToolError::permanent("This server does not know its URL: set server.public_url.");
-    let links = ctx.registry().content_links().ok_or_else(no_url)?;
-    let base = links.base().ok_or_else(no_url)?;
+    let (links, base) = links(ctx)?;
     let uri = ResourceUri::parse(&args.uri).map_err(StoreError::from)?;
     let entry = find(ctx, &uri, args.revision).await?;
-    let expires = lifetime(links, args.expires)?;
+    let expires = lifetime(links, args.expires, DEFAULT_EXPIRES)?;
     let mut expires = links.now().saturating_add(expires).min(entry.expires);
     if let Some(shared) = ctx.resource_store().link_target(ctx.identity(), &uri).await? {
         expires = expires.min(shared.until);
@@ -139,12 +123,7 @@ async fn download<S>(
             size: entry.size,
             digest: format!("sha-256:{}", entry.sha256),
         },
-        download: Request {
-            method,
-            url,
-            headers: std::collections::BTreeMap::new(),
-            expires_at: expires.to_string(),
-        },
+        download: Request::new(method, url, expires),
     };
     let text = CallToolResult::success(vec![ContentBlock::text(text)]);
     Ok((Structured(downloadable), text))
@@ -164,35 +143,5 @@ async fn find<S>(
             )))
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-fn lifetime(links: &ContentLinks, seconds: Option<f64>) -> Result<Duration, ToolError> {
-    let max = links.max_expires;
-    let Some(seconds) = seconds else { return Ok(DEFAULT_EXPIRES.min(max)) };
-    if !(seconds >= 1.0 && seconds <= max.as_secs_f64()) {
-        return Err(ToolError::permanent(format!(
-            "expires must be between 1 and {} seconds (content.max_expires).",
-            number(max.as_secs())
-        )));
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-/// A word of a POSIX shell.
-fn quoted_for_shell(word: &str) -> String {
-    // A name that begins with a hyphen would be an option.
-    let path = if word.starts_with('-') { "./" } else { "" };
-    format!("'{path}{}'", word.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_name_is_one_word_of_a_shell() {
-        assert_eq!(quoted_for_shell("it's $(rm)"), "'it'\\''s $(rm)'");
-        assert_eq!(quoted_for_shell("-o"), "'./-o'");
     }
 }

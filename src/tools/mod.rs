@@ -5,12 +5,16 @@
 //! is complete, what the total is, and the exact next call.
 
 mod bm25;
+#[cfg(feature = "http")]
+mod check_upload;
 mod create;
 mod delete;
 mod describe;
 #[cfg(feature = "http")]
 mod download_url;
 mod finding;
+#[cfg(feature = "http")]
+mod link_request;
 mod list;
 #[cfg(feature = "query")]
 mod query;
@@ -29,6 +33,8 @@ mod search;
 mod search_all;
 mod share;
 mod update;
+#[cfg(feature = "http")]
+mod upload_url;
 mod windows;
 mod wording;
 
@@ -121,6 +127,19 @@ pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Bui
         // It changes nothing, but each link is a new one.
         let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(false), Some(false));
         builder.tool(download_url::tool().annotations(hints).spill(Spill::Never))
+    }
+}
+
+/// Adds `upload_url`: URLs at which anyone can store content without credentials, once; and
+/// `check_upload`, which tells what became of them. They work where [`downloading`] does, in a
+/// server with the tools of [`writing`].
+#[cfg(feature = "http")]
+pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
+    |builder| {
+        let adds = hints("Create an upload link", false, false);
+        builder
+            .tool(upload_url::tool().annotations(adds).spill(Spill::Never))
+            .tool(read_only(check_upload::tool(), "Check an upload"))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What requests to signed links have in common.
 
+use std::sync::Arc;
+
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 
@@ -7,18 +9,16 @@ use super::super::{Endpoint, error::fault_response, host_check};
 use crate::{
     admission::{LimitReached, RequestPermit},
     auth::Owner,
-    content_link::{ContentLinks, Download},
+    content_link::{ContentLinks, Download, NOT_FOUND},
     era::Era,
     http::problem::Problem,
     protocol::Fault,
     store::StoredResource,
+    vault::VaultError,
 };
 
-/// Says nothing about why: links may be guessed at.
-const NOT_FOUND: &str = "Not found, expired or used; ask for a new link.";
-
 /// The links of the server, if the request is for the host that they name.
-pub(super) fn links<'a>(endpoint: &'a Endpoint, head: &Parts) -> Option<&'a ContentLinks> {
+pub(super) fn links<'a>(endpoint: &'a Endpoint, head: &Parts) -> Option<&'a Arc<ContentLinks>> {
     let links = endpoint.dispatcher.registry().content_links()?;
     host_check::is_for(head, links.base()?.host()).then_some(links)
 }
@@ -50,6 +50,13 @@ pub(super) async fn find(
         Err(error) if !error.is_not_found() => Err(Box::new(Problem::from(error).into_response())),
         _ => Err(Box::new(not_found(head))),
     }
+}
+
+/// The response where the use of links cannot be read or noted.
+pub(super) fn unavailable(error: VaultError) -> Box<Response> {
+    tracing::error!(%error, "the use of links cannot be checked");
+    let detail = "The store is not available now; try again shortly.";
+    Box::new(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response())
 }
 
 /// The response to every link that is not valid: a page for browsers.

@@ -11,14 +11,12 @@ use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 
 use super::{
     super::{Endpoint, host_check, problem},
-    link::{self, html_page, not_found},
+    link::{self, html_page, not_found, unavailable},
     representation::add_safe_headers,
 };
 use crate::{
     content_link::{ContentLinks, ONCE_PATH, Once},
-    http::problem::Problem,
     preview::words::number,
-    vault::VaultError,
 };
 
 /// Handles a request to a link that works once.
@@ -50,11 +48,6 @@ async fn serve(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respon
     let (links, once) = found.ok_or_else(|| Box::new(not_found(head)))?;
     let _permit = link::request_permit(endpoint, &once.download.owner)?;
     link::find(endpoint, head, &once.download).await?;
-    let unavailable = |error: VaultError| {
-        tracing::error!(%error, "links that work once cannot be checked");
-        let detail = "The store is not available now; try again shortly.";
-        Box::new(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response())
-    };
     if head.method != Method::POST {
         return if links.is_used(&once).await.map_err(unavailable)? {
             Err(Box::new(not_found(head)))

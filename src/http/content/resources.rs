@@ -16,7 +16,7 @@ use super::{
         conditions::{self, entity_tag},
         cors, host_check,
         problem::{self, Refused},
-        upload,
+        upload::{self, Uploader},
     },
     representation::Representation,
 };
@@ -42,7 +42,9 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     serve(&endpoint, request, METHODS, async |head, body, identity| match head.method {
         Method::GET | Method::HEAD => read(&endpoint, head, identity).await,
         Method::DELETE => delete(&endpoint, head, identity).await,
-        Method::PUT | Method::POST => upload::receive(&endpoint, head, body, identity).await,
+        Method::PUT | Method::POST => {
+            upload::receive(&endpoint, head, body, &Uploader::Caller(identity)).await
+        }
         Method::OPTIONS => Ok(upload::options(&endpoint, METHODS)),
         _ => Err(method_not_allowed(&head.method, METHODS)),
     })
@@ -56,9 +58,11 @@ pub(super) async fn handle_upload(
     request: Request,
 ) -> Response {
     serve(&endpoint, request, UPLOAD_METHODS, async |head, body, identity| match head.method {
-        Method::HEAD => upload::status(&endpoint, head, identity, &id).await,
-        Method::PATCH => upload::append(&endpoint, head, body, identity, &id).await,
-        Method::DELETE => upload::cancel(&endpoint, head, identity, &id).await,
+        Method::HEAD => upload::status(&endpoint, head, &Uploader::Caller(identity), &id).await,
+        Method::PATCH => {
+            upload::append(&endpoint, head, body, &Uploader::Caller(identity), &id).await
+        }
+        Method::DELETE => upload::cancel(&endpoint, head, &Uploader::Caller(identity), &id).await,
         Method::OPTIONS => Ok(upload::options(&endpoint, UPLOAD_METHODS)),
         _ => Err(method_not_allowed(&head.method, UPLOAD_METHODS)),
     })

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     admission::Permit,
-    auth::{Grant, Identity},
+    auth::{Grant, Identity, Owner},
     protocol::Fault,
     store::{ResourceUri, StoreError},
 };
@@ -29,7 +29,7 @@ pub(super) fn authorize(endpoint: &Endpoint, identity: &Identity) -> Result<(), 
 }
 
 /// Whether the server lets callers store resources.
-pub(super) fn receives(endpoint: &Endpoint) -> bool {
+pub(in crate::http) fn receives(endpoint: &Endpoint) -> bool {
     endpoint.dispatcher.registry().offers(&Grant::All, WRITE_TOOL)
 }
 
@@ -42,10 +42,10 @@ pub(super) fn check_size(size: Option<u64>, max: u64) -> Result<(), Problem> {
     }
 }
 
-/// Counts the transfer towards the limits of the caller, and of all callers.
-pub(super) fn permit(endpoint: &Endpoint, identity: &Identity) -> Result<Permit, Fault> {
+/// Counts the transfer towards the limits of the owner, and of all owners.
+pub(super) fn permit(endpoint: &Endpoint, owner: &Owner) -> Result<Permit, Fault> {
     let limits = endpoint.dispatcher.caller_limits();
-    Ok(limits.transfer(identity.owner())?)
+    Ok(limits.transfer(owner)?)
 }
 
 /// A URI that cannot be guessed.

@@ -9,8 +9,11 @@ mod put;
 mod received;
 mod resumable;
 mod stored;
+mod uploader;
 
 pub(super) use self::{
+    access::receives,
     put::receive,
     resumable::{append, cancel, options, status},
+    uploader::{UploadLink, Uploader},
 };

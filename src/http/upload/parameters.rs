@@ -1,6 +1,6 @@
 //! The query of an upload: where the content is stored, and its metadata.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -25,13 +25,21 @@ impl Parameters {
     /// A `+` is not a space here: URIs have none.
     pub(super) fn of(query: Option<&str>) -> Result<Self, Problem> {
         let mut this = Self::default();
-        let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
-        for (name, value) in pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
-            let value = percent_decode_str(value).decode_utf8();
-            let value = value.map_err(|_| problem(format!("{} is not UTF-8.", quoted(name))))?;
-            this.set(name, &value)?;
+        for (name, value) in Self::pairs(query) {
+            this.set(name, &value?)?;
         }
         Ok(this)
+    }
+
+    /// The names and values of a query.
+    pub(super) fn pairs(
+        query: Option<&str>,
+    ) -> impl Iterator<Item = (&str, Result<Cow<'_, str>, Problem>)> {
+        let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+        pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
+            let value = percent_decode_str(value).decode_utf8();
+            (name, value.map_err(|_| problem(format!("{} is not UTF-8.", quoted(name)))))
+        })
     }
 
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {

@@ -6,6 +6,7 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use tracing::Instrument;
 
 use super::{
     super::{
@@ -13,16 +14,17 @@ use super::{
         conditions::{self, Precondition, entity_tag},
         problem::{Problem, Refused},
     },
-    access::{authorize, check_size, minted, permit},
+    access::{check_size, minted, permit},
     announced::Announced,
     dialect::Dialect,
     parameters::Parameters,
-    received::{Received, not_stored},
+    received::{BodyProblem, Received, not_stored},
     resumable,
     stored::response,
+    uploader::Uploader,
 };
 use crate::{
-    auth::{Identity, Owner},
+    auth::Owner,
     store::{Content, Details, ResourceUri, Store},
 };
 
@@ -32,26 +34,26 @@ pub(in crate::http) async fn receive(
     endpoint: &Endpoint,
     head: &Parts,
     body: Body,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
 ) -> Result<Response, Refused> {
-    authorize(endpoint, identity)?;
-    let parameters = Parameters::of(head.uri.query())?;
+    uploader.authorize(endpoint)?;
+    let parameters = uploader.parameters(head)?;
     if parameters.uri.is_none() && head.method != Method::POST {
         let detail =
             "The parameter uri is missing: PUT /resources?uri=…. With POST the server makes a URI.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail).into());
     }
     if let Some(dialect) = Dialect::of_creation(&head.headers)? {
-        return resumable::begin(endpoint, head, body, identity, parameters, dialect).await;
+        return resumable::begin(endpoint, head, body, uploader, parameters, dialect).await;
     }
     let Parameters { uri, details, is_binary } = parameters;
     let uri = uri.map_or_else(|| minted(endpoint), Ok)?;
-    let announced = Announced::of(&head.headers)?;
+    let announced = uploader.announced(Announced::of(&head.headers)?)?;
     let options = endpoint.options();
     let max = options.upload_bytes;
     check_size(announced.expected.size, max)?;
-    let (dispatcher, owner) = (&endpoint.dispatcher, identity.owner());
-    let _permit = permit(endpoint, identity)?;
+    let (dispatcher, owner) = (&endpoint.dispatcher, uploader.owner());
+    let permit = permit(endpoint, owner)?;
     let condition = Condition {
         store: dispatcher.store().clone(),
         owner: owner.clone(),
@@ -60,9 +62,13 @@ pub(in crate::http) async fn receive(
     };
     condition.check().await?;
     let received = Received::new(body, max, &options).into_stream();
+    let claim = uploader.claim(&endpoint.random.id());
+    let claimed = claim.clone();
     // Once more when the content has arrived, which may take long.
     let checked = stream::once(async move {
-        condition.check().await.map(|()| Bytes::new()).map_err(io::Error::other)
+        condition.check().await.map_err(io::Error::other)?;
+        claimed.acquire().await.map_err(io::Error::other)?;
+        Ok(Bytes::new())
     });
     let received = received.chain(checked);
     let content = if announced.may_be_text() && !is_binary {
@@ -72,9 +78,23 @@ pub(in crate::http) async fn receive(
     };
     let details = Details { mime_type: announced.mime_type, ..details };
     let content = content.expecting(announced.expected);
-    let stored = dispatcher.store().create(owner, uri, content, details).await;
+    let (store, owner) = (dispatcher.store().clone(), owner.clone());
+    let storing = async move {
+        let _permit = permit;
+        let stored = store.create(&owner, uri, content, details).await;
+        match &stored {
+            Ok(_) => claim.stored().await,
+            Err(_) => claim.release().await,
+        }
+        stored
+    };
+    // A client that disconnects leaves no claim behind.
+    let stored = tokio::spawn(storing.in_current_span()).await.map_err(|error| {
+        tracing::error!(%error, "an upload ended");
+        Problem::from(BodyProblem::Incomplete)
+    })?;
     let entry = stored.map_err(not_stored)?;
-    Ok(response(&entry, ""))
+    Ok(response(&entry, head))
 }
 
 /// The preconditions of a request (RFC 9110, 13).

@@ -1,6 +1,8 @@
 //! Uploads that continue after a lost connection: they begin at `/resources`, and have a path of
 //! their own from then on.
 
+use std::sync::Arc;
+
 use axum::{
     body::{Body, HttpBody},
     response::{IntoResponse, Response},
@@ -10,7 +12,7 @@ use tracing::Instrument;
 
 use super::{
     super::{
-        Endpoint, UPLOADS_PATH,
+        Endpoint,
         problem::{Problem, Refused},
     },
     access,
@@ -20,15 +22,12 @@ use super::{
     parameters::Parameters,
     received::{BodyProblem, Received},
     stored,
+    uploader::{Claim, Uploader},
 };
 use crate::{
     admission::Permit,
-    auth::Identity,
-    store::{PartialUpload, StoreError, UploadTarget},
+    store::{AppendError, Entry, Expected, PartialUpload, StoreError, UploadTarget},
 };
-
-/// From the path of an upload to the root.
-const ROOT: &str = "../../";
 
 /// The longest ID of an upload.
 const MAX_ID_BYTES: usize = 64;
@@ -38,21 +37,24 @@ pub(super) async fn begin(
     endpoint: &Endpoint,
     head: &Parts,
     body: Body,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
     mut parameters: Parameters,
     dialect: Dialect,
 ) -> Result<Response, Refused> {
     let (headers, options) = (&head.headers, endpoint.options());
-    let size = dialect::length(headers)?;
+    let size = uploader.size(dialect::length(headers)?)?;
     let announced = match dialect {
         Dialect::Ietf => Announced::of(headers)?,
         Dialect::Tus if size.is_none() => {
             return Err(bad("The header Upload-Length is missing.".into()).into());
         }
-        Dialect::Tus => tus_metadata(head, &mut parameters)?,
+        Dialect::Tus => tus_metadata(head, uploader, &mut parameters)?,
     };
+    // The body is a part, of another size than the whole.
+    let expected = Expected { size, ..announced.expected };
+    let announced = uploader.announced(Announced { expected, ..announced })?;
     access::check_size(size, options.upload_bytes)?;
-    let permit = access::permit(endpoint, identity)?;
+    let permit = access::permit(endpoint, uploader.owner())?;
     let Parameters { uri, details, is_binary } = parameters;
     let target = UploadTarget {
         uri: uri.map_or_else(|| access::minted(endpoint), Ok)?,
@@ -64,26 +66,29 @@ pub(super) async fn begin(
         ttl: details.ttl,
         sha256: announced.expected.sha256,
     };
-    let (id, store) = (endpoint.random.id(), endpoint.dispatcher.store());
-    let begun = store.begin_upload(identity.owner(), &id, target, size, options.upload_ttl);
+    let (id, store) = (uploader.new_id(endpoint), endpoint.dispatcher.store());
+    let ttl = uploader.ttl(options.upload_ttl);
+    let begun = store.begin_upload(uploader.owner(), &id, target, size, ttl);
     let upload = begun.await?;
     let max = upload.size().unwrap_or(options.upload_bytes);
     let (mut upload, received) = receive(endpoint, upload, body, max, permit).await;
     received?;
     if dialect == Dialect::Tus && upload.size() == Some(upload.offset()) {
-        upload.store().await.map_err(refused)?;
+        (upload, _) = store_whole(upload, uploader.claim(&id)).await?;
     }
     let mut response = StatusCode::CREATED.into_response();
-    // Relative, because a proxy may add a prefix to all paths.
-    let location = format!("{}/{id}", UPLOADS_PATH.trim_start_matches('/'));
-    if let Ok(location) = HeaderValue::try_from(location) {
+    if let Ok(location) = HeaderValue::try_from(uploader.location(head, &id)) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(described(endpoint, response, &upload, dialect))
 }
 
 /// What tus says of the content, which has no headers of its own.
-fn tus_metadata(head: &Parts, parameters: &mut Parameters) -> Result<Announced, Problem> {
+fn tus_metadata(
+    head: &Parts,
+    uploader: &Uploader<'_>,
+    parameters: &mut Parameters,
+) -> Result<Announced, Problem> {
     let mut announced = Announced::default();
     for (key, value) in dialect::metadata(&head.headers)? {
         match &*key {
@@ -91,8 +96,12 @@ fn tus_metadata(head: &Parts, parameters: &mut Parameters) -> Result<Announced, 
             "filename" | "name" if parameters.details.name.is_none() => {
                 parameters.set("name", &value)?;
             }
-            "uri" if parameters.uri.is_none() => parameters.set("uri", &value)?,
-            "ttl" if parameters.details.ttl.is_none() => parameters.set("ttl", &value)?,
+            "uri" if parameters.uri.is_none() && uploader.may_set("uri") => {
+                parameters.set("uri", &value)?
+            }
+            "ttl" if parameters.details.ttl.is_none() && uploader.may_set("ttl") => {
+                parameters.set("ttl", &value)?
+            }
             // Clients may add metadata of their own.
             _ => {}
         }
@@ -104,12 +113,12 @@ fn tus_metadata(head: &Parts, parameters: &mut Parameters) -> Result<Announced, 
 pub(in crate::http) async fn status(
     endpoint: &Endpoint,
     head: &Parts,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
     id: &str,
 ) -> Result<Response, Refused> {
-    access::authorize(endpoint, identity)?;
+    uploader.authorize(endpoint)?;
     let dialect = Dialect::of(&head.headers)?;
-    let upload = find(endpoint, identity, id).await?;
+    let upload = find(endpoint, uploader, id).await?;
     let status = match dialect {
         Dialect::Ietf => StatusCode::NO_CONTENT,
         Dialect::Tus => StatusCode::OK,
@@ -122,10 +131,10 @@ pub(in crate::http) async fn append(
     endpoint: &Endpoint,
     head: &Parts,
     body: Body,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
     id: &str,
 ) -> Result<Response, Refused> {
-    access::authorize(endpoint, identity)?;
+    uploader.authorize(endpoint)?;
     let (headers, options) = (&head.headers, endpoint.options());
     let dialect = Dialect::of(headers)?;
     let given = text(headers, &header::CONTENT_TYPE)?.unwrap_or_default();
@@ -136,13 +145,13 @@ pub(in crate::http) async fn append(
     let (offset, is_last) = (dialect::offset(headers)?, dialect.is_last(headers)?);
     // An empty body needs no header.
     let length = body.size_hint().exact();
-    let mut upload = find(endpoint, identity, id).await?;
+    let (mut upload, claim) = (find(endpoint, uploader, id).await?, uploader.claim(id));
     if offset != upload.offset() {
         return Err(mismatch(upload.offset(), offset).into());
     }
     if upload.is_stored() {
         if length == Some(0) {
-            return finish(endpoint, upload, dialect).await;
+            return finish(endpoint, head, upload, claim, dialect).await;
         }
         let detail = "The upload is complete already.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
@@ -165,13 +174,13 @@ pub(in crate::http) async fn append(
         }
         _ => access::check_size(end, options.upload_bytes)?,
     }
-    let permit = access::permit(endpoint, identity)?;
+    let permit = access::permit(endpoint, uploader.owner())?;
     let left = upload.size().unwrap_or(options.upload_bytes).saturating_sub(offset);
     let (upload, received) = receive(endpoint, upload, body, left, permit).await;
     received?;
     let is_whole = dialect == Dialect::Tus && upload.size() == Some(upload.offset());
     if is_last || is_whole {
-        return finish(endpoint, upload, dialect).await;
+        return finish(endpoint, head, upload, claim, dialect).await;
     }
     Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
 }
@@ -180,13 +189,14 @@ pub(in crate::http) async fn append(
 pub(in crate::http) async fn cancel(
     endpoint: &Endpoint,
     head: &Parts,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
     id: &str,
 ) -> Result<Response, Refused> {
-    access::authorize(endpoint, identity)?;
+    uploader.authorize(endpoint)?;
     let dialect = Dialect::of(&head.headers)?;
-    let upload = find(endpoint, identity, id).await?;
+    let upload = find(endpoint, uploader, id).await?;
     upload.cancel().await?;
+    uploader.claim(id).release().await;
     Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
 }
 
@@ -203,15 +213,45 @@ pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Re
 /// Stores the content as a resource.
 async fn finish(
     endpoint: &Endpoint,
-    mut upload: PartialUpload,
+    head: &Parts,
+    upload: PartialUpload,
+    claim: Claim,
     dialect: Dialect,
 ) -> Result<Response, Refused> {
-    let entry = upload.store().await.map_err(refused)?;
+    let (upload, entry) = store_whole(upload, claim).await?;
     let response = match dialect {
-        Dialect::Ietf => stored::response(&entry, ROOT),
+        Dialect::Ietf => stored::response(&entry, head),
         Dialect::Tus => StatusCode::NO_CONTENT.into_response(),
     };
     Ok(described(endpoint, response, &upload, dialect))
+}
+
+/// Stores all parts as the resource. It continues if the client disconnects, so that the claim
+/// says what became of it.
+async fn store_whole(
+    mut upload: PartialUpload,
+    claim: Claim,
+) -> Result<(PartialUpload, Arc<Entry>), Problem> {
+    let task = async move {
+        claim.acquire().await?;
+        match upload.store().await {
+            Ok(entry) => {
+                claim.stored().await;
+                Ok((upload, entry))
+            }
+            Err(error) => {
+                // Otherwise the upload stays, and can be stored later.
+                if matches!(error, AppendError::Store(StoreError::NotAsAnnounced(_))) {
+                    claim.release().await;
+                }
+                Err(refused(error))
+            }
+        }
+    };
+    tokio::spawn(task.in_current_span()).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "an upload ended");
+        Err(BodyProblem::Incomplete.into())
+    })
 }
 
 /// Appends a body of at most `max` bytes. It continues if the client disconnects, so that what
@@ -240,17 +280,20 @@ async fn receive(
 
 async fn find(
     endpoint: &Endpoint,
-    identity: &Identity,
+    uploader: &Uploader<'_>,
     id: &str,
 ) -> Result<PartialUpload, Problem> {
     let unknown = || {
         let detail = "The upload is unknown, removed or expired: begin it again.";
         Problem::new(StatusCode::NOT_FOUND, detail)
     };
-    if id.len() > MAX_ID_BYTES || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+    if !uploader.may_own(id)
+        || id.len() > MAX_ID_BYTES
+        || !id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    {
         return Err(unknown());
     }
-    let found = endpoint.dispatcher.store().upload_in_parts(identity.owner(), id).await;
+    let found = endpoint.dispatcher.store().upload_in_parts(uploader.owner(), id).await;
     found.map_err(|error: StoreError| if error.is_not_found() { unknown() } else { error.into() })
 }
 

@@ -1,16 +1,15 @@
 //! The response to content that was stored.
 
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header, request::Parts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
 use super::super::{RESOURCES_PATH, conditions::entity_tag, error::json_response};
 use crate::store::Entry;
 
-/// 201 for a new resource, 200 for one that was replaced. `root` leads from the request's path to
-/// the root of this server's paths: a proxy may add a prefix to all of them.
-pub(super) fn response(entry: &Entry, root: &str) -> Response {
+/// 201 for a new resource, 200 for one that was replaced.
+pub(super) fn response(entry: &Entry, head: &Parts) -> Response {
     let described = json!({
         "uri": entry.uri.as_str(),
         "name": entry.name,
@@ -24,6 +23,8 @@ pub(super) fn response(entry: &Entry, root: &str) -> Response {
     let mut response = json_response(status, format!("{described}\n").into());
     let uri = utf8_percent_encode(entry.uri.as_str(), NON_ALPHANUMERIC);
     let path = RESOURCES_PATH.trim_start_matches('/');
+    // From the request's path to the root of this server's: a proxy may add a prefix to all.
+    let root = "../".repeat(head.uri.path().matches('/').count().saturating_sub(1));
     for (name, value) in
         [(header::LOCATION, format!("{root}{path}?uri={uri}")), (header::ETAG, entity_tag(entry))]
     {

@@ -7,9 +7,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{each_backend, get, hex, problem, request};
+use super::{each_backend, get, hex, problem, request, resource};
 use crate::support::{
-    Answer, Modern, RedisServer, Server, TextFile, numbered_lines,
+    Answer, Modern, RedisServer, Server, TextFile, numbered_lines, patiently,
     process::{Process, larder, run, serving_in},
 };
 
@@ -131,6 +131,38 @@ async fn a_link_gives_its_revision_or_nothing() {
 }
 
 #[tokio::test]
+async fn updates_during_a_download_mix_nothing() {
+    let old = numbered_lines(100_000);
+    for stored in each_backend().await {
+        let client = Modern::at(&stored.server.url);
+        let target = resource(&stored.server.url, "x:1");
+        let put = async |body: String| {
+            let answer = Answer::of(request(Method::PUT, &target, &[]).body(body)).await;
+            assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+        };
+        put(old.clone()).await;
+        let url = url(&client, json!({ "uri": "x:1" })).await;
+        let mut response = request(Method::GET, &url, &[]).send().await.unwrap();
+        let mut received = patiently("content", response.chunk()).await.unwrap().unwrap().to_vec();
+        // More than the revisions that are stored.
+        for n in 0..5 {
+            put(format!("{n} {old}")).await;
+        }
+        let is_whole = loop {
+            match patiently("content", response.chunk()).await {
+                Ok(Some(piece)) => received.extend_from_slice(&piece),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        let backend = stored.backend;
+        assert!(old.as_bytes().starts_with(&received), "{backend}: revisions are mixed");
+        assert!(!is_whole || received.len() == old.len(), "{backend}: a part passes for all");
+        is_not_found(&get(&url, &[]).await);
+    }
+}
+
+#[tokio::test]
 async fn every_wrong_link_is_the_same_404() {
     let (server, client) = server().await;
     for uri in ["x:1", "x:2"] {
@@ -214,6 +246,29 @@ async fn names_are_saved_as_they_are_without_what_deceives() {
         let (_, encoded) = header.split_once("filename*=UTF-8''").unwrap();
         let decoded = percent_encoding::percent_decode_str(encoded).decode_utf8().unwrap();
         assert_eq!(decoded, saved, "{header}");
+        // The line of the text saves that name. `-J` of curl knows ASCII names only.
+        let url = result["download"]["url"].as_str().unwrap();
+        let ascii: String = saved
+            .chars()
+            .map(|c| if matches!(c, '"' | '%') || !c.is_ascii() { '_' } else { c })
+            .collect();
+        let shell_word = format!("'{}'", saved.replace('\'', "'\\''"));
+        for (arguments, expected) in
+            [(format!("-o {shell_word}"), saved), ("-OJ".to_owned(), ascii.as_str())]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("curl -fsS {arguments} '{url}'")]).env("NO_PROXY", "*");
+            shell.current_dir(folder.path()).stdin(Stdio::null());
+            shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let finished = run(shell).await;
+            assert_eq!(finished.code, Some(0), "{arguments}: {finished:?}");
+            let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            let [file] = &files[..] else { panic!("{arguments}: {files:?}") };
+            let file = file.as_ref().unwrap();
+            assert_eq!(file.file_name().to_str(), Some(expected), "{arguments}");
+            assert_eq!(std::fs::read(file.path()).unwrap(), b"one");
+        }
     }
 }
 
@@ -302,10 +357,13 @@ async fn the_tool_is_offered_where_links_work() {
         let (server, url) = serving_in(arguments, environment).await;
         let tools = Modern::at(&url).list("tools/list", "tools").await;
         drop(server);
-        tools.iter().any(|tool| tool["name"] == "download_url")
+        ["download_url", "upload_url", "check_upload"]
+            .map(|name| tools.iter().any(|tool| tool["name"] == name))
     };
-    assert!(names(&[], &[]).await);
-    assert!(!names(&[], &[("LARDER_CONTENT__ENABLED", "false")]).await);
+    assert_eq!(names(&[], &[]).await, [true; 3]);
+    assert_eq!(names(&[], &[("LARDER_CONTENT__ENABLED", "false")]).await, [false; 3]);
+    let no_writing = [("LARDER_TOOLS__WRITE", "false")];
+    assert_eq!(names(&[], &no_writing).await, [true, false, false]);
     let mut command = larder(&["serve", "--stdio"]);
     command.stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -315,5 +373,5 @@ async fn the_tool_is_offered_where_links_work() {
     drop(stdin);
     let output = child.wait_with_output().await.unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();
-    assert!(listed.contains("read_resource") && !listed.contains("download_url"), "{listed}");
+    assert!(listed.contains("read_resource") && !listed.contains("load_url"), "{listed}");
 }

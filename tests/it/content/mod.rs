@@ -4,6 +4,7 @@ mod downloads;
 mod once;
 mod resources;
 mod resumable;
+mod upload_links;
 mod uploads;
 
 use std::{fmt::Write, sync::Arc};

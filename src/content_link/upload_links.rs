@@ -1,0 +1,209 @@
+//! Makes and checks links to upload content, and notes their use for all instances.
+
+use std::time::Duration;
+
+use super::{
+    Claims, ContentLinks,
+    upload::{Receipt, Upload, UploadUse},
+};
+use crate::{
+    auth::Owner,
+    vault::{Slot, VaultError},
+};
+
+/// The path of links to upload, before the token.
+pub(crate) const UPLOAD_PATH: &str = "/content/u";
+
+/// How long it is known what became of a link. The keys of links that instances share live as
+/// long at least.
+const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often a change of the use is tried, if others change it at the same time.
+const ATTEMPTS: usize = 4;
+
+impl ContentLinks {
+    /// A URL to upload content. None if the server does not know its URL.
+    pub(crate) fn upload_url(&self, claims: &Upload) -> Option<String> {
+        let base = self.base()?;
+        let token = self.signer.sign(claims, &[base.as_str()]);
+        Some(format!("{base}{UPLOAD_PATH}/{token}"))
+    }
+
+    /// What a link to upload permits, if it is one of this server that has not expired.
+    pub(crate) fn upload(&self, token: &str) -> Option<Upload> {
+        self.open(token, &[])
+    }
+
+    /// The ID by which the owner asks what became of the link.
+    pub(crate) fn receipt_id(&self, claims: &Upload) -> String {
+        let receipt = Receipt {
+            id: claims.id.clone(),
+            uri: claims.uri.clone(),
+            link_expires: claims.expires,
+            expires: self.now().saturating_add(KNOWN_FOR),
+        };
+        self.signer.sign(&receipt, &[claims.owner.as_str()])
+    }
+
+    /// What an ID of that owner says, as long as it is known what became of the link.
+    pub(crate) fn receipt(&self, id: &str, owner: &Owner) -> Option<Receipt> {
+        self.signer.open(id, &[owner.as_str()])
+    }
+
+    /// How the link of that ID was used.
+    ///
+    /// # Errors
+    /// The store does not respond.
+    pub(crate) async fn upload_use(&self, id: &str) -> Result<UploadUse, VaultError> {
+        Ok(use_of(&self.used.read(&slot(id)).await?))
+    }
+
+    /// Claims the link for the upload `by`. Returns whether the link is claimed for it: one
+    /// upload gets `true`, on all instances together, until it releases the link.
+    ///
+    /// # Errors
+    /// The store does not respond, or remembers too many links.
+    pub(crate) async fn claim(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
+        let claimed = UploadUse::Claimed(by.to_owned());
+        self.change_use(link, claimed, |used| match used {
+            UploadUse::Unused => Some(true),
+            used if used.permits(Some(by)) => None,
+            _ => Some(false),
+        })
+        .await
+    }
+
+    /// Notes that the upload `by`, which has claimed the link, is stored.
+    ///
+    /// # Errors
+    /// As [`Self::claim`].
+    pub(crate) async fn stored(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
+        let stored = UploadUse::Stored(by.to_owned());
+        let is_stored = stored.clone();
+        self.change_use(link, stored, |used| if *used == is_stored { None } else { Some(true) })
+            .await
+    }
+
+    /// Lets others use the link, if the upload `by` has claimed it and is not stored.
+    ///
+    /// # Errors
+    /// As [`Self::claim`].
+    pub(crate) async fn release(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
+        let claimed = UploadUse::Claimed(by.to_owned());
+        self.change_use(link, UploadUse::Unused, |used| Some(*used == claimed)).await
+    }
+
+    /// Changes the use if `may_change` of the present one says so; with `None` it is as it
+    /// should be.
+    async fn change_use(
+        &self,
+        link: &Upload,
+        next: UploadUse,
+        may_change: impl Fn(&UploadUse) -> Option<bool>,
+    ) -> Result<bool, VaultError> {
+        // Never fails for strings.
+        let content = serde_json::to_vec(&next).unwrap_or_default();
+        let slot = slot(&link.id);
+        for _ in 0..ATTEMPTS {
+            let found = self.used.read(&slot).await?;
+            match may_change(&use_of(&found)) {
+                None => return Ok(true),
+                Some(false) => return Ok(false),
+                Some(true) => {}
+            }
+            let ttl = KNOWN_FOR.max(link.expires().since(self.now()));
+            if self.used.replace(&slot, found.version, content.clone(), Some(ttl)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn use_of(slot: &Slot) -> UploadUse {
+    if slot.content.is_empty() {
+        return UploadUse::Unused;
+    }
+    // What cannot be read was written by another version: nobody may use that link.
+    serde_json::from_slice(&slot.content).unwrap_or_else(|_| UploadUse::Stored(String::new()))
+}
+
+/// The slot that says how the link of that ID was used.
+fn slot(id: &str) -> String {
+    format!("upload:{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock, content_link::BaseUrl, key_ring::KeyRing, store::ResourceUri,
+        vault::MemorySlots,
+    };
+
+    fn links(clock: &ManualClock) -> ContentLinks {
+        let clock: Arc<ManualClock> = Arc::new(clock.clone());
+        let used = Arc::new(MemorySlots::new(clock.clone(), 100));
+        let links = ContentLinks::new(KeyRing::new(*b"key"), clock, used, KNOWN_FOR);
+        links.reachable_at(BaseUrl::of_endpoint("https://a.example/mcp", "/mcp"));
+        links
+    }
+
+    fn upload(links: &ContentLinks) -> Upload {
+        Upload {
+            owner: Owner::new("ann"),
+            uri: ResourceUri::parse("x:1").unwrap(),
+            name: Some("a.txt".into()),
+            mime_type: None,
+            size: Some(3),
+            sha256: None,
+            ttl: Some(Duration::from_millis(1500)),
+            expires: links.now().saturating_add(Duration::from_secs(60)),
+            id: "1".into(),
+        }
+    }
+
+    #[test]
+    fn a_link_has_its_claims_until_it_expires_and_is_none_of_another_kind() {
+        let clock = ManualClock::new();
+        let links = links(&clock);
+        let claims = upload(&links);
+        let url = links.upload_url(&claims).unwrap();
+        let token = url.strip_prefix("https://a.example/content/u/").unwrap();
+        assert_eq!(links.upload(token), Some(claims.clone()));
+        assert_eq!((links.once(token), links.download(token, "")), (None, None));
+        let id = links.receipt_id(&claims);
+        assert_eq!(links.upload(&id), None);
+        assert_eq!(links.receipt(token, &claims.owner), None);
+        assert_eq!(links.receipt(&id, &Owner::new("ben")), None);
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(links.upload(token), None);
+        let receipt = links.receipt(&id, &claims.owner).unwrap();
+        assert_eq!((receipt.id, receipt.link_expires), (claims.id, claims.expires));
+        clock.advance(KNOWN_FOR);
+        assert_eq!(links.receipt(&id, &claims.owner), None);
+    }
+
+    #[tokio::test]
+    async fn one_upload_claims_a_link_until_it_releases_it() {
+        let links = links(&ManualClock::new());
+        let link = upload(&links);
+        assert!(links.claim(&link, "a").await.unwrap());
+        assert!(links.claim(&link, "a").await.unwrap(), "it may be asked again");
+        assert!(!links.claim(&link, "b").await.unwrap());
+        assert!(!links.release(&link, "b").await.unwrap());
+        let used = links.upload_use("1").await.unwrap();
+        assert!(used.permits(Some("a")) && !used.permits(Some("b")) && !used.permits(None));
+        assert!(links.release(&link, "a").await.unwrap());
+        assert!(links.upload_use("1").await.unwrap().permits(None));
+        assert!(links.claim(&link, "b").await.unwrap());
+        assert!(links.stored(&link, "b").await.unwrap());
+        assert!(!links.release(&link, "b").await.unwrap());
+        assert!(!links.claim(&link, "a").await.unwrap());
+        assert_eq!(links.upload_use("1").await.unwrap(), UploadUse::Stored("b".into()));
+    }
+}
