@@ -231,7 +231,7 @@ impl LoginServer {
                 tracing::info!(reason, "the provider no longer confirms a user");
                 out()
             }
-            unavailable => unavailable.into(),
+            unavailable @ ProviderError::Unavailable(_) => unavailable.into(),
         };
         if let Some(before) = &found.value.user.grant {
             let renewed = self.provider.renew(before).await.map_err(problem)?;
