@@ -24,7 +24,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
+.PHONY: build dist test browser-test chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -34,6 +34,12 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
+
+browser-test: chromium $(CONTENT)/node_modules/.package-lock.json ## Open links to stored content in Chromium
+	cargo test --locked --test it -- --ignored browser::
+
+chromium: ## Install Chromium if it is missing
+	$(call debian-package,chromium,chromium)
 
 new-project: ## Build and test what `larder new` writes, with the snippets of the guides
 	cargo build --locked --bin larder

@@ -1,5 +1,6 @@
 //! Stored content over HTTP, without MCP.
 
+mod browser;
 mod downloads;
 mod once;
 mod resources;
