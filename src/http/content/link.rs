@@ -53,10 +53,10 @@ pub(super) async fn find(
 }
 
 /// The response where the use of links cannot be read or noted.
-pub(super) fn unavailable(error: VaultError) -> Box<Response> {
+pub(super) fn unavailable(error: &VaultError) -> Response {
     tracing::error!(%error, "the use of links cannot be checked");
     let detail = "The store is not available now; try again shortly.";
-    Box::new(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response())
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response()
 }
 
 /// The response to every link that is not valid: a page for browsers.

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     content_link::{ContentLinks, ONCE_PATH, Once},
     preview::words::number,
+    vault::VaultError,
 };
 
 /// Handles a request to a link that works once.
@@ -48,6 +49,7 @@ async fn serve(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respon
     let (links, once) = found.ok_or_else(|| Box::new(not_found(head)))?;
     let _permit = link::request_permit(endpoint, &once.download.owner)?;
     link::find(endpoint, head, &once.download).await?;
+    let unavailable = |error: VaultError| Box::new(unavailable(&error));
     if head.method != Method::POST {
         return if links.is_used(&once).await.map_err(unavailable)? {
             Err(Box::new(not_found(head)))

@@ -61,7 +61,8 @@ async fn serve(
     let (link, id) = permitted.ok_or_else(|| Box::new(not_found(head)))?;
     // Held until there is a response.
     let _permit = link::request_permit(endpoint, &link.claims.owner)?;
-    let used = link.links.upload_use(&link.claims.id).await.map_err(unavailable)?;
+    let used = link.links.upload_use(&link.claims.id).await;
+    let used = used.map_err(|error| Box::new(unavailable(&error)))?;
     if !used.permits(id) {
         return Err(Box::new(not_found(head)));
     }

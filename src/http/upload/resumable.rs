@@ -97,10 +97,10 @@ fn tus_metadata(
                 parameters.set("name", &value)?;
             }
             "uri" if parameters.uri.is_none() && uploader.may_set("uri") => {
-                parameters.set("uri", &value)?
+                parameters.set("uri", &value)?;
             }
             "ttl" if parameters.details.ttl.is_none() && uploader.may_set("ttl") => {
-                parameters.set("ttl", &value)?
+                parameters.set("ttl", &value)?;
             }
             // Clients may add metadata of their own.
             _ => {}
