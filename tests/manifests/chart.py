@@ -160,7 +160,9 @@ class Chart(unittest.TestCase):
         rule = ingress["spec"]["rules"][0]
         self.assertEqual((rule["host"], ingress["spec"]["tls"][0]["hosts"]), ("mcp.example.com", ["mcp.example.com"]))
         paths = [(p["path"], p["pathType"]) for p in rule["http"]["paths"]]
-        self.assertEqual(paths, [("/mcp", "Prefix"), ("/resources", "Prefix"), ("/.well-known/oauth-protected-resource", "Prefix")])
+        self.assertEqual(paths, [(path, "Prefix") for path in (
+            "/mcp", "/resources", "/content",
+            "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")])
         annotations = ingress["metadata"]["annotations"]
         short = {name.rsplit("/")[-1]: value for name, value in annotations.items()}
         self.assertEqual((short["proxy-buffering"], short["proxy-request-buffering"]), ("off", "off"))
