@@ -1,22 +1,21 @@
 //! [`RateLimit`]: how often an address may do what needs no login.
 
 use std::{
-    collections::HashMap,
+    convert::Infallible,
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
     time::Duration,
 };
 
 use parking_lot::Mutex;
+use quick_cache::sync::Cache;
 
 use super::Problem;
-use crate::{
-    admission::Bucket,
-    clock::{Clock, Timestamp},
-};
+use crate::{admission::Bucket, clock::Clock};
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// The most addresses that are counted at once. Others wait until some are idle.
+/// The most addresses that are counted at once. More replace those that were not seen for the
+/// longest time: who has so many gains nothing by it, and nobody else is refused.
 const MAX_ADDRESSES: usize = 10_000;
 
 /// Limits requests per address and minute.
@@ -24,37 +23,20 @@ const MAX_ADDRESSES: usize = 10_000;
 pub(super) struct RateLimit {
     per_minute: u32,
     clock: Arc<dyn Clock>,
-    table: Mutex<Table>,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    addresses: HashMap<IpAddr, Bucket>,
-    last_sweep: Option<Timestamp>,
+    addresses: Cache<IpAddr, Arc<Mutex<Bucket>>>,
 }
 
 impl RateLimit {
     pub(super) fn new(per_minute: u32, clock: Arc<dyn Clock>) -> Self {
-        Self { per_minute, clock, table: Mutex::default() }
+        Self { per_minute, clock, addresses: Cache::new(MAX_ADDRESSES) }
     }
 
     /// Counts a request of this address.
     pub(super) fn check(&self, peer: Option<IpAddr>) -> Result<(), Problem> {
-        let (now, key) = (self.clock.now(), key(peer));
-        let mut table = self.table.lock();
-        if !table.addresses.contains_key(&key) && table.addresses.len() >= MAX_ADDRESSES {
-            // At most once a second, so that a request does not look at all of them.
-            if table.last_sweep.is_none_or(|last| now.since(last) >= Duration::from_secs(1)) {
-                table.last_sweep = Some(now);
-                table.addresses.retain(|_, bucket| !bucket.is_idle(WINDOW, now));
-            }
-            if table.addresses.len() >= MAX_ADDRESSES {
-                return Err(Problem::Limited(WINDOW));
-            }
-        }
-        let bucket =
-            table.addresses.entry(key).or_insert_with(|| Bucket::full(self.per_minute, now));
-        bucket.take(self.per_minute, WINDOW, now).map_err(Problem::Limited)
+        let now = self.clock.now();
+        let full = || Ok::<_, Infallible>(Arc::new(Mutex::new(Bucket::full(self.per_minute, now))));
+        let Ok(bucket) = self.addresses.get_or_insert_with(&key(peer), full);
+        bucket.lock().take(self.per_minute, WINDOW, now).map_err(Problem::Limited)
     }
 }
 
@@ -87,5 +69,19 @@ mod tests {
         assert!(limit.check(other).is_ok());
         clock.advance(WINDOW / 2);
         assert!(limit.check(one).is_ok() && limit.check(one).is_err());
+    }
+
+    #[test]
+    fn many_addresses_take_the_place_of_nobody_else() {
+        let clock = ManualClock::new();
+        let limit = RateLimit::new(1, Arc::new(clock));
+        for n in 0..3 * u32::try_from(MAX_ADDRESSES).expect("it is small") {
+            let [high, low] = [n >> 16, n & 0xffff].map(|n| u16::try_from(n).expect("16 bits"));
+            let address = Ipv6Addr::new(0x2001, 0xdb8, high, low, 0, 0, 0, 1);
+            assert!(limit.check(Some(address.into())).is_ok());
+        }
+        assert!(limit.addresses.len() <= MAX_ADDRESSES);
+        let other = "10.0.0.1".parse().ok();
+        assert!(limit.check(other).is_ok() && limit.check(other).is_err());
     }
 }
