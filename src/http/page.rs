@@ -1,6 +1,7 @@
 //! The frame of all pages for browsers: no scripts but the server's own, nothing from elsewhere,
 //! light and dark, and readable on a phone.
 
+#[cfg(any(test, feature = "login", feature = "upstream"))]
 use std::sync::LazyLock;
 
 use axum::response::{IntoResponse, Response};

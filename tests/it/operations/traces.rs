@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use crate::support::{
-    Answer, ask, patiently, post,
+    Answer, ask, http, patiently, post,
     process::{Process, larder, serving_in},
     request,
 };
@@ -89,6 +89,37 @@ async fn traces_are_exported_and_continue_the_callers_trace() {
     assert!(has(&id), "the caller's trace is not continued");
     assert!(has(b"tools/call list_resources") && has(b"larder-under-test"));
     assert!(!has(b"ping"), "a request that is not sampled was exported");
+}
+
+#[tokio::test]
+async fn links_to_content_are_not_in_traces() {
+    let (endpoint, collected) = collector().await;
+    let environment = [
+        ("LARDER_TRACES__ENDPOINT", &endpoint[..]),
+        ("LARDER_TRACES__SAMPLE", "1"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    let (mut server, url) = serving_in(&[], &environment).await;
+    let call = async |tool: &str, arguments: Value| -> Value {
+        let call = json!({ "name": tool, "arguments": arguments });
+        ask(&url, "tools/call", call).await.result()["structuredContent"].take()
+    };
+    call("create_resource", json!({ "uri": "x:1", "text": "text" })).await;
+    let download = call("download_url", json!({ "uri": "x:1" })).await;
+    let upload = call("upload_url", json!({ "uri": "x:2" })).await;
+    let urls = [&download["download"]["url"], &upload["upload"]["url"]].map(|u| u.as_str().unwrap());
+    assert_eq!(http().get(urls[0]).send().await.unwrap().status(), 200);
+    assert_eq!(http().put(urls[1]).body("more").send().await.unwrap().status(), 201);
+    server.signal("-TERM").await;
+    assert_eq!(server.exit_code().await, Some(0));
+    let bytes = patiently("traces", collected).await.unwrap();
+    let has = |part: &str| bytes.windows(part.len()).any(|w| w == part.as_bytes());
+    assert!(has("tools/call download_url") && has("tools/call upload_url"));
+    for url in urls {
+        let token = url.split('/').find(|part| part.len() > 40).unwrap();
+        // Neither all of it nor its end, which is the signature.
+        assert!(!has(token) && !has(&token[token.len() - 20..]), "{token}");
+    }
 }
 
 #[tokio::test]
