@@ -24,7 +24,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test browser-test chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 help
+.PHONY: build dist test browser-test chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -162,7 +162,7 @@ image: ## Build the image for PLATFORMS with docker buildx; ARGS=--push publishe
 		--build-arg CREATED=$$(git log -1 --format=%cI) --build-arg SOURCE=$$(git remote get-url origin) \
 		--tag $(IMAGE):$(VERSION) $(ARGS) .
 
-bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/requirements.txt ## Measure Larder beside its peers
+bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/requirements.txt nginx ## Measure Larder beside its peers
 	cd $(BENCH) && CARGO_TARGET_DIR=$(BENCH_TARGET) cargo build --release --locked
 	taskset --cpu-list 1 $(BENCH_TARGET)/release/larder-bench --python $(abspath $(BENCH_VENV))/bin/python --plots $(BENCH) $(ARGS)
 	$(if $(ARGS),,$(MAKE) bench-store)
@@ -172,6 +172,9 @@ bench-store: redis-server ripgrep jq sqlite3 ## Measure the store alone, by wher
 
 sqlite3: ## Install SQLite's shell if it is missing: queries are measured against it
 	$(call debian-package,sqlite3,sqlite3)
+
+nginx: ## Install nginx if it is missing: content over HTTP is measured against it
+	$(call debian-package,nginx,nginx-light)
 
 ripgrep: ## Install ripgrep if it is missing: searches are measured against it
 	$(call debian-package,rg,ripgrep)

@@ -14,6 +14,7 @@ use larder_bench::{
 
 mod bodies;
 mod calls;
+mod content;
 mod gateway;
 mod growth;
 mod hostile;
@@ -26,7 +27,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Measures Larder and other MCP servers, and prints ratios.
 #[derive(Debug, Parser)]
 struct Options {
-    /// calls, bodies, gateway, idle, streams, resume, hostile, growth; all by default
+    /// calls, bodies, content, gateway, idle, streams, resume, hostile, growth; all by default
     parts: Vec<String>,
     /// The number of rounds; the result is their median
     #[arg(long, default_value_t = 5)]
@@ -136,6 +137,9 @@ async fn main() -> Outcome {
     }
     if selected("bodies") {
         bodies::measure(&options).await?;
+    }
+    if selected("content") {
+        content::measure(&options).await?;
     }
     if selected("gateway") {
         gateway::measure(&options).await?;

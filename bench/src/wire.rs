@@ -26,6 +26,21 @@ impl Prepared {
         Self(request.into_bytes())
     }
 
+    /// A GET of any media type.
+    pub fn get_path(path: &str) -> Self {
+        Self(format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").into_bytes())
+    }
+
+    /// A PUT of this content.
+    pub fn put_path(path: &str, content: &[u8]) -> Self {
+        let head = format!(
+            "PUT {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: text/plain\r\n\
+             content-length: {}\r\n\r\n",
+            content.len()
+        );
+        Self([head.as_bytes(), content].concat())
+    }
+
     /// A GET that accepts an event stream.
     pub fn get(headers: &[(&str, &str)]) -> Self {
         let mut request =
