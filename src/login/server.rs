@@ -148,7 +148,9 @@ impl LoginServer {
     /// There were too many from this address, or it is not valid.
     pub fn register(&self, body: &[u8], peer: Option<IpAddr>) -> Result<Value, Problem> {
         self.registrations.check(peer)?;
-        let (client, response) = Client::register(body, self.vault.sealer(), self.clock.now())?;
+        let registered = Client::register(body, self.vault.sealer(), self.clock.now());
+        let (client, response) =
+            registered.inspect_err(|problem| self.audit_unknown("registration", problem))?;
         count("registered");
         tracing::info!(target: "audit", who = "unknown", client = client.label(), "registered");
         Ok(response)

@@ -59,6 +59,8 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     let metrics = process.logs(METRICS).await;
     let client = Client::of(&process.url);
 
+    let refused = client.try_register(&json!({ "redirect_uris": ["javascript:1"] })).await;
+    assert_eq!(refused.status(), 400);
     let id = client.register().await;
     let code = client.code(&mut Browser::of("alice"), &id).await;
     let first = body(client.redeem(&id, &code).await).await;
@@ -75,6 +77,7 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     assert_eq!(client.redeem(&id, &code_again).await.status(), 400);
 
     let expected = [
+        ["unknown", "what=registration", "refused"],
         ["unknown", "The <Client>", "registered"],
         ["alice", "what=login", "allowed"],
         ["alice", "what=consent", "allowed"],
@@ -94,7 +97,7 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     for (line, parts) in lines.iter().zip(expected) {
         assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {lines:#?}");
         assert!(line.contains("peer=127.0.0.1"), "{line}");
-        // The last one is of nobody whom the server knows.
+        // Those are of nobody whom the server knows.
         let is_known = !(parts[0] == "unknown" && parts[2] == "refused");
         assert_eq!(is_known, line.contains("client=\"The <Client> ("), "{line}");
     }
@@ -119,7 +122,7 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
         ("token", 2),
         ("refresh", 1),
         ("revocation", 1),
-        ("refused", 4),
+        ("refused", 5),
     ] {
         let line = format!("larder_logins_total{{event=\"{event}\"}} {number}");
         assert!(scraped.lines().any(|found| found == line), "{line}: {scraped}");
