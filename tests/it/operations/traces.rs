@@ -107,7 +107,8 @@ async fn links_to_content_are_not_in_traces() {
     call("create_resource", json!({ "uri": "x:1", "text": "text" })).await;
     let download = call("download_url", json!({ "uri": "x:1" })).await;
     let upload = call("upload_url", json!({ "uri": "x:2" })).await;
-    let urls = [&download["download"]["url"], &upload["upload"]["url"]].map(|u| u.as_str().unwrap());
+    let urls =
+        [&download["download"]["url"], &upload["upload"]["url"]].map(|u| u.as_str().unwrap());
     assert_eq!(http().get(urls[0]).send().await.unwrap().status(), 200);
     assert_eq!(http().put(urls[1]).body("more").send().await.unwrap().status(), 201);
     server.signal("-TERM").await;
