@@ -77,8 +77,8 @@ impl Variable {
         &self.name
     }
 
-    /// Takes the value as text from now on, if it was not: `007` may be a number or a password,
-    /// which only its setting knows.
+    /// Takes the value as text from now on, if it was not: `007` may be a number or a password, and
+    /// only the type of the setting tells which.
     ///
     /// # Errors
     /// The first error, if it is text already.

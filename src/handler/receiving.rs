@@ -1,7 +1,7 @@
 //! [`Receiving`]: stores long texts of a call's result while they arrive.
 //!
-//! Such a text is in no memory as a whole. In the result, a URI stands for it, which is secret
-//! until the call ends; whoever stores what is too large takes the text by that URI.
+//! Such a text is never in memory as a whole. In the result, a URI stands for it, which is secret
+//! until the call ends; `spill` finds the text by that URI, and makes it a resource.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 

@@ -14,8 +14,8 @@ use super::Problem;
 use crate::{admission::Bucket, clock::Clock};
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// The most addresses that are counted at once. More replace those that were not seen for the
-/// longest time: who has so many gains nothing by it, and nobody else is refused.
+/// The most addresses that are counted at once. A further one replaces one that was not seen for a
+/// long time: a network with so many addresses gains nothing by it, and nobody else is refused.
 const MAX_ADDRESSES: usize = 10_000;
 
 /// Limits requests per address and minute.

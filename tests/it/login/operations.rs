@@ -97,7 +97,7 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     for (line, parts) in lines.iter().zip(expected) {
         assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {lines:#?}");
         assert!(line.contains("peer=127.0.0.1"), "{line}");
-        // Those are of nobody whom the server knows.
+        // The server does not know who made these requests.
         let is_known = !(parts[0] == "unknown" && parts[2] == "refused");
         assert_eq!(is_known, line.contains("client=\"The <Client> ("), "{line}");
     }
