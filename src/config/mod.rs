@@ -65,7 +65,9 @@ pub use self::{
 #[cfg(feature = "upstream")]
 pub use self::{
     units::{Size, Span},
-    upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
+    upstreams::{
+        RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig, UpstreamExchangeConfig,
+    },
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
@@ -146,6 +148,7 @@ impl Config {
         UpstreamConfig::check_all(
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),
+            self.auth.mode,
         )?;
         #[cfg(feature = "upstream")]
         self.check_logins()?;
