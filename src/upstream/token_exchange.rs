@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{error::UpstreamError, login::ClientIdentity, settings::TokenExchangeSettings};
 use crate::{
-    auth::{Fetcher, Identity, audit, safe_url},
+    auth::{Fetcher, Identity, Secret, audit, safe_url},
     quote::quoted,
 };
 
@@ -57,8 +57,8 @@ pub(super) struct ExchangeAccount {
 /// The token that was presented last. Larder's own requests use it.
 struct Latest {
     identity: Identity,
-    /// It was refused: it is not sent again.
-    is_refused: bool,
+    /// Why it was refused, if it was: then it is not sent again.
+    refused: Option<String>,
 }
 
 impl TokenExchange {
@@ -193,19 +193,25 @@ impl Exchanged {
     }
 }
 
+impl Latest {
+    /// Whether it is the token of that identity.
+    fn has(&self, identity: &Identity) -> bool {
+        let [own, other] = [&self.identity, identity].map(|i| i.bearer().map(Secret::reveal));
+        own == other
+    }
+}
+
 impl ExchangeAccount {
     pub(super) fn new(exchange: &Arc<TokenExchange>, identity: &Identity) -> Self {
-        let latest = Latest { identity: identity.clone(), is_refused: false };
+        let latest = Latest { identity: identity.clone(), refused: None };
         Self { exchange: Arc::clone(exchange), latest: Mutex::new(latest) }
     }
 
     /// Larder's own requests use that token from now on.
     pub(super) fn present(&self, identity: &Identity) {
-        let Some(presented) = identity.bearer() else { return };
         let mut latest = self.latest.lock();
-        let is_known = latest.identity.bearer().is_some_and(|b| b.reveal() == presented.reveal());
-        if !is_known {
-            *latest = Latest { identity: identity.clone(), is_refused: false };
+        if identity.bearer().is_some() && !latest.has(identity) {
+            *latest = Latest { identity: identity.clone(), refused: None };
         }
     }
 
@@ -216,21 +222,27 @@ impl ExchangeAccount {
         }
         let identity = {
             let latest = self.latest.lock();
-            if latest.is_refused {
-                return Err(self.exchange.error("it has expired or was refused"));
+            if let Some(why) = &latest.refused {
+                return Err(self.exchange.error(why));
             }
             latest.identity.clone()
         };
         let token = self.exchange.token(&identity).await;
-        if self.was_refused(&identity) {
-            self.latest.lock().is_refused = true;
+        if token.is_err() {
+            let refused = self.refusal(&identity);
+            let mut latest = self.latest.lock();
+            // Another token may have been presented meanwhile.
+            if latest.has(&identity) {
+                latest.refused = refused;
+            }
         }
         token
     }
 
-    fn was_refused(&self, identity: &Identity) -> bool {
-        let known = identity.bearer().and_then(|b| self.exchange.known.get(&digest(b.reveal())));
-        known.is_some_and(|answer| answer.token.is_err())
+    /// Why the authorization server does not exchange the token, if it has said so.
+    fn refusal(&self, identity: &Identity) -> Option<String> {
+        let known = self.exchange.known.get(&digest(identity.bearer()?.reveal()))?;
+        known.token.clone().err()
     }
 
     /// The upstream does not accept the token any more.
