@@ -61,6 +61,7 @@ impl Record {
         logs.into_iter().find(|log| *log.stream == *stream).cloned()
     }
 
+    /// The standalone stream, opened at its first use.
     pub(super) fn standalone(&mut self, new: impl FnOnce() -> Arc<Log>) -> Arc<Log> {
         Arc::clone(self.standalone.get_or_insert_with(new))
     }
@@ -174,6 +175,7 @@ impl Table {
         }
     }
 
+    /// Removes a session and closes its streams.
     pub(super) fn remove(&mut self, id: &str) {
         let Some(mut record) = self.records.remove(id) else { return };
         record.close();
@@ -187,6 +189,7 @@ impl Table {
         }
     }
 
+    /// Schedules the removal of a finished stream.
     pub(super) fn keep_stream_until(
         &mut self,
         until: Timestamp,
@@ -198,6 +201,7 @@ impl Table {
         }
     }
 
+    /// Removes the sessions and finished streams whose time has come.
     pub(super) fn remove_expired(&mut self, now: Timestamp, idle: Duration) {
         while self.checks.first().is_some_and(|(time, ..)| *time <= now) {
             let Some((_, id, stream)) = self.checks.pop_first() else { break };
@@ -214,6 +218,7 @@ impl Table {
         }
     }
 
+    /// When [`remove_expired`](Self::remove_expired) has something to check next.
     pub(super) fn next_check(&self) -> Option<Timestamp> {
         self.checks.first().map(|(time, ..)| *time)
     }
