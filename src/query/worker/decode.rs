@@ -350,3 +350,20 @@ impl<'de, S: Sink> Visitor<'de> for Members<'_, S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn errors_quote_a_part_of_what_was_sent() {
+        let long = "x".repeat(10_000);
+        let pattern = log_pattern(&format!("({long}")).unwrap_err().to_string();
+        assert_eq!(pattern, "pattern is not a valid regular expression: unclosed group.");
+        let pointer = no_value("t", &format!("/{long}").parse().unwrap()).to_string();
+        assert!(pointer.starts_with("t: it has no value at /xxx"), "{pointer}");
+        assert!(pointer.len() < 200, "{pointer}");
+    }
+}
