@@ -1,4 +1,4 @@
-//! The URI of a resource.
+//! [`ResourceUri`]: the URI of a resource.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
