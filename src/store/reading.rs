@@ -147,6 +147,9 @@ impl StoredResource {
     }
 
     /// The whole content in one buffer; without a copy if it is one block.
+    ///
+    /// # Errors
+    /// The content cannot be read.
     pub async fn bytes(&self) -> Result<Bytes, StoreError> {
         if let [block] = &self.entry.blocks[..] {
             return self.block(block).await;

@@ -28,9 +28,9 @@ const VALUE: &str = "value";
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
-    /// SQL does not distinguish case.
+    /// The columns by their name in SQL, in lower case: SQL does not distinguish case.
     by_name: HashMap<String, usize>,
-    /// By the exact name in the content.
+    /// The columns by their exact name in the content.
     by_key: HashMap<String, usize>,
 }
 

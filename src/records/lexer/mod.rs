@@ -37,13 +37,13 @@ pub(in crate::records) struct Token {
 /// Which token the next byte is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// In none.
+    /// It is between tokens.
     Between,
-    /// In the key of a member.
+    /// It is in the key of a member.
     Key,
-    /// In a string that is a value.
+    /// It is in a string that is a value.
     Text,
-    /// A number, `true`, `false` or `null`.
+    /// It is in a number, `true`, `false` or `null`.
     Atom,
 }
 

@@ -1,4 +1,4 @@
-//! The maps of sessions in memory.
+//! [`Table`]: the sessions in memory, by their ID, their owner and what they subscribe to.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -9,6 +9,7 @@ use std::{
 use super::{Log, Session, SessionError, SessionLimits};
 use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 
+/// All sessions in memory.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     records: HashMap<Arc<str>, Record>,

@@ -8,6 +8,7 @@ use crate::{auth::Owner, clock::Timestamp};
 /// A resource, by owner and URI.
 type Resource = (Owner, String);
 
+/// The watches of all resources.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     /// The watches of a resource, each with its expiry.

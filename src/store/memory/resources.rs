@@ -18,6 +18,7 @@ use crate::{
     store::{Entry, OwnerQuota, ResourceUri, StoredResource, Usage, expired::Expired},
 };
 
+/// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
     owners: HashMap<Owner, OwnerResources>,

@@ -29,6 +29,7 @@ const LINGER: Duration = Duration::from_secs(60);
 /// How many expired resources one script run removes, which takes some milliseconds.
 pub(super) const BATCH: usize = 500;
 
+/// The scripts, and the arguments that all of them take.
 #[derive(Debug)]
 pub(super) struct Scripts {
     commit: Script,
