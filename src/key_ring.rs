@@ -1,4 +1,4 @@
-//! Secret keys that rotate: the first one seals, and each of them opens.
+//! [`KeyRing`]: secret keys that rotate. The current one seals, and each of them opens.
 
 use std::{fmt, sync::Arc};
 

@@ -36,15 +36,16 @@ impl Default for ComputeLimits {
 }
 
 impl ComputeLimits {
+    /// The number of threads, resolved.
     pub(super) fn threads(&self) -> usize {
         if self.threads > 0 { self.threads } else { *CORES + 1 }
     }
 }
 
-/// Too much work waits for the pool.
+/// The error when too much work waits for the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
-    /// Of this owner.
+    /// Too much work of this owner waits.
     #[error(
         "The server is busy with your other calls: {limit} pieces of work wait already ({setting}). Try again when some calls have ended."
     )]
@@ -54,7 +55,7 @@ pub enum Busy {
         /// The setting of the limit.
         setting: &'static str,
     },
-    /// Of all owners.
+    /// Too much work of all owners waits.
     #[error(
         "The server is busy: {limit} pieces of work wait already ({setting}). Try again shortly."
     )]

@@ -46,9 +46,11 @@ pub(crate) async fn search_slot(owner: &str) -> Result<Slot, Busy> {
     SEARCHES.acquire(owner).await
 }
 
-/// CPU work. Dropping it cancels the work.
+/// CPU work: finished, or in the pool. Dropping it cancels the work.
 pub(crate) enum Compute<T> {
+    /// The result, or why the pool refused the work.
     Done(Result<T, Busy>),
+    /// The work waits or runs in the pool.
     Running(Running<T>),
 }
 
@@ -66,7 +68,7 @@ impl<T: Send + 'static> Compute<T> {
         Self::queue(owner, |_| work())
     }
 
-    /// Starts work whose cost its input does not bound. The work returns early,
+    /// Starts work whose cost does not follow from the size of its input. The work returns early,
     /// with any result, once it is told to stop.
     pub(crate) fn queue(owner: &str, work: impl FnOnce(&Stop) -> T + Send + 'static) -> Self {
         match POOL.submit(owner, work) {

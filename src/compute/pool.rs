@@ -1,4 +1,4 @@
-//! The threads.
+//! [`Pool`]: the threads that run the work.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -57,7 +57,8 @@ impl Pool {
         self.0.state.lock().limits.clone()
     }
 
-    /// Surplus threads end with their next work.
+    /// Sets the limits. A surplus thread ends when it finishes its job, or when the next job
+    /// wakes it.
     pub(super) fn set_limits(&self, limits: ComputeLimits) {
         let mut state = self.0.state.lock();
         state.queue.set_limits(queue_limits(&limits));
@@ -75,7 +76,7 @@ impl Pool {
             let stop = stop.clone();
             move || {
                 let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(&stop)));
-                // Nobody waits any more if this fails.
+                // Fails if the caller has stopped waiting.
                 let _ = sender.send(outcome);
             }
         };
@@ -107,7 +108,7 @@ impl Pool {
     }
 }
 
-/// One owner leaves a thread to the others.
+/// The limits of the queue. One owner leaves a thread to the others.
 fn queue_limits(limits: &ComputeLimits) -> QueueLimits {
     QueueLimits {
         running_per_owner: limits.threads().saturating_sub(1).max(1),
@@ -129,6 +130,11 @@ impl Shared {
             state.queue.finished(&ticket.owner);
         }
         state.threads -= 1;
+        // A surplus thread that a job has woken leaves it to another idle thread.
+        if state.idle > 0 {
+            state.idle -= 1;
+            self.work.notify_one();
+        }
     }
 }
 
@@ -210,6 +216,29 @@ mod tests {
         drop(first);
         assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "ended");
         assert!(never.recv_timeout(DEADLINE).is_err(), "its work was dropped");
+    }
+
+    #[tokio::test]
+    async fn fewer_threads_than_are_idle_still_run_what_comes_next() {
+        let pool = pool(3);
+        let running: Vec<_> = ["a", "b", "c"].map(|owner| endless(&pool, owner)).into();
+        for (_, events) in &running {
+            assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "began");
+        }
+        drop(running);
+        let idle = async {
+            while pool.0.state.lock().idle < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, idle).await.expect("all threads are idle");
+        pool.set_limits(ComputeLimits { threads: 1, ..pool.limits() });
+        for n in 0..3 {
+            let mut work = pool.submit("a", move |_| n).unwrap();
+            let result = tokio::time::timeout(DEADLINE, work.result()).await;
+            assert_eq!(result.expect("an idle thread runs it"), n);
+        }
+        assert_eq!(pool.0.state.lock().threads, 1);
     }
 
     #[tokio::test]

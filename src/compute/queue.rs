@@ -1,5 +1,5 @@
-//! A queue in which owners take turns, so that nobody waits for the many items of
-//! somebody else.
+//! [`FairQueue`]: a queue in which owners take turns, so that the many items of one
+//! owner delay nobody else.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -54,6 +54,9 @@ impl<T> FairQueue<T> {
     }
 
     /// Adds an item.
+    ///
+    /// # Errors
+    /// Too many items wait, of this owner or of all.
     pub(super) fn push(&mut self, owner: &str, item: T) -> Result<Ticket, Busy> {
         if self.waiting >= self.limits.waiting {
             return Err(Busy::All { limit: self.limits.waiting, setting: "compute.queued" });

@@ -10,9 +10,11 @@ use super::{
     queue::{FairQueue, QueueLimits, Ticket},
 };
 
+/// The semaphore. Cheap operations under one lock.
 pub(super) struct Slots(Arc<Mutex<State>>);
 
 struct State {
+    /// Free slots; negative while more are taken than a lowered limit allows.
     free: isize,
     total: usize,
     queue: FairQueue<oneshot::Sender<()>>,
@@ -22,6 +24,7 @@ struct State {
 pub(crate) struct Slot {
     state: Arc<Mutex<State>>,
     ticket: Ticket,
+    /// Whether the caller knows that the slot was granted.
     is_taken: bool,
 }
 
@@ -37,9 +40,13 @@ impl Slots {
         state.free += limits.searches.cast_signed() - state.total.cast_signed();
         state.total = limits.searches;
         state.queue.set_limits(queue_limits(limits));
+        state.grant();
     }
 
     /// Waits for a slot. Cancel safe.
+    ///
+    /// # Errors
+    /// Too many callers wait.
     pub(super) async fn acquire(&self, owner: &str) -> Result<Slot, Busy> {
         let (sender, granted) = oneshot::channel();
         let mut slot = {
@@ -64,12 +71,13 @@ fn queue_limits(limits: &ComputeLimits) -> QueueLimits {
 }
 
 impl State {
+    /// Grants free slots to those who wait, as their turns come.
     fn grant(&mut self) {
         while self.free > 0
             && let Some((_, sender)) = self.queue.pop()
         {
             self.free -= 1;
-            // Who no longer waits gives its slot back when it is dropped.
+            // A caller that no longer waits returns its slot when that is dropped.
             let _ = sender.send(());
         }
     }

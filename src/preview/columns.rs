@@ -1,5 +1,5 @@
-//! The columns of all records of a content: their types with counts, the share of
-//! null, an example.
+//! [`Columns`]: the columns of all records of a content, with the counts of their types, the
+//! share of null, and an example.
 
 use std::{collections::HashMap, fmt::Write};
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::words::{count, cut, number};
 
-/// The most columns that are counted. More names are those of a map.
+/// The maximum number of columns that are counted. Objects with more names are maps.
 const MAX_COLUMNS: usize = 200;
-/// The longest name of a column, in bytes.
+/// The maximum length of a column's name in bytes.
 const MAX_NAME: usize = 80;
-/// The longest example, in bytes.
+/// The maximum length of an example in bytes.
 const MAX_EXAMPLE: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Column {
 
     fn add_field(&mut self, field: &str) {
         let digits = field.strip_prefix('-').unwrap_or(field);
-        // 00501 is a code.
+        // A field such as 00501 is a code, not a number.
         let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
         let kind = match field {
             "" => return,
@@ -90,7 +90,7 @@ impl Column {
 pub struct Columns {
     all: Vec<Column>,
     by_name: HashMap<String, usize>,
-    /// Whether there are more than are counted.
+    /// Whether there are more than [`MAX_COLUMNS`].
     has_more: bool,
     records: u64,
 }

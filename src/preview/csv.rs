@@ -1,4 +1,4 @@
-//! Tables: the delimiter, the types of columns, the number of rows.
+//! Facts about tables: the delimiter, the types of columns, the number of rows.
 
 use super::{
     Sample, estimate,
@@ -43,6 +43,7 @@ fn rows(sample: &Sample<'_>, text: &str, delimiter: u8) -> Vec<csv::StringRecord
     reader.records().take(MAX_ROWS).map_while(Result::ok).collect()
 }
 
+/// Facts about a table, the list of its columns cut to `budget` bytes.
 pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
     let text = sample.text();
     let rows = rows(sample, text, delimiter);

@@ -1,11 +1,11 @@
-//! The first and last lines of a text. Long lines are cut.
+//! [`Excerpt`]: the first or the last lines of a text. Long lines are cut.
 
 use super::{
     Sample, valid_utf8,
     words::{count, cut, number},
 };
 
-/// The longest part of one line that is shown, in bytes.
+/// The maximum part of one line that is shown, in bytes.
 const MAX_LINE_BYTES: usize = 400;
 
 /// An excerpt of the content.

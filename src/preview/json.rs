@@ -1,4 +1,4 @@
-//! JSON: its size and its shape.
+//! Facts about JSON: its size and its shape.
 
 use serde_json::Value;
 
@@ -45,6 +45,7 @@ fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     values
 }
 
+/// Facts about a JSON value, in about `budget` bytes each.
 pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
     let parsed;
     let (value, open, parsed_bytes) = match sample.value {
@@ -88,6 +89,7 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
     vec![format!("JSON: {}", cut(&summary, budget.max(80))), format!("Shape{from}: {shape}")]
 }
 
+/// A member of the outermost object: its name, and what its value is.
 fn member(name: &str, value: &Value) -> String {
     let name = cut(name, 60);
     match value {
@@ -97,6 +99,7 @@ fn member(name: &str, value: &Value) -> String {
     }
 }
 
+/// Facts about NDJSON, its shape cut to `budget` bytes.
 pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> {
     let values: Vec<_> = lines(sample).into_iter().flatten().collect();
     let records = match sample.lines {

@@ -1,5 +1,5 @@
-//! The shape of JSON, written like a type. The shapes of a list's items are
-//! merged into one.
+//! [`Shape`]: the shape of JSON, written like a type. The shapes of a list's items are merged
+//! into one.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ const MAX_DEPTH: usize = 6;
 /// The maximum number of items that are sampled per list: half of them from the
 /// start, the others spread over the rest.
 const MAX_ITEMS: usize = 100;
-/// The maximum number of values in total.
+/// The maximum number of values that are read.
 const MAX_VALUES: usize = 20_000;
-/// The maximum number of distinct members of an object.
+/// The maximum number of distinct members that are noted for an object.
 const MAX_MEMBERS: usize = 60;
 /// The maximum number of members that are listed.
 const MAX_LISTED: usize = 30;

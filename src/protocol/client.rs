@@ -1,4 +1,4 @@
-//! What a client declares about itself.
+//! [`ClientFacts`]: what a client declares about itself.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -21,8 +21,8 @@ impl ClientFacts {
         declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
     }
 
-    /// Parses both. Modern clients repeat them with each request, so each
-    /// thread caches the ones it parsed last.
+    /// Parses the JSON of both. Modern clients repeat them with each request, so each
+    /// thread caches what it parsed last.
     pub(super) fn read(
         info: Option<&[u8]>,
         capabilities: Option<&[u8]>,
@@ -48,11 +48,12 @@ impl ClientFacts {
     }
 }
 
-/// Clients cached per thread.
+/// The maximum number of clients that a thread caches.
 const MAX_CACHED: usize = 8;
-/// The longest declaration that is cached, in bytes.
+/// The maximum size of a declaration that is cached, in bytes.
 const MAX_CACHED_BYTES: usize = 4 << 10;
 
+/// A declaration, and what it was parsed into.
 struct Known {
     json: [Box<[u8]>; 2],
     facts: Arc<ClientFacts>,

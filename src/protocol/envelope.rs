@@ -9,14 +9,14 @@ use serde_json::{Value, value::RawValue};
 use super::{Fault, Params, RequestId, params::describe};
 use crate::quote::parse_error;
 
-/// A message from a client. Parameters are not parsed yet.
+/// A JSON-RPC message. Its parameters are not parsed yet.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Expects a response.
+    /// A message that expects a response.
     Request(Request),
-    /// Expects no response.
+    /// A message that expects no response.
     Notification {
-        /// Such as `notifications/cancelled`.
+        /// The name of the method, such as `notifications/cancelled`.
         method: String,
         /// The parameters as they arrived.
         params: Params,
@@ -46,9 +46,9 @@ pub struct ErrorResponse {
 /// A request. Its parameters are parsed once, when the method is known.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Chosen by the client; echoed in the response and never used as a name.
+    /// The id that the client chose, for the response. The server uses it for nothing else.
     pub id: RequestId,
-    /// Such as `tools/call`.
+    /// The name of the method, such as `tools/call`.
     pub method: String,
     /// The parameters as they arrived.
     pub params: Params,
@@ -68,6 +68,7 @@ impl Message {
     }
 }
 
+/// The members of a message as they are on the wire.
 #[derive(Deserialize)]
 struct Wire<'a> {
     #[serde(default, borrow)]
@@ -190,7 +191,7 @@ fn read_outcome(
         .map_err(|e| unreadable(format!("The peer's response cannot be parsed: {}", describe(&e))))
 }
 
-/// In MCP, unlike JSON-RPC, an id is a string or an integer, never null
+/// Reads an id. In MCP, unlike JSON-RPC, that is a string or an integer, never null
 /// (2026-07-28, basic: Requests).
 fn read_id(raw: &RawValue) -> Result<RequestId, Fault> {
     let text = raw.get();

@@ -110,7 +110,7 @@ pub enum Fault {
         /// The delay before a retry.
         retry_after: std::time::Duration,
     },
-    /// A limit of the server was reached (HTTP 429 where there is a status).
+    /// The caller has too many of something, such as tasks (HTTP 429 where there is a status).
     #[error("{0}")]
     TooMany(String),
 }

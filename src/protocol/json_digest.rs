@@ -1,23 +1,23 @@
-//! [`JsonDigest`]: recognizes the same JSON in another layout.
+//! [`JsonDigest`]: recognizes the same JSON value in another formatting.
 
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
 use super::unescape::Unescape;
 
-/// The longest number or literal. Longer ones are no JSON that can be recognized.
+/// The maximum length of a number or literal in bytes. Longer ones have no digest.
 const MAX_SCALAR: usize = 64;
 /// How many bytes are hashed at a time.
 const BATCH: usize = 8 << 10;
-/// Ends strings and scalars. No byte of UTF-8.
+/// Marks the end of a string or scalar in the hashed bytes. UTF-8 does not use this byte.
 const END: u8 = 0xFF;
 
-/// The digest of JSON that arrives in pieces, whatever its white space, its escapes and the form
-/// of its numbers. Members count in their order.
+/// Computes the digest of JSON that arrives in pieces. It does not depend on white space, escapes
+/// or the notation of numbers, but on the order of members.
 #[derive(Debug, Default)]
 pub(crate) struct JsonDigest {
     hash: Sha256,
-    /// What is hashed next.
+    /// The bytes to hash next.
     batch: Vec<u8>,
     /// The number or literal that has begun.
     scalar: Vec<u8>,
@@ -94,7 +94,7 @@ impl JsonDigest {
         self.scalar.clear();
     }
 
-    /// The digest. `None` for what is surely no JSON.
+    /// The digest; `None` for malformed strings and scalars, which are not JSON.
     pub(crate) fn finish(mut self) -> Option<[u8; 32]> {
         self.end_scalar();
         self.hash.update(&self.batch);

@@ -1,4 +1,4 @@
-//! The severity of a log message (RFC 5424, section 6.2.1).
+//! [`LogLevel`]: the severity of a log message (RFC 5424, section 6.2.1).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The request methods and the eras in which they exist.
+//! [`Method`]: the request methods, and the eras in which they exist.
 
 use super::Member;
 

@@ -1,4 +1,4 @@
-//! The parameters of a message, as a slice of its body.
+//! [`Params`]: the parameters of a message, as a slice of its body.
 
 use std::borrow::Cow;
 
@@ -103,8 +103,9 @@ impl Params {
         arguments.get(begin..end).filter(|json| *json != b"null")
     }
 
-    /// The parameters of a tool call whose `name` and `arguments` are within `arguments`.
-    /// `None` if there is no name, or a member occurs twice. Other members stay.
+    /// The parameters of a tool call that is itself in the `arguments` of this call: `name` and
+    /// `arguments` are those in there, all other members those of this call. `None` if there is
+    /// no inner name, or a member occurs twice.
     pub(crate) fn inner_call(&self) -> Option<Self> {
         let outer = self.ranges[Member::Arguments as usize].begin as usize;
         let arguments =
@@ -173,6 +174,7 @@ impl Params {
     }
 }
 
+/// The fault of a member that occurs twice.
 pub(super) fn duplicate(name: &str) -> Fault {
     Fault::invalid_params(format!("The member {} occurs twice.", quoted(name)))
 }

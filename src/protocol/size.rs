@@ -25,7 +25,8 @@ pub fn json_size(value: &impl Serialize) -> usize {
     count.0
 }
 
-/// About how many bytes a value takes, looking at no more of it than `max` bytes.
+/// The approximate size of a value in bytes, at most `max`. Reads no more of the value than
+/// that.
 pub(crate) fn size_up_to(value: &Value, max: usize) -> usize {
     fn take(value: &Value, left: &mut usize) {
         let own = match value {

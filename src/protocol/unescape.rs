@@ -16,11 +16,12 @@ enum State {
     Hex { code: u16, digits: u8, high: Option<u16> },
     /// After the first half of a surrogate pair.
     Half(u16),
-    /// After that and a backslash.
+    /// After the first half of a surrogate pair and a backslash.
     HalfEscape(u16),
 }
 
-/// It is no JSON string: an unknown escape, a control character, or half a surrogate pair.
+/// The error of a malformed JSON string: an unknown escape, a control character, or half a
+/// surrogate pair.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InvalidString;
 

@@ -1,4 +1,4 @@
-//! Protocol versions.
+//! [`ProtocolVersion`]: the versions of the protocol.
 
 /// A version of the Model Context Protocol. Later versions compare as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 /// A field as it is in the content.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Field<'a> {
-    /// A field of CSV.
+    /// A field of CSV, without its quotes.
     Csv(&'a str),
     /// A JSON value.
     Json(&'a str),
-    /// A text as it is.
+    /// A text that is never a number, such as a line of a log.
     Text(&'a str),
-    /// A number of Larder's own.
+    /// A number that Larder counts, such as that of a line.
     Number(i64),
 }
 

@@ -1,4 +1,4 @@
-//! [`QueryError`]: why a query has no result, in words for a model.
+//! [`QueryError`]: why a query has no result. A model reads the texts.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,19 +1,19 @@
-//! [`QueryLimits`]
+//! [`QueryLimits`]: what a query and its worker may use.
 
 use std::{path::PathBuf, time::Duration};
 
 /// What queries may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// The longest that one query runs.
+    /// The maximum time of one query.
     pub time: Duration,
-    /// The most memory of one worker process, in bytes, beyond the program itself.
+    /// The maximum memory of one worker process, in bytes, beyond the program itself.
     pub memory_bytes: u64,
-    /// The most content that one query reads, in bytes.
+    /// The maximum size of all content that one query reads, in bytes.
     pub input_bytes: u64,
-    /// The largest result that is stored, in bytes.
+    /// The maximum size of a result that is stored, in bytes.
     pub result_bytes: u64,
-    /// The most worker processes at once, idle ones included.
+    /// The maximum number of worker processes at once, idle ones included.
     pub concurrent: usize,
     /// How long an idle worker keeps its tables for the next query.
     pub warm: Duration,

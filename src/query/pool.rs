@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{auth::Owner, store::StoredResource};
 
-/// What a worker that does not stop by itself gets beyond the limit.
+/// How long after the time limit a worker that does not stop by itself is killed.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs queries.
@@ -30,15 +30,16 @@ pub struct Queries {
     limits: QueryLimits,
     turns: Turns,
     warm: Arc<Mutex<Vec<Warm>>>,
+    /// The number of the next idle worker.
     next: AtomicU64,
 }
 
-/// An idle worker with tables, the oldest first.
+/// An idle worker with tables.
 struct Warm {
-    /// Whose tables it has, and which.
+    /// The caller and the contents of its tables; see [`key`].
     key: String,
     worker: Worker,
-    /// Tells it from later ones with the same key.
+    /// Distinguishes it from later ones with the same key.
     number: u64,
 }
 
@@ -60,12 +61,11 @@ impl Queries {
         &self.limits
     }
 
-    /// Asks a question about contents, as their owner or someone with whom they
-    /// are shared. The whole result goes to `store`, if the question has a format
-    /// for that.
+    /// Runs a query over contents. `caller` is their owner or a reader with whom they are
+    /// shared. The whole result is sent to `store`, if the question has a format for it.
     ///
     /// # Errors
-    /// Why there is no result. What `store` got until then is not the result.
+    /// [`QueryError`]. What `store` has received by then is not the result.
     pub async fn ask(
         &self,
         caller: &Owner,
@@ -137,7 +137,7 @@ impl Queries {
     }
 }
 
-/// What a worker's tables depend on. A worker never serves another caller.
+/// Everything that a worker's tables depend on. A worker never serves another caller.
 fn key(caller: &Owner, question: &Question, contents: &[StoredResource]) -> String {
     let contents = contents.iter().map(|content| {
         let entry = &content.entry;

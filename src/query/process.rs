@@ -1,4 +1,4 @@
-//! A worker process: started, fed, and killed when it is dropped.
+//! [`Worker`]: a worker process, which is started, gets content, and is killed on drop.
 
 use std::{
     io,
@@ -24,9 +24,10 @@ use crate::store::StoredResource;
 
 /// How much of standard error is read: enough to tell why a worker has died.
 const STDERR_BYTES: u64 = 4 << 10;
-/// Messages of a worker that wait until they are used.
+/// How many messages of a worker wait until they are handled.
 const WAITING_MESSAGES: usize = 4;
 
+/// A running worker process.
 pub(super) struct Worker {
     child: Option<Child>,
     input: ChildStdin,
@@ -47,9 +48,9 @@ impl Worker {
         Ok(Self { child: Some(child), input, messages, stderr })
     }
 
-    /// Asks a question. `progress` is how far the worker has come. The result to
-    /// store goes to `store`. Unless there is an answer or the error leaves the
-    /// worker usable, it must be dropped; the second value says so.
+    /// Asks a question. Sets `progress` while the query runs, and sends the result to store to
+    /// `store`. The second value says whether the worker can answer another question; otherwise
+    /// it must be dropped.
     pub(super) async fn ask(
         &mut self,
         question: &Question,
@@ -57,11 +58,11 @@ impl Worker {
         store: Option<&mpsc::Sender<io::Result<Bytes>>>,
         progress: &Mutex<Progress>,
     ) -> (Result<Answer, QueryError>, bool) {
-        let Ok(asked) = serde_json::to_vec(question) else {
+        let Ok(encoded) = serde_json::to_vec(question) else {
             return (Err(QueryError::Failed), false);
         };
-        // A worker that has died says why below.
-        let _ = wire::send(&mut self.input, wire::QUESTION, &asked).await;
+        // Fails if the worker has died: `cause_of_death` finds out why.
+        let _ = wire::send(&mut self.input, wire::QUESTION, &encoded).await;
         while let Some((tag, payload)) = self.messages.recv().await {
             let message = match handle(tag, &payload, store, progress).await {
                 Ok(message) => message,
@@ -81,8 +82,8 @@ impl Worker {
         (Err(self.cause_of_death(question).await), false)
     }
 
-    /// Sends content, and handles what the worker says in the meantime. Returns
-    /// the end, if that comes first.
+    /// Sends content, and handles the worker's messages meanwhile. Returns what
+    /// [`ask`](Self::ask) returns if the query ends before the content does.
     async fn feed(
         &mut self,
         content: &StoredResource,
@@ -110,13 +111,13 @@ impl Worker {
                 };
                 match handle(tag, &payload, store, progress).await {
                     Ok(Message::Handled) => {}
-                    // It has not read everything, and ends.
+                    // It has not read everything: the worker exits.
                     Ok(Message::Ended(result)) => return Some((result, false)),
                     Ok(Message::Pull(_)) => return Some((Err(QueryError::Failed), false)),
                     Err(error) => return Some((Err(error), false)),
                 }
             };
-            // Otherwise the worker has died, which the caller finds out.
+            // If sending has failed, the worker has died, which the caller finds out.
             if sent.is_err() || tag == wire::END {
                 return None;
             }
@@ -152,7 +153,7 @@ impl Worker {
     }
 }
 
-/// What a message asks for. The result to store is passed on.
+/// Handles a message: passes on a part of the result to store, and notes the progress.
 async fn handle(
     tag: u8,
     payload: &[u8],
@@ -170,8 +171,8 @@ async fn handle(
         }
         wire::STORE => {
             let part = Ok(Bytes::copy_from_slice(payload));
-            // The store has ended early: its own error says why.
             let Some(store) = store else { return Err(QueryError::Failed) };
+            // Fails if storing has failed, whose own error says why.
             store.send(part).await.map_err(|_| QueryError::Failed)?;
             Message::Handled
         }
@@ -181,10 +182,13 @@ async fn handle(
     })
 }
 
-/// What a message of the worker asks for.
+/// What is left to do after a message of the worker.
 enum Message {
+    /// Nothing.
     Handled,
+    /// The content of the table with this index is to be sent.
     Pull(usize),
+    /// The query has ended.
     Ended(Result<Answer, QueryError>),
 }
 
@@ -192,7 +196,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let _ = child.start_kill();
-        // Reaped at once, so that no zombie stays.
+        // Waits for it, so that no zombie process remains.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { child.wait().await });
         }
@@ -214,7 +218,7 @@ fn command(program: &Path, memory_bytes: u64) -> Command {
     #[cfg(feature = "mimalloc")]
     command.env("MIMALLOC_ARENA_RESERVE", "16M");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A signal to the server's group is the server's to handle.
+    // A signal to the server's process group must not reach the worker.
     #[cfg(unix)]
     command.process_group(0).arg0("larder");
     command.kill_on_drop(true);

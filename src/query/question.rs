@@ -1,4 +1,4 @@
-//! A query as a worker gets it, and its result.
+//! [`Question`]: a query as a worker gets it; [`Answer`]: its result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub enum Engine {
     },
 }
 
-/// A table, and for jq the inputs.
+/// A content that a query reads: a table for SQL, the inputs for jq.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// The table's name.
@@ -51,19 +51,19 @@ pub struct Question {
     pub text: String,
     /// What it reads.
     pub tables: Vec<Table>,
-    /// How many rows of the result to skip.
+    /// The number of rows of the result to skip.
     pub offset: u64,
-    /// The most rows to return.
+    /// The maximum number of rows to return.
     pub limit: u64,
-    /// The most bytes of rows to return.
+    /// The maximum size of the returned rows as text, in bytes.
     pub text_bytes: usize,
     /// The format in which the whole result is sent, to be stored.
     pub store: Option<ResultFormat>,
-    /// The most bytes of the result that is sent to be stored.
+    /// The maximum size of the stored result, in bytes.
     pub result_bytes: u64,
-    /// The limits that errors name.
+    /// The time limit in seconds.
     pub seconds: u64,
-    /// In bytes.
+    /// The worker's memory limit in bytes, which errors name.
     pub memory_bytes: u64,
 }
 
@@ -72,13 +72,13 @@ pub struct Question {
 pub struct Column {
     /// The name.
     pub name: String,
-    /// `integer`, `number`, `text`, `null`, or `any`; `json` for jq. Of the rows
-    /// that are returned.
+    /// The type of the returned values: `integer`, `number`, `text`, `null`, or `any`; `json`
+    /// for jq.
     #[serde(rename = "type")]
     pub kind: String,
 }
 
-/// What a query has read.
+/// How much a query has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadCounts {
     /// Rows, or inputs of jq.

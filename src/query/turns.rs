@@ -1,4 +1,4 @@
-//! Who may run a query: a bounded number at once, and no owner all of them.
+//! [`Turns`]: how many queries run at once. One owner never takes all turns.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,13 +15,14 @@ use crate::auth::Owner;
 pub(super) struct Turns {
     all: Arc<Semaphore>,
     per_owner: usize,
-    /// Of owners that run a query or wait for one.
+    /// The owners that run a query or wait for a turn.
     owners: Arc<Mutex<HashMap<Owner, OwnerTurns>>>,
 }
 
 #[derive(Debug)]
 struct OwnerTurns {
     semaphore: Arc<Semaphore>,
+    /// The number of queries that run or wait.
     users: usize,
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// A longer message is refused. Blocks and results are far smaller.
+/// The maximum size of a message in bytes. Blocks and results are far smaller.
 const MAX_BYTES: u32 = 64 << 20;
 
 /// To the worker: a [`Question`](super::Question).
@@ -25,13 +25,14 @@ pub(super) const ANSWER: u8 = b'A';
 /// question.
 pub(super) const FAILURE: u8 = b'F';
 
-/// How far a worker is.
+/// How far a worker has come: rows that it has read, and all rows if they were counted.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Progress {
     pub(super) read: u64,
     pub(super) total: Option<u64>,
 }
 
+/// The tag and the length that precede a payload.
 fn head(tag: u8, payload: &[u8]) -> io::Result<[u8; 5]> {
     let length = u32::try_from(payload.len()).ok().filter(|length| *length <= MAX_BYTES);
     let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
@@ -39,6 +40,7 @@ fn head(tag: u8, payload: &[u8]) -> io::Result<[u8; 5]> {
     Ok([tag, a, b, c, d])
 }
 
+/// Parses what [`head`] writes.
 fn parse([tag, length @ ..]: [u8; 5]) -> io::Result<(u8, usize)> {
     let length = u32::from_le_bytes(length);
     if length > MAX_BYTES {

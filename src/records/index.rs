@@ -6,8 +6,8 @@ use super::{Container, Layout, Pointer, Record, Scanner};
 
 /// The initial distance of two marks, in bytes.
 const SPACING: u64 = 4 << 10;
-/// More marks are never kept: every second one is dropped then, and the distance
-/// doubles.
+/// The maximum number of marks. When it is reached, every second one is dropped and the
+/// distance doubles.
 const MAX_MARKS: usize = 4096;
 
 /// The start of a record.
@@ -36,7 +36,7 @@ pub struct RecordIndex {
 }
 
 impl RecordIndex {
-    /// An index of content in this layout; `at` points at the records, in JSON.
+    /// An empty index of content in this layout; `at` points at the records, in JSON.
     pub fn new(layout: Layout, at: &Pointer) -> Self {
         Self {
             layout,
@@ -108,6 +108,7 @@ impl RecordIndex {
         self.marks.last().map_or(0, |mark| mark.offset + self.spacing)
     }
 
+    /// Adds a mark, and drops every second one before if there are too many.
     fn mark(&mut self, mark: Mark) {
         if self.marks.len() == MAX_MARKS {
             let mut index = 0;
@@ -213,7 +214,7 @@ mod packed {
     }
 }
 
-/// Seven bits a byte, the lowest first (LEB128).
+/// Appends a number, seven bits a byte, the lowest first (LEB128).
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number & 0x7F) as u8 | 0x80);
@@ -222,6 +223,7 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push((number & 0x7F) as u8);
 }
 
+/// Removes a number from the front; `None` if it is cut off or too long.
 fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

@@ -1,4 +1,5 @@
-//! [`Indexer`]: makes the index of content that comes in blocks.
+//! [`Indexer`]: makes the index of content that comes in blocks. [`compact_record`] writes a
+//! record of JSON on one line.
 
 use super::{Container, Fault, Layout, Lists, Pointer, RecordIndex, Scanner};
 
@@ -8,9 +9,9 @@ pub struct Indexer(Pass);
 
 #[derive(Debug, Clone)]
 enum Pass {
-    /// Finds the list that has the records as well.
+    /// JSON: which list has the records is decided at the end.
     Outermost(Box<Lists>),
-    /// The place of the records is known.
+    /// It is known where the records are.
     Known(Box<(Scanner, RecordIndex)>),
 }
 

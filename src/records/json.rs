@@ -5,6 +5,13 @@ use super::{
     lexer::{Kind, Lexer, Token},
 };
 
+/// Whether a segment of a pointer is the index of this item: digits, without zeros in front
+/// (RFC 6901, section 4).
+fn is_index(segment: &str, item: usize) -> bool {
+    let is_canonical = segment == "0" || !segment.starts_with(['0', '+']);
+    is_canonical && segment.parse() == Ok(item)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Within `level` containers on the way to the pointed-at value.
@@ -17,6 +24,7 @@ enum State {
     Done,
 }
 
+/// Finds the records of the value at a pointer.
 #[derive(Debug, Clone)]
 pub(super) struct JsonRecords {
     lexer: Lexer,
@@ -25,9 +33,11 @@ pub(super) struct JsonRecords {
     /// The index of the next item, in a list on the way.
     item: usize,
     container: Option<Container>,
-    /// The start of the record and of its value.
+    /// The start of the record that has begun, and of its value.
     open: Option<(u64, u64)>,
+    /// The start of a member's key whose value has not begun.
     key: Option<u64>,
+    /// The number of the next record.
     number: u64,
     /// Whether the scan began at a record: it does not know what encloses it.
     resumed: bool,
@@ -49,6 +59,7 @@ impl JsonRecords {
         }
     }
 
+    /// A scan that continues at a record, of which it gets the content.
     pub(super) fn resume(container: Container, number: u64, offset: u64) -> Self {
         let object = container == Container::Object;
         let scalar = container == Container::Scalar;
@@ -67,6 +78,7 @@ impl JsonRecords {
         self.container
     }
 
+    /// The start of the record that has begun and not ended.
     pub(super) fn open(&self) -> Option<u64> {
         self.open.map(|(start, _)| start).or(self.key)
     }
@@ -160,7 +172,7 @@ impl JsonRecords {
         if self.lexer.parent_is_object(container != Container::Scalar) {
             return self.lexer.key().as_deref() == Some(name);
         }
-        let found = name.parse() == Ok(self.item);
+        let found = is_index(name, self.item);
         self.item += 1;
         found
     }
@@ -177,6 +189,7 @@ impl JsonRecords {
         }
     }
 
+    /// Notes the start of a value, and of its record.
     fn begin(&mut self, value: u64) {
         self.open = Some((self.key.take().unwrap_or(value), value));
     }

@@ -4,11 +4,14 @@ use memchr::memchr;
 
 use super::Record;
 
+/// Finds the records of content with one record on each line.
 #[derive(Debug, Clone)]
 pub(super) struct LineRecords {
     /// Whether lines with nothing but white space are records.
     keep_blank: bool,
+    /// The offset of the next byte.
     offset: u64,
+    /// The start of the line.
     start: u64,
     /// Whether the line has had anything but white space.
     has_text: bool,
@@ -22,6 +25,7 @@ impl LineRecords {
         Self { keep_blank, offset, start: offset, has_text: false, after_return: false, number }
     }
 
+    /// The start of the line, if it has begun.
     pub(super) fn open(&self) -> Option<u64> {
         (self.offset > self.start).then_some(self.start)
     }

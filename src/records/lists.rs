@@ -1,26 +1,26 @@
-//! [`Lists`]: where lists stand in a JSON value, and which of them has the records.
+//! [`Lists`]: where a JSON value has lists, and which of them has the records.
 
 use super::{
     Container, Fault, Pointer, RecordIndex,
     lexer::{Kind, Lexer, Token, WORD},
 };
 
-/// The most lists that are listed.
+/// The maximum number of lists that are reported.
 const MAX_LISTS: usize = 64;
-/// Lists below this depth are not listed.
+/// Deeper lists are not reported.
 const MAX_LIST_DEPTH: usize = 8;
 
-/// A list that stands in no other list.
+/// A list that is in no other list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// Its place.
+    /// The pointer to it.
     pub at: Pointer,
     /// The number of its items.
     pub items: u64,
 }
 
-/// Finds the lists of a JSON value that comes in blocks: those that stand in
-/// objects, not in other lists.
+/// Finds the lists of a JSON value that comes in blocks: those that are in objects, not in
+/// other lists.
 #[derive(Debug, Clone)]
 pub struct Lists {
     lexer: Lexer,
@@ -30,9 +30,10 @@ pub struct Lists {
     /// The items of that list.
     items: RecordIndex,
     found: Vec<List>,
-    /// The items of the list that has the records, so far.
+    /// The list that has the records, judging by what was scanned: its level, and the index of
+    /// its items.
     outermost: Option<(usize, RecordIndex)>,
-    /// Whether that list is not the only one of its level, which is not the first.
+    /// Whether another list has the same level, below the first level: then none has the records.
     ambiguous: bool,
     /// The whole value's own members, or the value itself.
     root: RecordIndex,

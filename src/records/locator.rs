@@ -7,8 +7,8 @@ use super::{
     lexer::{Kind, Lexer, Token},
 };
 
-/// Where a byte stands. What is `None` is not known, or does not exist: a header
-/// row is no record.
+/// The location of a byte in structured content. A field is `None` if it is not known or
+/// does not exist: a header row is no record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Location {
     /// The number of the record.

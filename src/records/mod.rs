@@ -78,7 +78,7 @@ pub struct Record {
     pub end: u64,
 }
 
-/// The reason why content has no such records.
+/// The reason why content cannot be divided into records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The content is not JSON.

@@ -7,8 +7,8 @@ use super::{Container, Lists};
 /// The size of a piece in bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The same value with each record on a line of its own, in pieces. The records are
-/// those of [`Lists::finish_with_index`]; other lists that stand in no list have a line
+/// Formats a JSON value so that each record is on a line of its own; returns it in pieces. The
+/// records are those of [`Lists::finish_with_index`]; other lists that are in no list have a line
 /// for each item, too. Adds and removes line breaks between values, and nothing else.
 ///
 /// An object with a single member that contains several lists is one record: it has a
@@ -34,7 +34,7 @@ pub fn record_lines(json: &[u8]) -> Vec<Bytes> {
             b'{' | b'[' => {
                 depth += 1;
                 let has_lines = by_member || byte == b'[';
-                if has_lines && line_depth.is_none() && !is_closed(&json[next..]) {
+                if has_lines && line_depth.is_none() && !is_empty_container(&json[next..]) {
                     line_depth = Some(depth);
                     pieces.put_line(&json[start..next]);
                     start = next;
@@ -60,7 +60,7 @@ pub fn record_lines(json: &[u8]) -> Vec<Bytes> {
     pieces.finish()
 }
 
-/// Whether the members of the whole value have the lines, not the items of lists.
+/// Whether the members of the outermost object are the records, and not the items of a list.
 fn has_records_as_members(json: &[u8]) -> bool {
     if json.trim_ascii_start().first() != Some(&b'{') {
         return false;
@@ -73,7 +73,7 @@ fn has_records_as_members(json: &[u8]) -> bool {
 }
 
 /// Whether the container that has just begun is empty.
-fn is_closed(rest: &[u8]) -> bool {
+fn is_empty_container(rest: &[u8]) -> bool {
     matches!(rest.trim_ascii_start().first(), Some(b'}' | b']'))
 }
 

@@ -17,11 +17,14 @@ enum State {
     Quote,
 }
 
+/// Finds the rows of a table.
 #[derive(Debug, Clone)]
 pub(super) struct RowRecords {
     delimiter: u8,
     state: State,
+    /// The offset of the next byte.
     offset: u64,
+    /// The start of the row.
     start: u64,
     /// Whether the next row is the header.
     at_header: bool,
@@ -50,6 +53,7 @@ impl RowRecords {
         self.header.clone()
     }
 
+    /// The start of the row, if it has begun.
     pub(super) fn open(&self) -> Option<u64> {
         (self.state != State::RowStart).then_some(self.start)
     }

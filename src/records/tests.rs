@@ -212,6 +212,17 @@ fn members_have_their_key_and_their_value() {
 }
 
 #[test]
+fn a_pointer_has_one_form_for_each_item() {
+    let text = r#"{"a": [[1], [2], {"01": [3]}]}"#;
+    assert_eq!(records_of_every_cut(text, Layout::Json, "/a/0"), ["1"]);
+    assert_eq!(records_of_every_cut(text, Layout::Json, "/a/1"), ["2"]);
+    assert_eq!(records_of_every_cut(text, Layout::Json, "/a/2/01"), ["3"]);
+    for other in ["/a/01", "/a/+1", "/a/00", "/a/ 1", "/a/-"] {
+        assert!(records_of_every_cut(text, Layout::Json, other).is_empty(), "{other}");
+    }
+}
+
+#[test]
 fn lines_are_without_their_break_and_blank_ones_count_in_logs_only() {
     let text = "{\"a\":1}\r\n\n  \r\n2\n\"x\"";
     assert_eq!(records_of_every_cut(text, Layout::JsonLines, ""), ["{\"a\":1}", "2", "\"x\""]);

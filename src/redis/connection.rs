@@ -1,4 +1,4 @@
-//! The shared connection for commands, which is replaced when it is lost.
+//! [`CommandConnection`]: the shared connection for commands, replaced when it is lost.
 
 use std::{
     sync::{
@@ -26,10 +26,12 @@ use super::{
     settings::{Address, Kind},
 };
 
+/// The connection for commands of this process.
 pub(super) struct CommandConnection {
     target: Target,
     /// The limit for one command, including a reconnect.
     timeout: Duration,
+    /// Notified when the server no longer accepts writes.
     demoted: Arc<Notify>,
 }
 
@@ -50,6 +52,7 @@ struct Server {
 #[derive(Clone)]
 struct LiveConnection {
     connection: MultiplexedConnection,
+    /// Whether the connection must not be used any more.
     lost: Arc<AtomicBool>,
 }
 

@@ -1,10 +1,10 @@
-//! Errors of Redis, classified by what a caller can do.
+//! [`RedisError`]: the errors of Redis, classified by what a caller can do.
 
 use std::time::Duration;
 
 use ::redis::ErrorKind;
 
-/// The texts are for operators, not for clients, and contain no password.
+/// An error of Redis. Its text is for operators, not for clients, and contains no password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisError {

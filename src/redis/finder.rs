@@ -1,4 +1,4 @@
-//! Finds the server to connect to: a fixed host, or the primary that Sentinels name.
+//! [`Finder`]: finds the server to connect to, a fixed host or the primary that Sentinels name.
 
 use ::redis::{
     Client, RedisResult, TlsMode,
@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::settings::{Address, Kind};
 
-/// Asked before each connection, so that a reconnect after a failover reaches
+/// Finds the server before each connection, so that a reconnect after a failover reaches
 /// the new primary.
 pub(super) enum Finder {
     /// One server, or several nodes of a cluster.
@@ -34,13 +34,13 @@ impl Finder {
         Ok(Self::Sentinels { each, primary: primary.clone(), login: node })
     }
 
-    /// The candidates; any of them will do.
+    /// The servers to try, in this order.
     pub(super) async fn servers(&self) -> RedisResult<Vec<Client>> {
         match self {
             Self::Fixed(clients) => Ok(clients.clone()),
             Self::Sentinels { each, primary, login } => {
-                // All Sentinels are asked at once, so that a dead one delays nothing. The
-                // server that is named has confirmed that it is the primary.
+                // Asks all Sentinels at once, so that a dead one delays nothing. The client
+                // checks that the server they name is the primary.
                 let queries = each.iter().map(|sentinel| {
                     Box::pin(async {
                         sentinel.lock().await.async_master_for(primary, Some(login)).await

@@ -1,5 +1,5 @@
-//! The Larder instances on one Redis. Each sends heartbeats, so that the others
-//! notice when it is gone.
+//! [`Instance`]: a Larder instance on a Redis that several share. Each sends heartbeats, so that
+//! the others notice when it is gone.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -63,7 +63,7 @@ impl Keys {
         (0..SHARDS).map(|number| self.shard(number))
     }
 
-    /// The key of this kind of which the installation has exactly one.
+    /// The only key of this kind in the installation.
     pub fn single(&self, kind: &str) -> String {
         format!("{}:{kind}", self.prefix)
     }
@@ -89,7 +89,7 @@ impl Shard {
         &self.start
     }
 
-    /// The key of this kind of which the shard has exactly one.
+    /// The only key of this kind in the shard.
     pub fn single(&self, kind: &str) -> String {
         format!("{}{kind}", self.start)
     }
@@ -108,8 +108,7 @@ impl Shard {
         format!("{}{kind}:{}", self.start, escape(name))
     }
 
-    /// The same with a suffix, which is not escaped: it comes last, so it cannot be
-    /// confused with what precedes it.
+    /// The same with a suffix. The suffix is not escaped, because nothing follows it.
     pub fn key_with(&self, kind: &str, name: &str, rest: &str) -> String {
         format!("{}{kind}:{}:{rest}", self.start, escape(name))
     }

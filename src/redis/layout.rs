@@ -141,6 +141,9 @@ impl Layout {
     }
 
     /// Reads the layouts of all shards.
+    ///
+    /// # Errors
+    /// Redis cannot be used.
     pub async fn status(&self, redis: &Redis) -> Result<Status, RedisError> {
         let shards = redis.keys().shards().map(|shard| async move {
             let mut get = cmd("GET");

@@ -1,4 +1,4 @@
-//! Slots of the vault in Redis: each is a hash of version and content.
+//! [`RedisSlots`]: slots of the vault in Redis, each a hash of version and content.
 
 use std::{fmt, time::Duration};
 
@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{Redis, RedisError, Script, cmd, millis};
 use crate::vault::{Slot, Slots, VaultError};
 
-/// How long a slot without an expiry of its own stays without a change. A token that is in use is
-/// refreshed before.
+/// How long a slot that is written without a time to live exists. A token in use is refreshed,
+/// and its slot written again, much sooner.
 const TTL: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Slots that all instances on one Redis share.

@@ -1,6 +1,6 @@
-//! The keys by which all instances on one Redis seal what clients carry from one instance
-//! to another. The first instance creates the first key. Each key is replaced after a day
-//! and opens for another day.
+//! [`StateKeys`]: the secret keys that all instances on one Redis share. They seal the state that
+//! a client carries from one instance to another (`requestState`). The first instance creates the
+//! first key. Each key is replaced after a day and opens for another day.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use crate::{
 /// How long a key seals.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a new key is known before it seals. Each instance reads the keys several times
-/// within it, so that none meets a seal of an unknown key.
+/// The time between the creation of a key and its first use. Each instance reads the keys
+/// several times within it, so that none receives a state that an unknown key has sealed.
 const LEAD: Duration = Duration::from_secs(10 * 60);
 
 /// The interval between two readings of the keys.
@@ -64,7 +64,7 @@ impl SharedKeys {
         Self { redis, random, script }
     }
 
-    /// The key that seals, and the others.
+    /// Reads the keys: the one that seals, and the others.
     async fn read(&self) -> Result<(SecretKey, Vec<SecretKey>), RedisError> {
         let fresh = format!("{}{}", self.random.id(), self.random.id());
         let call = self.script.on(&[self.redis.keys().single("state-keys")]).arg(&fresh);

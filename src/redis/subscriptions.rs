@@ -1,4 +1,4 @@
-//! The pub/sub connection, one for the whole process.
+//! [`PubSub`]: the pub/sub connection, one for the whole process.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -99,6 +99,7 @@ enum Request {
     Leave(Arc<str>),
 }
 
+/// The subscriptions of this process, and the task that serves them.
 pub(super) struct PubSub {
     registry: Arc<Registry>,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! The number of keys of one kind in all shards, for a limit on all owners together.
+//! [`Total`]: the number of keys of one kind in all shards, for a limit on all owners together.
 
 use std::time::Duration;
 
@@ -71,13 +71,13 @@ impl Total {
     }
 }
 
-/// One that is counted while it is added. Dropping it takes it back.
+/// An addition that counts. Dropping it takes it back, unless [`keep`](Self::keep) is called.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Added<'a>(&'a Total);
 
 impl Added<'_> {
-    /// It was added, and counts from now on.
+    /// Confirms the addition: it counts from now on.
     pub(crate) fn keep(self) {
         std::mem::forget(self);
     }

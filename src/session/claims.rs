@@ -1,5 +1,6 @@
-//! [`Claims`]: which instance has what belongs to a session and cannot move, such as a process,
-//! and [`Notes`]: what any instance needs to go on with what can.
+//! The parts of a session that an upstream needs, shared by several instances. [`Claims`] say
+//! which instance holds a part that cannot move to another one, such as a process. [`Notes`]
+//! keep what another instance needs to continue a part that can.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +8,7 @@ use async_trait::async_trait;
 
 use super::SessionError;
 
-/// Time-limited claims of this instance, where several instances serve the same sessions.
+/// The time-limited claims of this instance to parts of sessions.
 #[async_trait]
 pub trait Claims: Send + Sync + 'static {
     /// Claims a part of a session for this instance, or renews the claim. Returns whether this
@@ -23,15 +24,15 @@ pub trait Claims: Send + Sync + 'static {
     /// [`SessionError::Unavailable`].
     async fn release(&self, session: &str, part: &str) -> Result<(), SessionError>;
 
-    /// The interval in which claims must be renewed.
+    /// The interval at which claims must be renewed.
     fn renewal(&self) -> Duration;
 }
 
-/// Texts that instances keep with a session for each other.
+/// Texts that instances store with a session for each other.
 #[async_trait]
 pub trait Notes: Send + Sync + 'static {
-    /// Keeps a text for a part of a session. It expires unless it is extended, as an idle
-    /// session does.
+    /// Stores the text for a part of a session, in place of an earlier one. It expires after the
+    /// idle time of sessions unless [`extend`](Self::extend) is called.
     ///
     /// # Errors
     /// [`SessionError::Unavailable`].
@@ -55,15 +56,15 @@ pub trait Notes: Send + Sync + 'static {
     /// [`SessionError::Unavailable`].
     async fn remove(&self, session: &str, part: &str) -> Result<(), SessionError>;
 
-    /// The interval in which texts must be extended.
+    /// The interval at which texts must be extended.
     fn extension(&self) -> Duration;
 }
 
-/// How several instances share what belongs to sessions.
+/// How several instances share the parts of sessions.
 #[derive(Clone)]
 pub struct SharedParts {
-    /// What cannot move.
+    /// For the parts that cannot move.
     pub claims: Arc<dyn Claims>,
-    /// What any instance can go on with.
+    /// For the parts that any instance can continue.
     pub notes: Arc<dyn Notes>,
 }

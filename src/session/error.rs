@@ -1,6 +1,8 @@
-//! Errors of sessions.
+//! [`SessionError`]: why a session or stream cannot be used.
 
-/// The texts may be shown to the caller.
+use crate::quote::quoted;
+
+/// An error of the session storage. Its text may be shown to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -9,13 +11,14 @@ pub enum SessionError {
     NotFound,
     /// The session has no such stream.
     #[error(
-        "Last-Event-ID {0:?} is no event of this session, or its stream is no longer kept. Send the request again."
+        "Last-Event-ID {} is no event of this session, or its stream is no longer kept. Send the request again.",
+        quoted(.0)
     )]
     NoStream(String),
     /// Events after the cursor are no longer kept.
-    #[error("Events after {0:?} are no longer kept. Send the request again.")]
+    #[error("Events after {} are no longer kept. Send the request again.", quoted(.0))]
     Trimmed(String),
-    /// A limit was reached.
+    /// The principal or the session reached a limit.
     #[error("{0}")]
     TooMany(String),
     /// All principals together reached a limit.
@@ -50,5 +53,18 @@ impl SessionError {
         Self::TooMany(format!(
             "This session has {max} subscriptions, the maximum. Unsubscribe from some."
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_event_id_is_quoted_in_part() {
+        for error in [SessionError::NoStream, SessionError::Trimmed] {
+            let text = error("x".repeat(8_000)).to_string();
+            assert!(text.len() < 250 && text.contains("Send the request again"), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Events and their ids.
+//! [`Event`] and [`EventId`]: the messages of a stream and their positions.
 
 use std::{fmt, sync::Arc};
 

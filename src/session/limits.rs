@@ -9,24 +9,25 @@ pub struct SessionLimits {
     pub idle: Duration,
     /// How long a finished stream can be resumed.
     pub replay: Duration,
-    /// Sessions per principal.
+    /// Maximum number of sessions of one principal.
     pub sessions_per_principal: usize,
-    /// Sessions of all principals. Zero means unlimited.
+    /// Maximum number of sessions of all principals. Zero means unlimited.
     pub sessions_total: usize,
-    /// Streams per session, including finished ones that can be resumed.
+    /// Maximum number of streams of a session, including finished ones that can be resumed.
     pub streams_per_session: usize,
-    /// Subscribed resources per session.
+    /// Maximum number of resources that a session subscribes to.
     pub subscriptions_per_session: usize,
-    /// Messages kept per stream.
+    /// Maximum number of messages that a stream keeps.
     pub events_per_stream: usize,
-    /// Bytes kept per stream. The newest message is kept regardless of its size.
+    /// Maximum number of bytes that a stream keeps. The newest message is kept regardless of its
+    /// size.
     pub bytes_per_stream: usize,
     /// How long a message is kept after newer ones arrive.
     pub message_age: Duration,
-    /// Bytes of the streams that one process has finished and keeps for resumption, per
-    /// principal.
+    /// Maximum number of bytes in the streams of one principal that one process has finished
+    /// and keeps for resumption.
     pub replay_bytes_per_principal: usize,
-    /// The same of all principals.
+    /// The same for all principals.
     pub replay_bytes: usize,
 }
 

@@ -84,7 +84,8 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Creates a session.
     ///
     /// # Errors
-    /// [`SessionError::TooMany`].
+    /// [`SessionError::TooMany`] if the principal has too many sessions,
+    /// [`SessionError::Full`] if all principals together have.
     async fn create(
         &self,
         principal: Principal,
@@ -128,7 +129,8 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// followers receive an error response with the call's id.
     ///
     /// # Errors
-    /// [`SessionError::TooMany`] if the session has too many open streams.
+    /// [`SessionError::TooMany`] if the session has too many open streams,
+    /// [`SessionError::NotFound`] if it has ended.
     async fn open(
         &self,
         session: &Session,
@@ -150,8 +152,9 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
     /// Appends an announcement to the standalone streams of the owner's sessions; an updated
-    /// resource only where the session subscribes to it. It stands for all of `changes`, oldest
-    /// first. If several processes announce the same changes, each session receives them once.
+    /// resource only where the session subscribes to it. `changes` are the IDs of the changes
+    /// that it announces, oldest first: if several processes announce the same ones, each session
+    /// receives the announcement once.
     async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]);
 
     /// Appends an announcement to the standalone streams of all sessions.
@@ -181,11 +184,11 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
 pub enum Retention {
     /// It is kept for the replay time, if there is room.
     Kept,
-    /// It goes to the present follower only: the client can ask for it again.
+    /// Only the present follower receives it, because the client can send the request again.
     NotKept,
 }
 
-/// The error response in place of an answer that is not kept.
+/// The error response that replaces an answer which is not kept (JSON).
 fn unkept_answer_error(call: &RequestId) -> String {
     let message = "The connection was lost before the answer was sent, and the answer is not kept. Send the request again.";
     json!({ "jsonrpc": "2.0", "id": call, "error": { "code": -32603, "message": message } })
@@ -204,9 +207,9 @@ pub trait StreamWriter: Send {
     /// Appends the last message and closes the stream atomically, so that a finished
     /// call is never mistaken for one whose process died.
     ///
-    /// A message that is not kept, or for which the budget of kept streams has no room, goes
-    /// only to the present follower. Without a follower, an error takes its place that asks to
-    /// send the request again.
+    /// Only the present follower receives a message that is not kept, or for which the budget of
+    /// kept streams has no room. Without a follower, the stream ends with an error response
+    /// instead, which asks the client to send the request again.
     async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError>;
 
     /// Asks the follower to reconnect once everything appended so far is delivered.

@@ -1,4 +1,5 @@
-//! Text that is stored while it arrives, and that becomes a resource once all about it is known.
+//! [`Arriving`] and [`Arrived`]: text that is uploaded while it arrives, and becomes a resource
+//! when its URI and metadata are known to be needed.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
@@ -20,7 +21,7 @@ pub(crate) struct Arriving {
     writer: BlockWriter,
 }
 
-/// An upload whose content is complete, and that nobody can see yet. Dropping it discards it.
+/// An upload whose content is complete, before its commit. Dropping it discards it.
 pub(crate) struct Arrived {
     owner: Owner,
     uri: ResourceUri,
@@ -29,7 +30,7 @@ pub(crate) struct Arrived {
 }
 
 impl Store {
-    /// Begins the upload of a text. Holds one block, and another one while that is compressed.
+    /// Begins the upload of a text. Buffers one block, and another one while that is compressed.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -47,7 +48,7 @@ impl Store {
         Ok(Arriving { owner: owner.clone(), uri, writer })
     }
 
-    /// Makes a resource of what has arrived. Its time to live begins now.
+    /// Commits the content as a resource. Its time to live begins now.
     ///
     /// # Errors
     /// Those of [`Store::create`]; nothing is stored then.

@@ -294,16 +294,17 @@ pub enum WriteMode {
         description: Option<String>,
         /// A new media type.
         mime_type: Option<String>,
-        /// A new time to live, from now on; the expiry stays without one.
+        /// A new time to live, from now on; without one, the expiry does not change.
         ttl: Option<Duration>,
-        /// The version that is replaced. Any, if there is none.
+        /// The version that is replaced; any version if `None`.
         replaced: Option<Version>,
     },
 }
 
 impl Draft {
-    /// The complete entry over its live predecessor; `None` where this is an
-    /// update and there is none, or another one than it replaces. Call it while the predecessor cannot change.
+    /// The complete entry, given its live predecessor; `None` if this is an update and there is
+    /// no predecessor, or not the version that it replaces. Call it while the predecessor cannot
+    /// change.
     pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
         let origins = match (&self.mode, previous) {

@@ -1,5 +1,5 @@
-//! Decompressed blocks of content that was searched or read in part, because the same
-//! content is often read again soon.
+//! A cache of decompressed blocks, of content that was searched or read in part: such content
+//! is often read again soon.
 //!
 //! The blocks are found by the digest of their content, so they are never out of date,
 //! and only by their owner. When the cache is full, the owner with the most bytes loses
@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use super::{Block, Entry};
 use crate::auth::Owner;
 
-/// The default of the bound, for a server with 1 GiB of memory.
+/// The default maximum of the cache in bytes, for a server with 1 GiB of memory.
 pub(crate) const DEFAULT_CACHE_BYTES: usize = 64 << 20;
 
-/// What a block takes beside its bytes, about.
+/// About how many bytes the cache needs for a block beside its content.
 const BLOCK_OVERHEAD: usize = 256;
 
 static CACHE: LazyLock<Mutex<BlockCache>> =
@@ -34,24 +34,26 @@ pub(crate) fn set_cache_bytes(max: usize) {
 /// The content of a block, if it is in the cache.
 pub(super) fn get(entry: &Entry, block: &Block) -> Option<Bytes> {
     let found = CACHE.lock().get(&entry.owner, &entry.sha256, block.offset)?;
-    // The same content may have been cut otherwise.
+    // The same content may have been cut into other blocks.
     (found.len() as u64 == block.len).then_some(found)
 }
 
 /// Adds the content of a block, if there is room for it.
 pub(super) fn insert(entry: &Entry, offset: u64, content: &Bytes) {
     let dropped = CACHE.lock().insert(&entry.owner, &entry.sha256, offset, content);
-    // Freeing memory takes longer than all else.
+    // Freeing memory takes longer than everything else here: after the lock.
     drop(dropped);
 }
 
 struct BlockCache {
+    /// The maximum of `bytes`.
     max: usize,
+    /// The bytes of all blocks, with their overhead.
     bytes: usize,
     shares: HashMap<Owner, Share>,
     /// The owners by their bytes.
     by_bytes: BTreeSet<(usize, Owner)>,
-    /// Counts the uses.
+    /// The number of uses so far, which orders them.
     clock: u64,
 }
 
@@ -65,8 +67,9 @@ struct Share {
 }
 
 struct CachedContent {
+    /// When it was last used, by [`BlockCache::clock`].
     used: u64,
-    /// By their offset.
+    /// The blocks by their offset in the content.
     blocks: BTreeMap<u64, Bytes>,
 }
 
@@ -130,8 +133,8 @@ impl BlockCache {
         while self.bytes + size > self.max {
             let own = self.shares.get(owner).map_or(0, |share| share.bytes);
             let Some((most, largest)) = self.by_bytes.last().cloned() else { break };
-            // A search of more than fits keeps what it has: it would drop each block
-            // before it comes to it again.
+            // A search of content that does not fit keeps its first blocks: otherwise it would
+            // drop each block before the next search reads it.
             let evicted = if own + size > most {
                 self.evict(owner, Some(digest))
             } else {
@@ -162,7 +165,7 @@ impl BlockCache {
         Some(block)
     }
 
-    /// Counts what an owner has been given and has lost.
+    /// Counts the bytes that an owner has gained and lost.
     fn resize(&mut self, owner: &Owner, more: usize, less: usize) {
         let Some(share) = self.shares.get_mut(owner) else { return };
         self.by_bytes.remove(&(share.bytes, owner.clone()));

@@ -25,9 +25,9 @@ const MAX_IN_FLIGHT: usize = 3;
 /// The length of the longest incomplete UTF-8 sequence.
 const MAX_PARTIAL_CHAR: usize = 3;
 
-/// What a writer stats about the content.
+/// What a writer finds out about the content.
 pub(super) struct ContentStats {
-    /// Binary if text was allowed to turn out as bytes, and did.
+    /// Text or binary; text may have turned out to be binary.
     pub(super) kind: Kind,
     pub(super) size: u64,
     pub(super) lines: u64,
@@ -38,7 +38,7 @@ pub(super) struct ContentStats {
 
 /// Takes pieces of any size and appends blocks to an upload.
 pub(super) struct BlockWriter {
-    /// For whom the work is done.
+    /// The owner whose turns in the compute pool the work takes.
     owner: Owner,
     kind: Kind,
     /// Whether text that is not UTF-8 becomes binary.
@@ -52,7 +52,7 @@ pub(super) struct BlockWriter {
     rest: BytesMut,
     /// How many bytes have been cut into blocks.
     offset: u64,
-    /// The hash of these bytes, perhaps still running.
+    /// The hash of these bytes, which may still be running.
     hash: Compute<Sha256>,
     records: Indexing,
     /// Blocks that are being processed, in order.
@@ -68,7 +68,7 @@ struct ProcessedBlock {
     stored: StoredBlock,
     line_feeds: u64,
     ends_with_line_feed: bool,
-    /// Why it is no text, if it should be.
+    /// Why content that should be text is not.
     not_text: Option<Utf8Error>,
 }
 
@@ -210,8 +210,8 @@ impl BlockWriter {
         Ok(ContentStats { kind: self.kind, size: self.offset, lines, sha256, blocks, records })
     }
 
-    /// Where to cut a full buffer; in text, between characters. Invalid UTF-8 is
-    /// found later.
+    /// Where to cut a full buffer; in text, between characters. Does not find invalid
+    /// UTF-8, which [`ProcessedBlock::new`] does.
     fn cut(&self, full: &[u8]) -> usize {
         let length = |lead: u8| match lead {
             0xC0..=0xDF => 2,
@@ -259,6 +259,7 @@ impl BlockWriter {
         }
     }
 
+    /// Appends the oldest block in flight to the upload, once it is processed.
     async fn append_oldest(&mut self) -> Result<(), StoreError> {
         let Some(oldest) = self.in_flight.pop_front() else { return Ok(()) };
         let (offset, stored) = self.blocks.last().map_or((0, 0), |b| (b.end(), b.stored_end()));
@@ -280,7 +281,7 @@ impl BlockWriter {
         self.upload.append(block).await
     }
 
-    /// Bytes have neither lines nor records.
+    /// Continues as binary content, which has neither lines nor records.
     fn turn_binary(&mut self) {
         self.kind = Kind::Binary;
         self.line_feeds = 0;

@@ -14,8 +14,8 @@ pub struct Change {
     pub uri: ResourceUri,
     /// What happened.
     pub kind: ChangeKind,
-    /// The same in every process that receives this change; `None` where the
-    /// change is published in this process alone.
+    /// The ID of the change, equal in all processes that receive it; `None` where
+    /// only this process receives it.
     pub id: Option<Arc<str>>,
 }
 

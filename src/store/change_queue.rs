@@ -12,13 +12,13 @@ use tokio::sync::Notify;
 use super::{Change, ChangeKind, ResourceUri};
 use crate::auth::Owner;
 
-/// The number of changes that are taken of one owner at a time.
+/// The maximum number of changes of one owner that the consumer takes at a time.
 const TURN: usize = 64;
 
-/// The number of changed resources that wait per owner.
+/// The maximum number of changed resources that wait per owner. Further ones are lost.
 const MAX_WAITING: usize = 10_000;
 
-/// The number of change ids that are kept per resource.
+/// The maximum number of change IDs that are kept per resource: the latest.
 const MAX_IDS: usize = 64;
 
 /// What changed.
@@ -54,9 +54,9 @@ pub struct OwnerTurn {
 /// What the consumer takes next.
 #[derive(Debug)]
 pub enum NextChanges {
-    /// Changes of an owner.
+    /// Changes of one owner.
     Of(OwnerTurn),
-    /// Unknown changes of unknown owners.
+    /// Changes were missed, which ones and of which owners is unknown.
     Missed,
 }
 
@@ -83,6 +83,8 @@ struct State {
 struct Waiting {
     order: VecDeque<Changed>,
     changes: HashMap<Changed, CoalescedChange>,
+    /// Whether changes have been lost since the consumer last took some.
+    has_lost: bool,
 }
 
 impl ChangeQueue {
@@ -144,7 +146,11 @@ impl Waiting {
     fn add(&mut self, thing: Changed, change: &Change) {
         if !self.changes.contains_key(&thing) {
             if self.order.len() >= MAX_WAITING {
-                tracing::warn!("an owner changes resources faster than its sessions can be told");
+                if !std::mem::replace(&mut self.has_lost, true) {
+                    tracing::warn!(
+                        "an owner changes resources faster than its sessions are notified: some changes are not announced"
+                    );
+                }
                 return;
             }
             self.order.push_back(thing.clone());
@@ -165,6 +171,7 @@ impl Waiting {
     }
 
     fn take(&mut self, count: usize) -> Vec<CoalescedChange> {
+        self.has_lost = false;
         let count = count.min(self.order.len());
         self.order.drain(..count).filter_map(|thing| self.changes.remove(&thing)).collect()
     }

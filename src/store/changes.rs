@@ -113,7 +113,7 @@ pub struct Changes {
     of: Option<(Arc<Channels>, Owner)>,
 }
 
-/// The last subscriber of an owner frees the owner's channel.
+/// Frees the owner's channel with its last subscriber.
 impl Drop for Changes {
     fn drop(&mut self) {
         let Some((channels, owner)) = self.of.take() else { return };
@@ -138,11 +138,6 @@ impl Changes {
             Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(MissedChanges),
             Err(broadcast::error::RecvError::Closed) => Ok(None),
         }
-    }
-
-    /// The next change that has already been published, if any. Does not wait.
-    pub fn try_next(&mut self) -> Option<Arc<Change>> {
-        self.receiver.as_mut()?.try_recv().ok().flatten()
     }
 }
 

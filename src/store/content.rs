@@ -55,7 +55,8 @@ impl Content {
         Self::streamed(Kind::Binary, pieces)
     }
 
-    /// Text if all of it is UTF-8, bytes otherwise, which only the last piece decides.
+    /// Content that is stored as text if all of it is UTF-8, and as bytes otherwise. Which of
+    /// the two is known only after the last piece.
     pub fn text_or_bytes<S>(pieces: S) -> Self
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
@@ -89,7 +90,7 @@ impl Content {
         Self { mime_type, ..Self::text_stream(stream::iter(pieces)) }
     }
 
-    /// The same content, whose parts can be read by themselves as well.
+    /// The same content, of which `ranges` reads parts.
     pub(crate) fn with_ranges(self, ranges: Ranges) -> Self {
         Self { ranges: Some(ranges), ..self }
     }

@@ -1,5 +1,5 @@
-//! Content that is in no store, with the interface of a stored resource. The tools
-//! that read by window use it for static resources.
+//! Detached resources: content outside the store, with the interface of a stored resource. The
+//! tools that read by window use it for static resources.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,8 +17,8 @@ use super::{
 use crate::{auth::Owner, clock::Timestamp};
 
 impl StoredResource {
-    /// Makes a resource of `content` that only this value holds: in memory, or
-    /// where the content is, if its parts can be read there.
+    /// Makes a detached resource. Its content is in memory, or stays where it is if parts of it
+    /// can be read there.
     ///
     /// # Errors
     /// [`StoreError::NotText`], [`StoreError::Input`].
@@ -64,7 +64,7 @@ impl StoredResource {
     }
 }
 
-/// The entry of a resource that no store has.
+/// The entry of a detached resource.
 fn detached_entry(
     uri: ResourceUri,
     owner: Owner,
@@ -98,10 +98,11 @@ fn detached_entry(
     draft.apply_to(None).ok_or(StoreError::NotFound { uri })
 }
 
+/// An upload that collects blocks in memory.
 struct Detached {
-    /// The blocks with their stored offsets.
+    /// The blocks with their offsets.
     blocks: Arc<Mutex<Vec<(u64, Bytes)>>>,
-    /// How many bytes are stored.
+    /// The offset of the next block.
     stored: u64,
 }
 

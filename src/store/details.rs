@@ -28,7 +28,7 @@ pub struct Details {
     /// Time to live; by default
     /// [`StoreLimits::default_ttl`](super::StoreLimits::default_ttl).
     pub ttl: Option<Duration>,
-    /// The session that the resource ends with, if any.
+    /// The session with which the resource is deleted, if any.
     pub session: Option<Arc<str>>,
 }
 
@@ -56,6 +56,9 @@ impl Details {
     }
 
     /// Refuses texts that are too long, or have characters that cannot be seen.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidDetails`] or [`StoreError::InvalidMetadata`].
     pub(super) fn checked(mut self) -> Result<Self, StoreError> {
         self.check()?;
         for (name, max, text) in self.texts() {
@@ -70,7 +73,7 @@ impl Details {
     }
 }
 
-/// The last segment of the path, or the whole URI if there is none.
+/// The default name: the last segment of the path, or the whole URI if there is none.
 pub(super) fn default_name(uri: &ResourceUri) -> String {
     let path = uri.as_str().split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit(['/', ':']).find(|part| !part.is_empty());

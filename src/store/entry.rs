@@ -15,7 +15,7 @@ pub struct Entry {
     pub uri: ResourceUri,
     /// The owner.
     pub owner: Owner,
-    /// Counts the writes to this URI, from 1 after it was unused.
+    /// The number of this write to the URI: 1 for a new resource.
     pub revision: u64,
     /// Short name; by default the last segment of the URI.
     pub name: String,
@@ -39,26 +39,26 @@ pub struct Entry {
     pub updated: Timestamp,
     /// When the resource expires: at this time it is gone.
     pub expires: Timestamp,
-    /// The session that the resource ends with, if any.
+    /// The session with which the resource is deleted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
-    /// The servers behind this one that the content comes from, in order; none for what
-    /// callers and this server have stored.
+    /// The upstream servers that the content comes from, in order; empty for content of callers
+    /// and of this server.
     #[serde(default, skip_serializing_if = "super::origins::is_empty")]
     pub origins: Arc<[Arc<str>]>,
     /// The block table, in order of offsets.
     pub blocks: Arc<[Block]>,
-    /// Where the records of structured text are. Short content has none, and
-    /// neither has what earlier versions wrote.
+    /// Where the records of structured text are. `None` for short content, and for content
+    /// that earlier versions of Larder wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<Arc<RecordIndex>>,
 }
 
-/// What an entry itself counts, in bytes: about what its record and its places in
-/// the indexes take, beside its texts.
+/// What an entry without its texts counts, in bytes: about the size of its record and of its
+/// keys in the indexes.
 const ENTRY_BYTES: u64 = 1024;
 
-/// How often a backend stores the URI: in the entry's key and in the indexes.
+/// How many times a backend stores the URI: in the entry's key and in the indexes.
 const URI_COPIES: u64 = 4;
 
 impl Entry {

@@ -54,7 +54,7 @@ pub enum StoreError {
         "{member} has the character U+{code:04X}, which cannot be shown: leave out control characters (line feeds too) and bidirectional ones."
     )]
     InvalidMetadata {
-        /// Such as `name`.
+        /// The name of the text, such as `name`.
         member: &'static str,
         /// The code of the character.
         code: u32,
@@ -102,7 +102,7 @@ pub enum StoreError {
     Unavailable {
         /// The backend's name.
         backend: &'static str,
-        /// For the log.
+        /// The cause, for the log only.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The stored data of this resource cannot be decoded.
@@ -110,7 +110,7 @@ pub enum StoreError {
     Corrupt {
         /// The requested URI.
         uri: ResourceUri,
-        /// For the log.
+        /// The cause, for the log only.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

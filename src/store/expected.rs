@@ -1,17 +1,20 @@
-//! What a sender announced about content, checked before the content becomes visible.
+//! [`Expected`]: the size and digest of content that a sender announces. They are checked before
+//! the content becomes visible.
 
 use super::StoreError;
 
 /// The announced size and digest of content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// In bytes. Content that would exceed the quota is refused before it arrives.
+    /// The size in bytes. Content that would exceed the quota is refused before it arrives.
     pub size: Option<u64>,
-    /// SHA-256 in hexadecimal.
+    /// The SHA-256 in hexadecimal.
     pub sha256: Option<String>,
 }
 
 impl Expected {
+    /// Compares what was announced with what has arrived.
+    ///
     /// # Errors
     /// [`StoreError::NotAsAnnounced`].
     pub(super) fn check(&self, size: u64, sha256: &str) -> Result<(), StoreError> {

@@ -1,5 +1,5 @@
-//! Which resources expired recently, so that a request for one is answered with
-//! when it expired instead of "not found".
+//! [`Expired`]: which resources expired recently, so that the error for a request of one says
+//! when it expired.
 
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, UnitWeighter,
@@ -38,6 +38,7 @@ impl Default for Expired {
 }
 
 impl Expired {
+    /// Notes that a resource expired at this time.
     pub(super) fn remember(&self, owner: Owner, uri: ResourceUri, at: Timestamp) {
         self.0.insert((owner, uri), at);
     }
@@ -47,6 +48,7 @@ impl Expired {
         self.0.remove(&(owner.clone(), uri.clone()));
     }
 
+    /// When the resource expired, if that is remembered.
     pub(super) fn at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {
         // `peek` leaves the order of eviction as it is.
         self.0.peek(&(owner.clone(), uri.clone()))

@@ -70,7 +70,7 @@ impl Store {
         Self { backend: Arc::new(LimitedBackend::new(self.backend, total)), ..self }
     }
 
-    /// The same store, with what is written through it counted in `stored_bytes`.
+    /// The same store, which adds the bytes of content written through it to `stored_bytes`.
     #[must_use]
     pub fn counting(&self, stored_bytes: StoredBytes) -> Self {
         Self { stored_bytes, ..self.clone() }
@@ -172,15 +172,7 @@ impl Store {
         revision: Option<u64>,
     ) -> Result<StoredResource, StoreError> {
         let Some(revision) = revision else { return self.get(owner, uri).await };
-        let mut revisions = self.revisions(owner, uri).await?;
-        match revisions.iter().position(|found| found.entry.revision == revision) {
-            Some(index) => Ok(revisions.swap_remove(index)),
-            None => Err(StoreError::NoRevision {
-                uri: uri.clone(),
-                revision,
-                available: revisions.iter().map(|found| found.entry.revision).collect(),
-            }),
-        }
+        select_revision(self.revisions(owner, uri).await?, uri, revision)
     }
 
     /// The stored revisions of a live resource, oldest first and the current one
@@ -203,6 +195,9 @@ impl Store {
 
     /// Up to `limit` of the owner's resources whose URI starts with `prefix` and
     /// sorts after `after`, in byte order of the URI.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
     pub async fn list(
         &self,
         owner: &Owner,
@@ -216,6 +211,9 @@ impl Store {
 
     /// The same with handles to the content, and whether there are more. Saves
     /// readers of many resources a lookup for each.
+    ///
+    /// # Errors
+    /// Those of [`Store::list`].
     pub async fn list_with_content(
         &self,
         owner: &Owner,
@@ -227,5 +225,21 @@ impl Store {
         let more = found.len() > limit;
         found.truncate(limit);
         Ok((found.into_iter().map(|found| self.shown(found)).collect(), more))
+    }
+}
+
+/// The revision with this number among the stored ones of a resource.
+///
+/// # Errors
+/// [`StoreError::NoRevision`].
+pub(super) fn select_revision(
+    mut revisions: Vec<StoredResource>,
+    uri: &ResourceUri,
+    revision: u64,
+) -> Result<StoredResource, StoreError> {
+    let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
+    match available.iter().position(|available| *available == revision) {
+        Some(index) => Ok(revisions.swap_remove(index)),
+        None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the records of text while its blocks are written.
+//! [`Indexing`]: makes the record index of text while its blocks are written.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::{
     records::{Indexer, Layout, RecordIndex},
 };
 
-/// Content up to this size has no index: finding its records takes no time.
+/// Content of at most this size in bytes has no index: scanning it takes no time.
 const MIN_BYTES: usize = 16 << 10;
 
-/// The record index of content, in the making. The blocks are scanned in their order.
+/// The record index of content that is being written. The blocks are scanned in order.
 pub(super) struct Indexing(Compute<Step>);
 
 enum Step {
-    /// The content has no records, or a scan found that it is not what it seemed.
+    /// There is no index: the content has no records, or is not what its first block seemed.
     Off,
     /// The media type of content whose first block is still to come.
     Start(Box<str>),
@@ -85,7 +85,7 @@ impl Step {
                 }
             }
         };
-        // Content that is not what it seems is stored all the same.
+        // Malformed content is stored without an index.
         match indexer.feed(block) {
             Ok(()) => Self::Scanning(indexer),
             Err(_) => Self::Off,
@@ -115,7 +115,7 @@ pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Lay
         Format::Csv { delimiter } => Some(Layout::Rows { delimiter }),
         Format::Json => Some(Layout::Json),
         Format::JsonLines => Some(Layout::JsonLines),
-        // What is wrong with it is better said than shown as lines.
+        // Malformed JSON: readers get an error that says what is wrong, instead of lines.
         Format::Text if mime_type.contains("json") => Some(Layout::Json),
         Format::Text | Format::Image { .. } | Format::Binary => None,
     }

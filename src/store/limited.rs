@@ -52,7 +52,7 @@ impl LimitedBackend {
     }
 }
 
-/// What all owners store.
+/// The bytes that all owners store, compared with the limit.
 #[derive(Debug)]
 struct Total {
     backend: Arc<dyn Backend>,
@@ -81,15 +81,19 @@ impl Total {
         Ok(bytes)
     }
 
+    /// The last count, if it was made at `since` or later.
     fn known(&self, since: Instant) -> Option<u64> {
         let counted = *self.counted.lock();
         counted.filter(|(_, at)| *at >= since).map(|(bytes, _)| bytes)
     }
 
     /// Checks that the uploads of this process fit.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], which names the setting.
     async fn check(&self) -> Result<(), StoreError> {
         let now = Instant::now();
-        // Deletions and expiries are in a new count.
+        // A second count, made now, includes recent deletions and expiries.
         for since in [now.checked_sub(COUNT_TTL).unwrap_or(now), now] {
             let used = self.counted(since).await?;
             if used.saturating_add(self.uploading.load(Ordering::Acquire)) <= self.limit.bytes {
@@ -105,6 +109,7 @@ impl Total {
         )))
     }
 
+    /// Adds committed bytes to the last count.
     fn committed(&self, bytes: u64) {
         if let Some((counted, _)) = &mut *self.counted.lock() {
             *counted += bytes;
@@ -118,6 +123,7 @@ struct LimitedUpload {
     counted: Uploading,
 }
 
+/// The bytes of one upload, counted in the total until this is dropped.
 struct Uploading {
     total: Arc<Total>,
     bytes: u64,

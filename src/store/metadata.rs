@@ -1,5 +1,5 @@
-//! Metadata that people and models can trust to be what it looks like: names,
-//! descriptions and media types without control and bidirectional characters.
+//! Checks metadata for control and bidirectional characters, with which a name, a description
+//! or a media type could look like something else.
 
 use std::sync::Arc;
 
@@ -9,6 +9,9 @@ use crate::quote::{is_deceptive, visible};
 impl Details {
     /// Refuses text with characters that cannot be seen, or that change how the
     /// text around them is shown.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidMetadata`].
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let texts = [
             ("name", &self.name),
@@ -28,7 +31,7 @@ impl Details {
 }
 
 impl Entry {
-    /// The entry with such characters escaped, which older entries may have.
+    /// The entry with such characters escaped: earlier versions of Larder did not refuse them.
     pub(super) fn made_visible(self: Arc<Self>) -> Arc<Self> {
         let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
         let texts = texts.into_iter().flatten().chain([&self.mime_type]);
@@ -47,6 +50,7 @@ impl Entry {
 }
 
 impl StoredResource {
+    /// The resource with such characters of its entry escaped.
     pub(super) fn made_visible(self) -> Self {
         Self { entry: self.entry.made_visible(), ..self }
     }

@@ -1,18 +1,18 @@
-//! Tracing where content comes from, through the handle of one call.
+//! Traces the origins of content: what a call writes has the origins of what it has read.
 
 use std::sync::Arc;
 
 use super::{Entry, Store, StoredResource, origins::Origins};
 
 impl Store {
-    /// The same store; the origins of what is read through it are collected in `origins`, and
-    /// what is written through it has them.
+    /// The same store. Adds the origins of resources read through it to `origins`, and gives
+    /// these to resources written through it.
     #[must_use]
     pub fn tracing(&self, origins: Origins) -> Self {
         Self { origins: Some(origins), ..self.clone() }
     }
 
-    /// Adds to the origins of what is written through this handle.
+    /// Adds origins to those of resources that are written through this handle.
     pub fn add_origins(&self, names: impl IntoIterator<Item = Arc<str>>) {
         if let Some(origins) = &self.origins {
             origins.add(names);
@@ -31,7 +31,7 @@ impl Store {
         }
     }
 
-    /// The origins of what is written now.
+    /// The origins of a resource that is written now.
     pub(super) fn origins_of_writes(&self) -> Arc<[Arc<str>]> {
         self.origins.as_ref().map(Origins::names).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! [`Origins`]: the servers behind this one that content comes from.
+//! [`Origins`]: the upstream servers that content comes from.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 
-/// The origins of all that a call has read. What it writes comes from there, too. Cheap to
+/// The origins of everything that a call has read, which what it writes has as well. Cheap to
 /// clone; all clones are one set.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(Arc<Mutex<BTreeSet<Arc<str>>>>);
@@ -21,7 +21,7 @@ impl Origins {
     }
 }
 
-/// Whether there is no origin: for serde.
+/// Whether there is no origin; for `skip_serializing_if`.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(super) fn is_empty(origins: &Arc<[Arc<str>]>) -> bool {
     origins.is_empty()

@@ -20,12 +20,12 @@ const MAX_PARTS: usize = 4096;
 /// How many parts are removed at a time.
 const REMOVALS: usize = 8;
 
-/// What an upload becomes.
+/// The resource that an upload becomes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UploadTarget {
     /// The URI of the resource.
     pub uri: ResourceUri,
-    /// Its name.
+    /// Its name, if given.
     pub name: Option<String>,
     /// Its title.
     pub title: Option<String>,
@@ -35,13 +35,13 @@ pub struct UploadTarget {
     pub mime_type: Option<String>,
     /// Its time to live.
     pub ttl: Option<Duration>,
-    /// Whether it is text if it is UTF-8; otherwise it is bytes.
+    /// Whether the content is stored as text if it is UTF-8; otherwise it is stored as bytes.
     pub may_be_text: bool,
     /// The announced digest, in hexadecimal.
     pub sha256: Option<String>,
 }
 
-/// What is known of an upload.
+/// The content of the record of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
     target: UploadTarget,
@@ -59,9 +59,9 @@ struct Part {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
-    /// More may come.
+    /// Parts can be appended.
     Open,
-    /// All parts are there, and become a resource.
+    /// All parts have arrived, and are being stored as a resource.
     Complete,
     /// The resource is stored, and the parts are removed.
     Stored {
@@ -81,7 +81,7 @@ pub enum AppendError {
     Store(#[from] StoreError),
 }
 
-/// An upload in parts, as it was read.
+/// An upload in parts, as of one lookup.
 #[derive(Debug, Clone)]
 pub struct PartialUpload {
     store: Store,
@@ -100,7 +100,7 @@ fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {
 }
 
 impl Store {
-    /// Begins an upload in parts. It ends after `ttl` unless it is complete by then.
+    /// Begins an upload in parts. It expires after `ttl`, complete or not.
     ///
     /// # Errors
     /// [`StoreError::Full`] if content of that size does not fit.
@@ -187,8 +187,8 @@ impl PartialUpload {
         self.replace(Record { size: Some(size), ..self.record.clone() }).await
     }
 
-    /// Appends the pieces as a part. Returns how many bytes they had. What has arrived before a
-    /// stream ends is kept, so `pieces` never fail.
+    /// Appends the pieces as a part, and returns its size in bytes. `pieces` must end instead of
+    /// fail where a connection is lost, so that what has arrived is kept.
     ///
     /// # Errors
     /// [`AppendError`]; nothing of the part is kept then.

@@ -1,4 +1,4 @@
-//! The quota of one owner.
+//! [`OwnerQuota`]: how much one owner may store.
 
 use super::StoreError;
 
@@ -25,12 +25,14 @@ impl Default for OwnerQuota {
 impl OwnerQuota {
     /// Refuses content that exceeds the quota by itself, while it is uploaded.
     /// The commit counts exactly.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
     pub(super) fn check_upload(&self, size: u64) -> Result<(), StoreError> {
         if size <= self.bytes { Ok(()) } else { Err(self.too_large()) }
     }
 
-    /// The error for `needed` bytes that do not fit beside the `used` ones. These do
-    /// not include the needed ones.
+    /// The error for `needed` bytes that do not fit. `used` is what is used without them.
     pub(super) fn out_of_bytes(&self, used: u64, needed: u64) -> StoreError {
         if needed > self.bytes {
             return self.too_large();

@@ -1,6 +1,6 @@
-//! Windows of content outside the store whose parts can be read by themselves,
-//! such as a file. Its block table is made once for each version of the content,
-//! by one pass that holds no more than a few blocks; a window then reads its range.
+//! [`Ranges`]: windows of content outside the store of which ranges can be read, such as a file.
+//! One pass over each version of the content makes its block table, with a few blocks in memory;
+//! a window then reads its range.
 
 use std::{
     fmt,
@@ -17,18 +17,18 @@ use super::{
 };
 use crate::auth::Owner;
 
-/// How many blocks the remembered tables have: 25 GB of content in 4 MB.
+/// The maximum number of blocks in all remembered tables: 25 GB of content in 4 MB.
 const MAX_BLOCKS: u64 = 100_000;
-/// About how many tables these are.
+/// The expected number of remembered tables.
 const ABOUT_TABLES: usize = 1_000;
 
 static TABLES: LazyLock<Cache<Arc<str>, Arc<ContentStats>, ByBlocks>> =
     LazyLock::new(|| Cache::with_weighter(ABOUT_TABLES, MAX_BLOCKS, ByBlocks));
 
-/// Access to the parts of content.
+/// Access to ranges of content.
 #[derive(Clone)]
 pub(crate) struct Ranges {
-    /// Names the content and its version: equal for equal bytes only.
+    /// Identifies the content and its version: two contents with the same value are equal.
     pub(crate) version: String,
     /// Reads the content itself, not compressed.
     pub(crate) blob: Arc<dyn Blob>,
@@ -40,6 +40,7 @@ impl fmt::Debug for Ranges {
     }
 }
 
+/// Weighs a table by its blocks, and by its record index in units of a block.
 #[derive(Clone)]
 struct ByBlocks;
 
@@ -78,7 +79,7 @@ impl Ranges {
     }
 }
 
-/// An upload of content that stays where it is.
+/// An upload that drops the blocks: the content stays where it is.
 struct Discard;
 
 #[async_trait]

@@ -24,8 +24,8 @@ impl StoredResource {
         self.stream_blocks(0..self.entry.blocks.len())
     }
 
-    /// A range of the content, which it contains, as a stream of pieces. Reads only the blocks
-    /// that overlap it.
+    /// A range of bytes of the content as a stream of pieces. The range must be within the
+    /// content. Reads only the blocks that overlap it.
     pub fn stream_range(
         &self,
         range: Range<u64>,
@@ -55,10 +55,10 @@ impl StoredResource {
         })
     }
 
-    /// The results of `work` on each block, in order. The blocks are kept for the next
-    /// reader, within the bounds of the cache. `work` may take long: it runs
-    /// for `caller` on the thread that decompressed the block, for several blocks
-    /// at once, and returns early, with any result, once it is told to stop.
+    /// The results of `work` on each block, in order. Keeps the blocks in the block cache. `work`
+    /// may take long: it runs in the turns of `caller` on the thread that decompressed the
+    /// block, for several blocks at once, and must return early, with any result, once `Stop`
+    /// is set.
     pub(crate) fn map_blocks<T, W>(
         &self,
         caller: &Owner,
@@ -103,8 +103,8 @@ impl StoredResource {
         results.buffered(MAX_DECOMPRESSING)
     }
 
-    /// Which of these blocks are fetched together. The first one is fetched alone, for
-    /// latency.
+    /// Groups these blocks into those that are fetched together. The first block is fetched
+    /// alone, for latency.
     fn batches(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + Send + use<> {
         let (entry, max) = (Arc::clone(&self.entry), self.blob.read_ahead());
         let mut next = range.start;
@@ -141,12 +141,15 @@ impl StoredResource {
         fetched.collect()
     }
 
-    /// The content of a compressed block that was read lately.
+    /// The content of a compressed block, if it is in the block cache.
     fn cached(&self, block: &Block) -> Option<Bytes> {
         block.is_compressed().then(|| block_cache::get(&self.entry, block)).flatten()
     }
 
     /// The whole content in one buffer; without a copy if it is one block.
+    ///
+    /// # Errors
+    /// The content cannot be read.
     pub async fn bytes(&self) -> Result<Bytes, StoreError> {
         if let [block] = &self.entry.blocks[..] {
             return self.block(block).await;
@@ -219,7 +222,7 @@ impl StoredResource {
 }
 
 enum FetchedBlock {
-    /// It is not compressed, or was read lately.
+    /// Content that is stored uncompressed, or that the block cache has.
     Content(Bytes),
     Compressed(CompressedBlock),
 }
@@ -234,7 +237,7 @@ struct CompressedBlock {
 }
 
 impl FetchedBlock {
-    /// The content, which is kept for a while if that was compressed.
+    /// The content. Adds it to the block cache if it was compressed.
     fn content_to_keep(self) -> io::Result<Bytes> {
         match self {
             Self::Content(content) => Ok(content),
@@ -248,6 +251,7 @@ impl CompressedBlock {
         compression::decompress(&self.bytes, self.size)
     }
 
+    /// The content, which is added to the block cache.
     fn content_to_keep(self) -> io::Result<Bytes> {
         let content = self.content()?;
         block_cache::insert(&self.entry, self.offset, &content);

@@ -1,5 +1,5 @@
-//! Windows of records, one to a line. The index of the content leads to their
-//! blocks; content without one is scanned.
+//! Windows of records, one on each line. The record index of the content says in which blocks
+//! they are; content without an index is scanned.
 
 use std::{ops::Range, sync::Arc};
 
@@ -16,10 +16,11 @@ use crate::{
     },
 };
 
-/// A longer record is not shown as a whole, even if it has much white space.
+/// The maximum size of a record in the content, in bytes. A longer one does not fit into a
+/// window, even if much of it is white space.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// How many bytes are scanned before the next look at whether the window is full.
+/// How many bytes are scanned between two checks of whether the window is full.
 const SLICE_BYTES: usize = 16 << 10;
 
 /// Some records of a content.
@@ -39,13 +40,13 @@ pub(crate) struct RecordWindow {
 /// Why the records of a content cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordsError {
-    /// It is text without structure, or binary.
+    /// The content is text without structure, or binary.
     #[error("it has no records")]
     NoRecords,
-    /// Only JSON has pointers.
+    /// A pointer was given for content that is not JSON.
     #[error("at is for JSON")]
     NotJson,
-    /// JSON has no value there.
+    /// The JSON has no value at the pointer.
     #[error("it has no value there")]
     NothingAt,
     #[error(transparent)]
@@ -90,8 +91,9 @@ impl StoredResource {
         if at.is_some() && layout != Layout::Json {
             return Err(RecordsError::NotJson);
         }
-        let is_asked = |index: &&Arc<RecordIndex>| at.is_none_or(|at| at.to_string() == index.at());
-        if let Some(known) = self.entry.records.as_ref().filter(is_asked) {
+        let is_requested =
+            |index: &&Arc<RecordIndex>| at.is_none_or(|at| at.to_string() == index.at());
+        if let Some(known) = self.entry.records.as_ref().filter(is_requested) {
             return Ok(Arc::clone(known));
         }
         let _slot = if self.entry.size > BLOCK_BYTES as u64 {
@@ -180,14 +182,18 @@ struct Gatherer {
     offset: u64,
     /// The bytes before it that belong to a wanted record.
     held: Vec<u8>,
+    /// The numbers of the wanted records.
     wanted: Range<u64>,
+    /// The maximum length of the text, in bytes.
     budget: usize,
     /// The number of the next record.
     next: u64,
     text: Vec<u8>,
     /// How many records the text has.
     taken: u64,
+    /// The offset of the first wanted record, if it does not fit.
     too_long: Option<u64>,
+    /// Whether the text has all wanted records, or no more fit.
     is_full: bool,
 }
 
@@ -237,6 +243,7 @@ impl Gatherer {
         }
     }
 
+    /// Appends a record to the text.
     fn append(&mut self, range: &Range<usize>) {
         let bytes = &self.held[range.clone()];
         match self.layout {

@@ -10,7 +10,10 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Details, Entry, ResourceUri, Store, StoreError, StoredResource};
+use super::{
+    Content, Details, Entry, ResourceUri, Store, StoreError, StoredResource,
+    facade::select_revision,
+};
 use crate::{
     auth::{Identity, Owner, Scopes},
     clock::Timestamp,
@@ -30,10 +33,10 @@ const MAX_LINK_BYTES: u64 = 8 * 1024;
 pub enum Audience {
     /// Everyone who may use the server and has the link.
     Everyone,
-    /// Of these, callers whose token has this scope, from the same issuer as the
-    /// sharer's.
+    /// Callers with the link whose token has this scope, from the same issuer as the
+    /// sharer's token.
     Scope(String),
-    /// Of these, callers in this group, from the same issuer as the sharer.
+    /// Callers with the link who are in this group, from the same issuer as the sharer.
     Group(String),
 }
 
@@ -48,7 +51,7 @@ pub struct Share {
     pub earlier_revisions: bool,
 }
 
-/// As long as the resource lives, and from its present revision on.
+/// A share until the resource expires, from its present revision on.
 impl From<Audience> for Share {
     fn from(audience: Audience) -> Self {
         Self { audience, ttl: None, earlier_revisions: false }
@@ -73,7 +76,8 @@ struct Link {
     /// When the shared resource was created: a later one of the same URI is not
     /// shared.
     created: Timestamp,
-    /// The first revision that is shared. Without one, the current revision is.
+    /// The first revision that is shared; only the current one in links of earlier versions of
+    /// Larder, which have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<u64>,
     audience: Audience,
@@ -100,7 +104,7 @@ impl Link {
         }
     }
 
-    /// What it shares of these revisions, oldest first and the current one last.
+    /// The shared ones among the revisions of a resource, oldest first and the current one last.
     fn shared(&self, mut revisions: Vec<StoredResource>) -> Vec<StoredResource> {
         let Some(current) = revisions.last().map(|current| Arc::clone(&current.entry)) else {
             return revisions;
@@ -118,7 +122,7 @@ impl Link {
 #[derive(Clone, Copy)]
 enum Reader<'a> {
     Caller(&'a Identity),
-    /// Someone whom a reader of the link has let read it, or the sharer.
+    /// A reader with a permission that the sharer, or a reader of the link, has given.
     Admitted,
 }
 
@@ -211,16 +215,16 @@ impl Store {
             return self.revision(reader.owner(), uri, revision).await;
         };
         let Some(revision) = revision else {
-            // What was checked, not what has the URI afterwards.
+            // The resource that was checked: another one may have the URI now.
             let (_, _, shared) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
             return Ok(shared.with_uri(uri));
         };
         let revisions = self.shared_revisions(Reader::Caller(reader), &owner, uri).await?;
-        select(revisions, uri, revision)
+        select_revision(revisions, uri, revision)
     }
 
-    /// Looks up a revision for someone whom its owner, or a reader of the sharing link that the
-    /// URI names, has let read it: who may do so is not checked again.
+    /// Looks up a revision for a reader to whom its owner, or a reader of the sharing link that
+    /// the URI names, has given permission. Does not check the audience of the sharing link.
     ///
     /// # Errors
     /// Those of [`Store::revision`].
@@ -234,7 +238,8 @@ impl Store {
         let Some(sharer) = sharer(uri) else {
             return self.revision(owner, uri, Some(revision)).await;
         };
-        select(self.shared_revisions(Reader::Admitted, &sharer, uri).await?, uri, revision)
+        let revisions = self.shared_revisions(Reader::Admitted, &sharer, uri).await?;
+        select_revision(revisions, uri, revision)
     }
 
     /// The stored revisions of a resource of the reader, or of one that a link
@@ -295,7 +300,7 @@ impl Store {
         }
     }
 
-    /// The link, where it leads, and the current revision of that.
+    /// The link, its target, and the current revision of the target.
     async fn resolve(
         &self,
         reader: Reader<'_>,
@@ -325,18 +330,6 @@ impl Store {
         }
         let target = LinkTarget { owner: owner.clone(), uri: link.uri.clone(), until };
         Ok((link, target, shared))
-    }
-}
-
-fn select(
-    mut revisions: Vec<StoredResource>,
-    uri: &ResourceUri,
-    revision: u64,
-) -> Result<StoredResource, StoreError> {
-    let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
-    match available.iter().position(|available| *available == revision) {
-        Some(index) => Ok(revisions.swap_remove(index)),
-        None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),
     }
 }
 

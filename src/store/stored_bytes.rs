@@ -1,4 +1,4 @@
-//! A counter of stored bytes.
+//! [`StoredBytes`]: a counter of stored bytes.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! The URI of a resource.
+//! [`ResourceUri`]: the URI of a resource.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -42,6 +42,9 @@ pub struct InvalidUri {
 
 impl ResourceUri {
     /// Parses an absolute URI of at most 2,048 bytes.
+    ///
+    /// # Errors
+    /// [`InvalidUri`], with the reason.
     pub fn parse(uri: &str) -> Result<Self, InvalidUri> {
         let invalid = |reason: String| Err(InvalidUri { quoted: quoted(uri), reason });
         if uri.len() > MAX_URI_BYTES {

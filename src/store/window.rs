@@ -33,7 +33,7 @@ pub enum WindowEnd {
     Byte(u64),
 }
 
-/// The most bytes of a character that can be on the other side of a cut.
+/// The maximum number of bytes of a character after a cut within it.
 const MAX_CHAR_REST: usize = 3;
 
 impl StoredResource {
@@ -94,6 +94,9 @@ impl StoredResource {
     /// At most `limit` bytes from byte `first`. In text, the window begins at the
     /// character that contains `first` and ends between characters. It has at least
     /// one byte or character, except at the end of the content.
+    ///
+    /// # Errors
+    /// The content cannot be read.
     pub async fn bytes_from(&self, first: u64, limit: usize) -> Result<Window, StoreError> {
         let first = first.min(self.entry.size);
         let limit = limit.max(1);

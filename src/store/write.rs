@@ -1,4 +1,4 @@
-//! Writing: creates, updates and deletes resources.
+//! The writing methods of [`Store`]: they create, update and delete resources.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +44,10 @@ impl Store {
         Ok(self.write(owner, uri, content, mode, None).await?.entry)
     }
 
-    /// What creates a resource with these details; `mime_type` is its content's.
+    /// The mode that creates a resource with these details. `mime_type` is that of its content.
+    ///
+    /// # Errors
+    /// Those of [`Store::check_details`].
     pub(super) fn creation(
         &self,
         uri: &ResourceUri,
@@ -82,8 +85,8 @@ impl Store {
         self.update_version(owner, uri, content, details, None).await
     }
 
-    /// The same for a resource that was not written since `entry` was read; `None` if it was,
-    /// or has expired or was deleted.
+    /// Updates a resource, unless it was written since `entry` was read. `None` if it was, or if
+    /// it has expired or was deleted.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -119,7 +122,7 @@ impl Store {
         Ok(self.write(owner, uri, content, mode, Some(known)).await?.entry)
     }
 
-    /// `known` is the media type of what is updated.
+    /// Uploads and commits content. `known` is the media type of the resource that is updated.
     pub(super) async fn write(
         &self,
         owner: &Owner,
@@ -132,7 +135,7 @@ impl Store {
         self.counted(written)
     }
 
-    /// Counts what was written, or was refused.
+    /// Counts a write that was committed or refused, for the metrics.
     pub(super) fn counted(
         &self,
         written: Result<Committed, StoreError>,
@@ -183,7 +186,7 @@ impl Store {
         self.commit(owner, uri, upload, stats, mode).await
     }
 
-    /// Makes what was uploaded visible.
+    /// Commits an upload, which makes the resource visible.
     pub(super) async fn commit(
         &self,
         owner: &Owner,
@@ -213,12 +216,18 @@ impl Store {
     }
 
     /// Deletes a resource. Returns whether it existed; deleting twice is no error.
+    ///
+    /// # Errors
+    /// The backend cannot be reached.
     pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
         self.delete_version(owner, uri, None).await
     }
 
     /// Deletes a resource unless it was written since `entry` was read. Returns whether
     /// it was deleted.
+    ///
+    /// # Errors
+    /// The backend cannot be reached.
     pub async fn delete_unchanged(&self, entry: &Entry) -> Result<bool, StoreError> {
         self.delete_version(&entry.owner, &entry.uri, Some(entry.into())).await
     }
@@ -234,8 +243,11 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Deletes the resources that end with a session. Lists all resources of the
-    /// owner, so sessions do this only where the server is configured to.
+    /// Deletes the resources that are to be deleted with a session. Lists all resources of the
+    /// owner, so it is called only where the server is configured to.
+    ///
+    /// # Errors
+    /// The backend cannot be reached.
     pub async fn delete_session_resources(
         &self,
         owner: &Owner,
@@ -247,7 +259,7 @@ impl Store {
             let page = self.list(owner, "", after.as_ref().map(ResourceUri::as_str), PAGE).await?;
             for entry in &page.entries {
                 if entry.session.as_deref() == Some(session) {
-                    // What was written since the listing may end with another session.
+                    // A resource that was written since the listing may belong to another session.
                     self.delete_unchanged(entry).await?;
                 }
             }
@@ -261,7 +273,8 @@ impl Store {
     /// Checks what a caller gives to a resource, before there is content.
     ///
     /// # Errors
-    /// [`StoreError::InvalidDetails`] or [`StoreError::InvalidTtl`].
+    /// [`StoreError::InvalidDetails`], [`StoreError::InvalidMetadata`] or
+    /// [`StoreError::InvalidTtl`].
     pub(crate) fn check_details(&self, details: Details) -> Result<Details, StoreError> {
         let details = details.checked()?;
         details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;

@@ -10,9 +10,9 @@ pub struct TaskLimits {
     pub ttl: Duration,
     /// The polling interval suggested to clients.
     pub poll_interval: Duration,
-    /// Tasks per owner, including ended ones that are still kept.
+    /// Maximum number of tasks of one owner, including ended ones that are still kept.
     pub per_owner: usize,
-    /// Tasks of all owners, likewise. Zero means unlimited.
+    /// Maximum number of tasks of all owners, likewise. Zero means unlimited.
     pub total: usize,
 }
 

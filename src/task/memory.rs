@@ -1,4 +1,4 @@
-//! Tasks in memory.
+//! [`MemoryTasks`]: tasks in the memory of this process.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

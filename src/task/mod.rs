@@ -57,11 +57,11 @@ pub enum TaskState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
-    /// With a result, which may be a tool error.
+    /// It has a result, which may be a tool error.
     Completed(Value),
-    /// With a protocol error.
+    /// It has a protocol error.
     Failed(Fault),
-    /// Cancelled by the client.
+    /// The client has cancelled it.
     Cancelled,
 }
 

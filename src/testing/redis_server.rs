@@ -233,7 +233,7 @@ impl Drop for RedisServer {
 /// A port that is free at the moment.
 ///
 /// # Panics
-/// When the server does not answer, as it must for the test to mean anything.
+/// If no port is free.
 pub fn free_port() -> u16 {
     let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     free.local_addr().expect("it has an address").port()

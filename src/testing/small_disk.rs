@@ -14,8 +14,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// A disk with room for so many bytes; `None`, and the reason printed, where this
-    /// process cannot mount one.
+    /// Mounts a disk of `bytes`. Where this process cannot, prints the reason and returns `None`.
     ///
     /// # Panics
     /// If there is no temporary directory.

@@ -1,4 +1,4 @@
-//! The contract of [`Slots`].
+//! The contract suite for implementations of [`Slots`].
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
 
@@ -18,8 +18,8 @@ pub trait Harness: Send + Sync {
     async fn pass(&self, time: Duration);
 }
 
-/// Tests that an implementation of [`Slots`] fulfils the contract. Takes a future of a
-/// [`Harness`].
+/// Makes a test of each rule of the [contract](crate::testing::vault). The expression is a future
+/// of a [`Harness`](crate::testing::vault::Harness).
 #[macro_export]
 macro_rules! vault_contract {
     ($harness:expr) => {

@@ -1,4 +1,4 @@
-//! The expansion of one variable (RFC 6570, levels 1 and 2).
+//! Expands one variable (RFC 6570, levels 1 and 2).
 
 use super::{percent, value_problem};
 

@@ -1,22 +1,22 @@
-//! Where the URIs of a template stand in a sorted listing.
+//! [`ListingPrefix`]: where the URIs of a template are in a sorted listing.
 
 use std::collections::BTreeMap;
 
 use super::{Part, UriTemplate};
 
-/// How the URIs begin whose variable begins with the typed text.
+/// The prefix of all URIs of a template in which a variable begins with some text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListingPrefix {
-    /// What they all begin with.
+    /// The prefix of these URIs.
     pub(crate) prefix: String,
-    /// How many bytes of it stand before the variable, if everything before it is
-    /// known.
+    /// The length of the part before the variable in bytes, if everything before it is known.
     pub(crate) before_variable: Option<usize>,
 }
 
 impl UriTemplate {
-    /// The longest prefix of the matching URIs that is known for sure: a character
-    /// that may be percent-encoded ends it.
+    /// The longest prefix that all URIs have in which `variable` begins with `typed` and the
+    /// `known` variables have their values. It ends before the first character that some URIs
+    /// may have percent-encoded.
     pub(crate) fn listing_prefix(
         &self,
         variable: &str,

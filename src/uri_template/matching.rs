@@ -1,4 +1,4 @@
-//! The match of a template against a URI.
+//! Matches a template against a URI.
 
 use super::{Part, UriTemplate, Variables, percent, value_problem};
 

@@ -54,7 +54,7 @@ enum Part {
     },
     /// A leading `{+name}` before query parameters: a complete URI, not decoded.
     BaseUri(String),
-    /// Optional query parameters.
+    /// The names of optional query parameters.
     Query(Vec<String>),
 }
 

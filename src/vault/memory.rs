@@ -15,32 +15,33 @@ use crate::clock::{Clock, Timestamp};
 
 /// Slots in memory, of a limited number.
 pub struct MemorySlots {
-    kept: Mutex<Kept>,
+    table: Mutex<Table>,
     clock: Arc<dyn Clock>,
     max: usize,
 }
 
+/// The slots by name.
 #[derive(Default)]
-struct Kept {
-    slots: HashMap<Arc<str>, KeptSlot>,
+struct Table {
+    slots: HashMap<Arc<str>, StoredSlot>,
     /// The slots that expire, the next one first.
     expiries: BTreeSet<(Timestamp, Arc<str>)>,
 }
 
-struct KeptSlot {
+struct StoredSlot {
     slot: Slot,
     expires: Option<Timestamp>,
 }
 
 impl MemorySlots {
-    /// At most that many slots.
+    /// An empty storage of at most `max` slots.
     pub fn new(clock: Arc<dyn Clock>, max: usize) -> Self {
-        Self { kept: Mutex::default(), clock, max }
+        Self { table: Mutex::default(), clock, max }
     }
 }
 
-impl Kept {
-    /// Removes the slots that have expired. Each is looked at once.
+impl Table {
+    /// Removes the slots that have expired.
     fn remove_expired(&mut self, now: Timestamp) {
         while let Some((expires, _)) = self.expiries.first()
             && *expires <= now
@@ -52,8 +53,7 @@ impl Kept {
 
     fn set(&mut self, name: &str, slot: Slot, expires: Option<Timestamp>) {
         let name: Arc<str> = name.into();
-        let kept = KeptSlot { slot, expires };
-        let before = self.slots.insert(Arc::clone(&name), kept);
+        let before = self.slots.insert(Arc::clone(&name), StoredSlot { slot, expires });
         if let Some(expires) = before.and_then(|before| before.expires) {
             self.expiries.remove(&(expires, Arc::clone(&name)));
         }
@@ -66,9 +66,9 @@ impl Kept {
 #[async_trait]
 impl Slots for MemorySlots {
     async fn read(&self, name: &str) -> Result<Slot, VaultError> {
-        let mut kept = self.kept.lock();
-        kept.remove_expired(self.clock.now());
-        Ok(kept.slots.get(name).map(|kept| kept.slot.clone()).unwrap_or_default())
+        let mut table = self.table.lock();
+        table.remove_expired(self.clock.now());
+        Ok(table.slots.get(name).map(|stored| stored.slot.clone()).unwrap_or_default())
     }
 
     async fn replace(
@@ -78,23 +78,23 @@ impl Slots for MemorySlots {
         content: Vec<u8>,
         ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
-        let mut kept = self.kept.lock();
+        let mut table = self.table.lock();
         let now = self.clock.now();
-        kept.remove_expired(now);
-        let current = kept.slots.get(name).map(|kept| kept.slot.version);
+        table.remove_expired(now);
+        let current = table.slots.get(name).map(|stored| stored.slot.version);
         if current.unwrap_or_default() != version {
             return Ok(false);
         }
-        if current.is_none() && kept.slots.len() >= self.max {
-            // Versions of empty slots are of no use after a while.
-            kept.slots.retain(|_, kept| !kept.slot.content.is_empty() || kept.expires.is_some());
-            if kept.slots.len() >= self.max {
+        if current.is_none() && table.slots.len() >= self.max {
+            // An empty slot has only its version, which is needed for a short time.
+            table.slots.retain(|_, slot| !slot.slot.content.is_empty() || slot.expires.is_some());
+            if table.slots.len() >= self.max {
                 let problem = "too many logins for store.url = \"memory:\"; use files or Redis";
                 return Err(VaultError::Full(problem.to_owned()));
             }
         }
         let expires = ttl.map(|ttl| now.saturating_add(ttl));
-        kept.set(name, Slot { version: version + 1, content }, expires);
+        table.set(name, Slot { version: version + 1, content }, expires);
         Ok(true)
     }
 }
@@ -148,7 +148,7 @@ mod tests {
         assert!(slots.replace("1", 1, content(), None).await.unwrap());
         clock.advance(Duration::from_secs(60));
         assert!(slots.replace("more", 0, content(), None).await.unwrap());
-        let kept = slots.kept.lock();
-        assert_eq!((kept.slots.len(), kept.expiries.len()), (2, 0));
+        let table = slots.table.lock();
+        assert_eq!((table.slots.len(), table.expiries.len()), (2, 0));
     }
 }

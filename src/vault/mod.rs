@@ -18,29 +18,35 @@ pub use self::memory::MemorySlots;
 #[cfg(any(feature = "login", feature = "upstream"))]
 pub use self::seal::Sealer;
 
-/// The most bytes of one sealed value.
+/// The maximum size of one sealed value in bytes.
 #[cfg(any(feature = "login", feature = "upstream"))]
 const MAX_BYTES: usize = 64 << 10;
 
-/// What a slot holds.
+/// A slot as of one read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slot {
     /// The number of changes so far.
     pub version: u64,
-    /// Empty if there is nothing.
+    /// The sealed value; empty if there is none.
     pub content: Vec<u8>,
 }
 
-/// Where sealed values are kept.
+/// Storage of sealed values by name.
 #[async_trait]
 pub trait Slots: fmt::Debug + Send + Sync + 'static {
-    /// The slot of that name. One that was never written, or has expired, is empty. Versions may
-    /// begin again at 0 some time after that.
+    /// The slot of that name. A slot that was never written, or has expired, is empty. Some time
+    /// after its expiry, its version may begin at 0 again.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`].
     async fn read(&self, name: &str) -> Result<Slot, VaultError>;
 
     /// Replaces the content of a slot that still has this version. Returns whether it did. The
-    /// slot expires after `ttl`; without one it stays as long as something reads or writes it now
-    /// and then.
+    /// slot expires after `ttl`; without one, the storage may remove a slot that nobody writes for
+    /// months.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`], or [`VaultError::Full`].
     async fn replace(
         &self,
         name: &str,
@@ -53,7 +59,7 @@ pub trait Slots: fmt::Debug + Send + Sync + 'static {
 /// Why a secret cannot be read or written. Has no secrets.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VaultError {
-    /// The place of the slots does not respond.
+    /// The storage of the slots cannot be reached.
     #[error("the store of logins is not available: {0}")]
     Unavailable(String),
     /// There are too many slots, or the value is too large.
@@ -76,13 +82,13 @@ impl Vault {
         Self { slots, sealer }
     }
 
-    /// What seals the values, for what leaves the server, too.
+    /// The sealer of the values, which also seals values that leave the server.
     pub fn sealer(&self) -> &Sealer {
         &self.sealer
     }
 
-    /// The value of that name, and the version for [`Vault::replace`]. A value that another key
-    /// has sealed counts as none.
+    /// The value of that name, and the version for [`Vault::replace`]. There is no value if
+    /// another key has sealed it.
     ///
     /// # Errors
     /// The slots are not available.

@@ -26,7 +26,7 @@ impl Sealer {
         Self(Arc::new(key))
     }
 
-    /// The nonce and the sealed value.
+    /// Seals a value for a context. Returns the nonce and the sealed value.
     pub(super) fn seal<T: Serialize>(&self, context: &str, value: &T) -> Vec<u8> {
         // Never fails for strings, numbers and JSON.
         let mut sealed = serde_json::to_vec(value).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Sealer {
         [nonce.as_ref().as_slice(), &sealed].concat()
     }
 
-    /// `None` if it was not sealed for this context with this key.
+    /// Opens a sealed value; `None` if it was not sealed for this context with this key.
     pub(super) fn open<T: DeserializeOwned>(&self, context: &str, sealed: &[u8]) -> Option<T> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -46,12 +46,12 @@ impl Sealer {
         serde_json::from_slice(opened).ok()
     }
 
-    /// The sealed value as text for a URL.
+    /// Seals a value for a context, as text for a URL.
     pub fn seal_text<T: Serialize>(&self, context: &str, value: &T) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(self.seal(context, value))
     }
 
-    /// `None` if it was not sealed for this context with this key.
+    /// Opens a text; `None` if it was not sealed for this context with this key.
     pub fn open_text<T: DeserializeOwned>(&self, context: &str, text: &str) -> Option<T> {
         self.open(context, &BASE64_URL_SAFE_NO_PAD.decode(text).ok()?)
     }

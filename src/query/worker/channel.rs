@@ -9,18 +9,20 @@ use crate::query::{
     wire::{self, Progress},
 };
 
-/// Content of at most this size is kept for the next pass.
+/// The maximum size of content that is kept for the next pass, in bytes.
 const KEPT_BYTES: usize = 16 << 20;
-/// Rows between two notices of progress.
+/// The number of rows between two notices of progress.
 const PROGRESS_ROWS: u64 = 100_000;
 
+/// The standard input and output of the worker, as messages.
 pub(super) struct Channel {
     input: StdinLock<'static>,
     output: StdoutLock<'static>,
+    /// The payload of the last message.
     buffer: Vec<u8>,
     /// Whether content is on its way.
     pulling: bool,
-    /// Small contents, by table.
+    /// Small contents that have been read, by the index of their table.
     kept: Vec<Option<Vec<u8>>>,
 }
 

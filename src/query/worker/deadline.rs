@@ -1,4 +1,4 @@
-//! The time that a question has.
+//! [`Deadline`]: the time by which a question must be answered.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use crate::{
     query::{QueryError, Question, wire::Progress},
 };
 
+/// The end of the time for a question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     at: Timestamp,
@@ -19,7 +20,7 @@ impl Deadline {
         Self { at: SystemClock.now().saturating_add(Duration::from_secs(seconds)), seconds }
     }
 
-    /// The deadline, for [`Deadline::has_passed`].
+    /// The deadline in milliseconds since 1970, for [`Deadline::has_passed`].
     pub(super) fn as_millis(&self) -> u64 {
         self.at.as_millis()
     }
@@ -28,6 +29,10 @@ impl Deadline {
         SystemClock.now() >= Timestamp::from_millis(millis)
     }
 
+    /// Fails after the deadline.
+    ///
+    /// # Errors
+    /// [`QueryError::Time`].
     pub(super) fn check(&self, progress: Progress) -> Result<(), QueryError> {
         if Self::has_passed(self.as_millis()) { Err(self.error(progress)) } else { Ok(()) }
     }

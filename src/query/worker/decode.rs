@@ -13,12 +13,13 @@ use super::{
 };
 use crate::{
     query::{QueryError, ReadCounts, Table, cell::Field, wire::Progress},
+    quote::shortened,
     records::{Fault, Layout, Pointer, Splitter},
 };
 
-/// A longer record is refused.
+/// The maximum size of a record in bytes.
 pub(super) const MAX_RECORD: usize = 64 << 20;
-/// Rows between two looks at the clock.
+/// The number of rows between two checks of the deadline.
 const CHECK_ROWS: u64 = 1_000;
 /// The name of the only column of records that are no objects.
 const VALUE: &str = "value";
@@ -27,9 +28,9 @@ const VALUE: &str = "value";
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
-    /// SQL does not distinguish case.
+    /// The columns by their name in SQL, in lower case: SQL does not distinguish case.
     by_name: HashMap<String, usize>,
-    /// By the exact name in the content.
+    /// The columns by their exact name in the content.
     by_key: HashMap<String, usize>,
 }
 
@@ -70,8 +71,9 @@ impl Columns {
     }
 }
 
-/// What takes the rows.
+/// Receives the rows, field by field.
 pub(super) trait Sink {
+    /// Receives a field of the present row.
     fn field(&mut self, column: usize, field: Field<'_>);
     /// The row is complete. `columns` are those of the table so far.
     fn end(&mut self, columns: &Columns, channel: &mut Channel) -> Result<(), QueryError>;
@@ -98,11 +100,18 @@ pub(super) fn read(
     Ok(ReadCounts { bytes, ..rows.counts })
 }
 
+/// The error of JSON without a value at the pointer of a table.
+pub(super) fn no_value(table: &str, at: &Pointer) -> QueryError {
+    let problem = format!("it has no value at {}", shortened(&at.to_string()));
+    QueryError::Content { table: table.to_owned(), problem }
+}
+
 /// The error of content that has no such records.
 pub(super) fn content_error(table: &str, fault: &Fault) -> QueryError {
     QueryError::Content { table: table.to_owned(), problem: fault.to_string() }
 }
 
+/// Reads the rows of one table into a sink.
 struct Rows<'a, S> {
     table: &'a str,
     columns: &'a mut Columns,
@@ -218,6 +227,7 @@ impl<S: Sink> Rows<'_, S> {
         })
     }
 
+    /// Counts a line that is not JSON; in one JSON value that is an error.
     fn skip(&mut self, layout: Layout) -> Result<(), QueryError> {
         if layout == Layout::JsonLines {
             self.counts.skipped += 1;
@@ -256,8 +266,7 @@ impl<S: Sink> Rows<'_, S> {
         result?;
         finished.map_err(|fault| content_error(table, &fault))?;
         if layout == Layout::Json && splitter.scanner().container().is_none() {
-            let problem = format!("it has no value at {at}");
-            return Err(QueryError::Content { table: table.to_owned(), problem });
+            return Err(no_value(table, at));
         }
         Ok(())
     }
@@ -276,6 +285,7 @@ impl<S: Sink> Rows<'_, S> {
         self.value(value.trim_start(), false)
     }
 
+    /// A JSON value: the members of an object, or one column. `check`: it may be malformed.
     fn value(&mut self, text: &str, check: bool) -> serde_json::Result<()> {
         if text.starts_with('{') {
             if check {
@@ -295,8 +305,16 @@ impl<S: Sink> Rows<'_, S> {
 /// A regular expression for the lines of a log.
 pub(super) fn log_pattern(pattern: &str) -> Result<Regex, QueryError> {
     Regex::new(pattern).map_err(|error| {
-        QueryError::Refused(format!("pattern is not a valid regular expression: {error}"))
+        let problem = regex_problem(&error);
+        QueryError::Refused(format!("pattern is not a valid regular expression: {problem}."))
     })
+}
+
+/// Why a regular expression is invalid, without the expression itself.
+pub(super) fn regex_problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    shortened(last.trim_start_matches("error: ").trim_end_matches('.')).into_owned()
 }
 
 /// Gives the members of an object to a sink.
@@ -330,5 +348,22 @@ impl<'de, S: Sink> Visitor<'de> for Members<'_, S> {
             self.sink.field(column, Field::Json(value.get()));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn errors_quote_a_part_of_what_was_sent() {
+        let long = "x".repeat(10_000);
+        let pattern = log_pattern(&format!("({long}")).unwrap_err().to_string();
+        assert_eq!(pattern, "pattern is not a valid regular expression: unclosed group.");
+        let pointer = no_value("t", &format!("/{long}").parse().unwrap()).to_string();
+        assert!(pointer.starts_with("t: it has no value at /xxx"), "{pointer}");
+        assert!(pointer.len() < 200, "{pointer}");
     }
 }

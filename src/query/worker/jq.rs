@@ -28,7 +28,7 @@ use crate::{
 type Data = data::JustLut<Val>;
 type Filter = jaq_core::compile::Filter<jaq_core::Native<Data>>;
 
-/// What reaches out of a filter.
+/// The names of jaq that reach out of a filter.
 const UNDEFINED: [&str; 13] = [
     "env",
     "halt",
@@ -45,7 +45,7 @@ const UNDEFINED: [&str; 13] = [
     "repl",
 ];
 
-/// What jq has and jaq does not.
+/// Definitions of what jq has and jaq does not.
 const DEFINITIONS: &str = include_str!("definitions.jq");
 
 /// How jaq says that a path leads through null, which it does not make an object.
@@ -137,6 +137,7 @@ fn load_error(errors: &jaq_core::load::Errors<&str, ()>) -> String {
     }
 }
 
+/// The error of a filter that cannot be run.
 fn refused(problem: &str) -> QueryError {
     QueryError::Refused(format!("jq: {problem}."))
 }
@@ -150,7 +151,7 @@ struct Run<'a> {
     line: Vec<u8>,
     slurped: Option<Vec<Val>>,
     rows: u64,
-    /// What the only input is, for errors: filters often guess it wrongly.
+    /// Describes the only input in errors, because filters often assume another structure.
     root: String,
 }
 
@@ -222,14 +223,14 @@ impl Run<'_> {
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
-        let problem = match failed {
-            Some(record) => format!("record {record} is not JSON"),
-            None if !lines && splitter.scanner().container().is_none() => {
-                format!("it has no value at {at}")
-            }
-            None => return Ok(ReadCounts { bytes, ..counts }),
-        };
-        Err(QueryError::Content { table: table.name.clone(), problem })
+        if let Some(record) = failed {
+            let problem = format!("record {record} is not JSON");
+            return Err(QueryError::Content { table: table.name.clone(), problem });
+        }
+        if !lines && splitter.scanner().container().is_none() {
+            return Err(decode::no_value(&table.name, &at));
+        }
+        Ok(ReadCounts { bytes, ..counts })
     }
 
     /// Each row is an input: an object of its columns.
@@ -319,7 +320,7 @@ fn write_value(to: &mut Vec<u8>, value: &Val) {
     }
 }
 
-/// `The input is an object with items, total.`
+/// Describes an input: `The input is an object with items, total.`
 fn root(value: &Val) -> String {
     const LISTED: usize = 20;
     match value {

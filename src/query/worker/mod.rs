@@ -9,7 +9,7 @@ mod jq;
 mod output;
 mod sql;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use self::{channel::Channel, deadline::Deadline, sql::Database};
 use super::{Engine, QueryError, Question};
@@ -26,12 +26,18 @@ pub fn main(memory_bytes: u64) -> ExitCode {
         confine::enter(memory_bytes)?;
         serve()
     });
-    match worker.map(std::thread::JoinHandle::join) {
-        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    let problem = match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
+        Ok(Ok(Err(error))) | Err(error) => error.to_string(),
+        // A panic has been printed.
+        Ok(Err(_)) => return ExitCode::FAILURE,
+    };
+    // The server logs standard error, unless it has ended.
+    let _ = writeln!(std::io::stderr(), "{problem}");
+    ExitCode::FAILURE
 }
 
+/// Answers questions until there are no more, or the rest of a content is not wanted.
 fn serve() -> std::io::Result<()> {
     let mut channel = Channel::new();
     let mut database = None;
@@ -58,7 +64,8 @@ fn serve() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A worker gets questions over the same tables only, so they stay.
+/// Answers a question in SQL. A worker gets questions over the same tables only, so these stay
+/// loaded.
 fn answer_sql(
     database: &mut Option<Database>,
     question: &Question,

@@ -21,7 +21,9 @@ pub(super) struct Window<'a> {
     text: String,
     head_bytes: usize,
     total: u64,
+    /// Whether no further row is added.
     full: bool,
+    /// Whether the only row is cut.
     cut: bool,
 }
 
@@ -53,7 +55,7 @@ impl<'a> Window<'a> {
         let room = self.question.text_bytes.saturating_sub(self.text.len());
         if line.len() > room {
             self.full = true;
-            // At least one row, or the next call would be the same one.
+            // At least a part of one row, or the next call would return nothing either.
             if self.rows.is_empty() {
                 self.text.push_str(cut(line, room));
                 self.text.push_str("…\n");
@@ -72,12 +74,13 @@ impl<'a> Window<'a> {
     }
 }
 
-/// The bytes of a stored result, as they are made.
+/// The stored result, which is sent in parts while it is made.
 pub(super) struct Stored {
     format: ResultFormat,
     part: Vec<u8>,
     sent: u64,
     limit: u64,
+    /// Whether it has a row.
     any: bool,
 }
 
@@ -127,7 +130,7 @@ impl Stored {
     }
 }
 
-/// The result of SQL.
+/// Writes the rows of a result of SQL to the window and the stored result.
 pub(super) struct RowWriter<'a> {
     names: Vec<String>,
     kinds: Vec<&'static str>,
@@ -190,6 +193,7 @@ impl<'a> RowWriter<'a> {
     }
 }
 
+/// The type of a column of this type with one more value.
 fn common_kind(kind: &'static str, value: ValueRef<'_>) -> &'static str {
     let next = match value {
         ValueRef::Null => return kind,

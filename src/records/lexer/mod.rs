@@ -9,9 +9,10 @@ use memchr::memchr2;
 pub(in crate::records) use self::classes::WORD;
 use super::{Fault, MAX_DEPTH};
 
-/// A longer key is cut, and matches nothing.
+/// The maximum number of bytes of a key that are captured. A longer key matches nothing.
 const KEY_BYTES: usize = 64 << 10;
 
+/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::records) enum Kind {
     /// The start of a member's key.
@@ -33,12 +34,16 @@ pub(in crate::records) struct Token {
     pub(in crate::records) offset: u64,
 }
 
+/// Which token the next byte is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
+    /// It is between tokens.
     Between,
+    /// It is in the key of a member.
     Key,
+    /// It is in a string that is a value.
     Text,
-    /// A number, `true`, `false` or `null`.
+    /// It is in a number, `true`, `false` or `null`.
     Atom,
 }
 
@@ -54,15 +59,20 @@ enum Expected {
     Nothing,
 }
 
+/// Reads tokens from blocks, and holds the state between two of them.
 #[derive(Debug, Clone)]
 pub(in crate::records) struct Lexer {
+    /// The offset of the next byte.
     offset: u64,
     mode: Mode,
+    /// Whether the last byte was a backslash, within a string.
     escaped: bool,
     expected: Expected,
     /// The open containers: whether each is an object.
     open: Vec<bool>,
+    /// Whether the present key is captured.
     capturing: bool,
+    /// The captured key in JSON, as far as it was read.
     key: Vec<u8>,
 }
 
@@ -100,8 +110,8 @@ impl Lexer {
         self.open.last() == Some(&true)
     }
 
-    /// Whether a value stands in an object; one that has been opened is itself
-    /// the innermost container.
+    /// Whether the value that has just begun is in an object. `opened`: it is a container, which
+    /// is itself the innermost one now.
     pub(in crate::records) fn parent_is_object(&self, opened: bool) -> bool {
         let parent = self.open.len().checked_sub(1 + usize::from(opened));
         parent.is_some_and(|parent| self.open[parent])

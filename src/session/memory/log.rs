@@ -1,4 +1,4 @@
-//! The log of a stream in memory.
+//! [`Log`]: the messages of a stream in memory.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -97,8 +97,8 @@ impl Log {
     }
 
     /// Appends the last message and closes the log. `reserve` takes the bytes from the budget
-    /// of kept logs; `lost` stands in place of a message that is not kept. Returns whether the
-    /// log can be resumed.
+    /// of kept logs; `lost` makes the error that replaces a message which is not kept. Returns
+    /// whether the log can be resumed.
     pub(super) fn finish(
         &self,
         message: Bytes,

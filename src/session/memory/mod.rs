@@ -266,7 +266,7 @@ impl StreamWriter for MemoryWriter {
     async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
         let lost = || unkept_answer_error(&self.call).into();
         if !self.log.finish(message, retention, |bytes| self.reserve(bytes), lost) {
-            // The present follower keeps it until it has read it.
+            // The present follower holds the log until it has read it.
             let mut table = self.inner.table.lock();
             if let Some(record) = table.record(&self.session) {
                 record.remove_stream(&self.log.stream);

@@ -1,4 +1,4 @@
-//! The maps of sessions in memory.
+//! [`Table`]: the sessions in memory, by their ID, their owner and what they subscribe to.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -9,6 +9,7 @@ use std::{
 use super::{Log, Session, SessionError, SessionLimits};
 use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 
+/// All sessions in memory.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     records: HashMap<Arc<str>, Record>,
@@ -61,6 +62,7 @@ impl Record {
         logs.into_iter().find(|log| *log.stream == *stream).cloned()
     }
 
+    /// The standalone stream, opened at its first use.
     pub(super) fn standalone(&mut self, new: impl FnOnce() -> Arc<Log>) -> Arc<Log> {
         Arc::clone(self.standalone.get_or_insert_with(new))
     }
@@ -174,6 +176,7 @@ impl Table {
         }
     }
 
+    /// Removes a session and closes its streams.
     pub(super) fn remove(&mut self, id: &str) {
         let Some(mut record) = self.records.remove(id) else { return };
         record.close();
@@ -187,6 +190,7 @@ impl Table {
         }
     }
 
+    /// Schedules the removal of a finished stream.
     pub(super) fn keep_stream_until(
         &mut self,
         until: Timestamp,
@@ -198,6 +202,7 @@ impl Table {
         }
     }
 
+    /// Removes the sessions and finished streams whose time has come.
     pub(super) fn remove_expired(&mut self, now: Timestamp, idle: Duration) {
         while self.checks.first().is_some_and(|(time, ..)| *time <= now) {
             let Some((_, id, stream)) = self.checks.pop_first() else { break };
@@ -214,6 +219,7 @@ impl Table {
         }
     }
 
+    /// When [`remove_expired`](Self::remove_expired) has something to check next.
     pub(super) fn next_check(&self) -> Option<Timestamp> {
         self.checks.first().map(|(time, ..)| *time)
     }

@@ -1,4 +1,4 @@
-//! The watches of shared resources.
+//! [`Watches`]: who subscribes to shared resources, and until when.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,14 +8,17 @@ use crate::{auth::Owner, clock::Timestamp};
 /// A resource, by owner and URI.
 type Resource = (Owner, String);
 
+/// The watches of all resources.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
+    /// The watches of a resource, each with its expiry.
     by_resource: HashMap<Resource, HashMap<Watch, Timestamp>>,
-    /// The resources by the expiry of a watch.
-    by_expiry: BTreeSet<(Timestamp, Resource)>,
+    /// The same watches, the next to expire first.
+    by_expiry: BTreeSet<(Timestamp, Resource, Watch)>,
 }
 
 impl Watches {
+    /// Records a watch, or extends one that is recorded already.
     pub(super) fn add(
         &mut self,
         resource: Resource,
@@ -24,24 +27,48 @@ impl Watches {
         now: Timestamp,
     ) {
         self.remove_expired(now);
-        self.by_resource.entry(resource.clone()).or_default().insert(watch, until);
-        self.by_expiry.insert((until, resource));
+        let watches = self.by_resource.entry(resource.clone()).or_default();
+        if let Some(before) = watches.insert(watch.clone(), until) {
+            self.by_expiry.remove(&(before, resource.clone(), watch.clone()));
+        }
+        self.by_expiry.insert((until, resource, watch));
     }
 
+    /// The watches of a resource that have not expired.
     pub(super) fn get(&mut self, resource: &Resource, now: Timestamp) -> Vec<Watch> {
         self.remove_expired(now);
         self.by_resource.get(resource).into_iter().flat_map(HashMap::keys).cloned().collect()
     }
 
     fn remove_expired(&mut self, now: Timestamp) {
-        while self.by_expiry.first().is_some_and(|(expiry, _)| *expiry <= now) {
-            let Some((_, resource)) = self.by_expiry.pop_first() else { break };
+        while self.by_expiry.first().is_some_and(|(expiry, ..)| *expiry <= now) {
+            let Some((_, resource, watch)) = self.by_expiry.pop_first() else { break };
             if let Some(watches) = self.by_resource.get_mut(&resource) {
-                watches.retain(|_, until| *until > now);
+                watches.remove(&watch);
                 if watches.is_empty() {
                     self.by_resource.remove(&resource);
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_that_is_recorded_again_takes_no_more_memory() {
+        let mut watches = Watches::default();
+        let at = Timestamp::from_millis;
+        let resource = (Owner::new("alice"), "a:1".to_owned());
+        let watch = Watch { reader: Owner::new("bob"), link: "l:1".into() };
+        for n in 0..1_000 {
+            watches.add(resource.clone(), watch.clone(), at(10_000 + n), at(n));
+        }
+        assert_eq!(watches.by_expiry.len(), 1);
+        assert_eq!(watches.get(&resource, at(10_998)), [watch]);
+        assert!(watches.get(&resource, at(10_999)).is_empty());
+        assert!(watches.by_resource.is_empty() && watches.by_expiry.is_empty());
     }
 }

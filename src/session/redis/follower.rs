@@ -143,7 +143,7 @@ impl Follower {
             };
             self.outage = None;
             let Some(snapshot) = snapshot else {
-                // Missing either because the session has ended, or for another reason.
+                // If the session has ended, its notice may still arrive.
                 let _ = tokio::time::timeout(NOTICE_DELAY, woken).await;
                 return if local.is_cut_off() { None } else { Some(Err(self.no_stream())) };
             };

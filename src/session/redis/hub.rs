@@ -1,7 +1,7 @@
-//! The channels of this instance: its own, on which it learns that a stream has
-//! new messages for one of its followers, and the common one, on which all
-//! instances receive notices about sessions. A new follower needs no subscription
-//! of its own, so it cannot miss a message between subscribing and reading.
+//! [`Hub`]: the channels of this instance. On its own one it receives messages that wake
+//! its followers, because a stream has new messages; on the common one all instances
+//! receive notices about sessions. A new follower needs no subscription of its own, so it
+//! cannot miss a message between subscribing and reading.
 
 use std::{
     collections::HashMap,
@@ -44,6 +44,7 @@ pub(super) struct Notice {
     signal: Option<Signal>,
 }
 
+/// Receives the messages of both channels for this instance.
 #[derive(Debug)]
 pub(super) struct Hub {
     keys: Keys,

@@ -18,8 +18,9 @@ const CONCURRENCY: usize = 64;
 /// The sessions and streams in use by this instance.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    /// With the number of uses.
+    /// The sessions by ID, each with the number of leases on it.
     sessions: Mutex<HashMap<Arc<str>, (SessionKeys, usize)>>,
+    /// The streams by name that this instance writes.
     streams: Mutex<HashMap<Arc<str>, SessionKeys>>,
 }
 

@@ -28,10 +28,11 @@
 //!                                          link) by expiry
 //! owners                           zset    owners with sessions in this shard, by their last expiry
 //! living                           zset    sessions in this shard by expiry, for counting
-//! claim:<session>:<part>           string  the instance that has a part of the session which cannot
+//! claim:<session>:<part>           string  the instance that holds a part of the session which cannot
 //!                                          move; in the shard of the session; expires unless renewed
-//! note:<session>:<part>            hash    text: what any instance needs for a part of the session;
-//!                                          reads: how many times it was read; expires as the session
+//! note:<session>:<part>            hash    text: what another instance needs to continue a part of the
+//!                                          session; reads: how many times it was read; expires after
+//!                                          the idle time unless extended
 //! ```
 //!
 //! An open stream is leased by the instance that writes it, which renews the lease.
@@ -105,7 +106,7 @@ struct Inner {
     budget: Arc<ReplayBudget>,
     /// The sessions of all owners.
     total: Total,
-    /// What this instance has reserved for finished streams, by the end of their replay time.
+    /// What this instance has reserved for finished streams, the first to expire first.
     kept: Mutex<VecDeque<(Instant, Reservation)>>,
 }
 

@@ -5,6 +5,7 @@ use crate::{
     session::SessionLimits,
 };
 
+/// The scripts, one for each file.
 #[derive(Debug)]
 pub(super) struct Scripts {
     pub(super) announce: Script,

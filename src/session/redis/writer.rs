@@ -37,7 +37,7 @@ pub(super) struct RedisWriter {
 
 /// How the last message is kept.
 struct Last {
-    /// The error that stands in its place for later followers; empty if it is kept.
+    /// The error that replaces it for later followers; empty if it is kept.
     lost: String,
     /// Whether the earlier messages are dropped with it.
     trim: bool,
@@ -184,7 +184,7 @@ impl Drop for RedisWriter {
         let lease = self.lease.take();
         runtime.spawn(async move {
             let begin = Instant::now();
-            // Afterwards the stream has expired.
+            // After that time the stream has expired.
             while begin.elapsed() < inner.limits.replay + LINGER {
                 if inner.close(&keys, &stream, inner.instance.name(), &message).await.is_ok() {
                     break;

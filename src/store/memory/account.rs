@@ -1,11 +1,11 @@
-//! Counts bytes as long as they are in memory.
+//! [`Account`] and [`Reservation`]: they count bytes as long as these are in memory.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-/// How many bytes count for one owner, or for all. Only grows while the resources
+/// The bytes that count for one owner, or for all. Grows only while the resources
 /// are locked; shrinks at any time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Account(Arc<AtomicU64>);

@@ -1,4 +1,4 @@
-//! The content of one revision in memory.
+//! [`MemoryBlob`]: the content of one revision in memory.
 
 use std::{ops::Range, sync::Arc};
 
@@ -22,12 +22,12 @@ pub(in crate::store) struct MemoryBlob {
 struct Content {
     /// The stored blocks with their offsets in the blob.
     blocks: Vec<(u64, Bytes)>,
-    /// What the revision counts; nothing where it is in no store.
+    /// The bytes that the revision counts; `None` for detached content.
     _reservation: Option<Reservation>,
 }
 
 impl MemoryBlob {
-    /// Content in no store.
+    /// Content outside the store.
     pub(in crate::store) fn detached(uri: ResourceUri, blocks: Vec<(u64, Bytes)>) -> Arc<Self> {
         Self::new(uri, blocks, None)
     }

@@ -26,7 +26,7 @@ use crate::{auth::Owner, clock::Clock};
 /// How many expired resources are removed at once, while holding the lock.
 const SWEEP_BATCH: usize = 256;
 
-/// How much the memory backend stores, counted as the quota of an owner is.
+/// How much the memory backend stores at most, counted as the quota of an owner is.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
     /// Bytes of all owners.

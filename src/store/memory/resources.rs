@@ -18,11 +18,12 @@ use crate::{
     store::{Entry, OwnerQuota, ResourceUri, StoredResource, Usage, expired::Expired},
 };
 
+/// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
     owners: HashMap<Owner, OwnerResources>,
     by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
-    /// All that is in memory: committed, uploaded, and still read after its removal.
+    /// All bytes in memory: of resources, of uploads, and of removed content that is still read.
     total: Account,
     /// Committed resources and what they count.
     usage: Usage,
@@ -31,11 +32,13 @@ pub(super) struct Resources {
     leaving: VecDeque<Owner>,
 }
 
+/// Everything of one owner.
 #[derive(Default)]
 struct OwnerResources {
     resources: BTreeMap<ResourceUri, Revisions>,
+    /// The owner's bytes in memory.
     account: Account,
-    /// Removed content that was read at its removal, oldest first.
+    /// Content that was being read when it was removed, oldest first.
     removed: VecDeque<Weak<MemoryBlob>>,
     /// Whether the owner is in [`Resources::leaving`].
     is_leaving: bool,
@@ -108,8 +111,11 @@ impl Resources {
         Reservation::new(&owned.account, &self.total)
     }
 
-    /// Reserves more bytes for an upload. If they would not fit otherwise, frees what
-    /// is only read any more, and then earlier revisions of the same resource.
+    /// Reserves more bytes for an upload. If they would not fit otherwise, frees removed content
+    /// that is still read, and then earlier revisions of the same resource.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], which names the setting where the limit of all owners is reached.
     pub(super) fn reserve(
         &mut self,
         owner: &Owner,
@@ -162,7 +168,7 @@ impl Resources {
         self.usage.bytes -= freed;
     }
 
-    /// Forgets an owner who has nothing in memory.
+    /// Forgets an owner without resources, at once or when the owner's last bytes are freed.
     pub(super) fn forget_if_idle(&mut self, owner: &Owner) {
         let Some(owned) = self.owners.get_mut(owner) else { return };
         if !owned.resources.is_empty() {
@@ -176,7 +182,7 @@ impl Resources {
         }
     }
 
-    /// Looks at one of the owners who were not idle when their last resource went.
+    /// Checks one of the owners who still had bytes in memory without their last resource.
     pub(super) fn forget_one_idle_owner(&mut self) {
         let Some(owner) = self.leaving.pop_front() else { return };
         if let Some(owned) = self.owners.get_mut(&owner) {
@@ -245,6 +251,7 @@ impl Resources {
         Some(revisions)
     }
 
+    /// Removes a resource with all its revisions. Content that is being read stays in memory.
     pub(super) fn remove(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Arc<Entry>> {
         let Revisions { current, past } = self.take(owner, uri)?;
         let entry = Arc::clone(&current.found.entry);

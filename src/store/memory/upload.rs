@@ -13,6 +13,7 @@ use crate::{
     },
 };
 
+/// An upload of content into memory.
 pub(super) struct MemoryUpload {
     inner: Arc<Inner>,
     owner: Owner,

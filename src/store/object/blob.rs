@@ -9,8 +9,8 @@ use object_store::path::Path;
 use super::objects::Objects;
 use crate::store::{Blob, ResourceUri, StoreError};
 
-/// How much content one read fetches, in bytes: about what S3 transfers in the
-/// latency of a request.
+/// How much content one read fetches, in bytes: about as much as S3 transfers in the time of
+/// one request's latency.
 const READ_AHEAD: u64 = 1 << 20;
 
 /// The content of one revision. The path is never reused for other content.

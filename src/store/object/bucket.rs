@@ -8,7 +8,7 @@ use object_store::{
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
 };
 
-/// How long a failed request is retried.
+/// The maximum time for which a failed request is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The service of a bucket.
@@ -68,7 +68,7 @@ impl StorageService {
         self != Self::Azure
     }
 
-    /// Whether dots at the end of a part of a key are dropped.
+    /// Whether the service drops dots at the end of a part of a key.
     pub(super) fn drops_dots(self) -> bool {
         self == Self::Azure
     }

@@ -1,5 +1,5 @@
-//! Writes content to an object: in one request if it is small, otherwise as a
-//! multipart upload. Refuses it while the disk has too little space.
+//! [`ContentWriter`]: writes content to an object, in one request if it is small, otherwise as a
+//! multipart upload. Refuses content while the disk has too little space.
 
 use bytes::Bytes;
 use object_store::{PutPayload, WriteMultipart, path::Path};
@@ -61,6 +61,9 @@ impl ContentWriter {
 
     /// Refuses content while the disk has too little space. Call it before anything is
     /// written for the commit.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
     pub(in crate::store) async fn check_disk(&mut self) -> Result<(), StoreError> {
         self.objects.check_disk().await
     }
@@ -82,7 +85,7 @@ impl ContentWriter {
         Ok(())
     }
 
-    /// Keeps the object on drop, because an entry may refer to it from now on.
+    /// Does not remove the object on drop, because an entry may refer to it from now on.
     /// Returns whether there is an object.
     pub(in crate::store) fn keep(&mut self) -> bool {
         std::mem::take(&mut self.remove_on_drop)

@@ -1,4 +1,4 @@
-//! The due files of the next minute, so that an expiry needs no listing.
+//! [`DueFiles`]: the due files of the next minute, so that an expiry needs no listing.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,10 +14,11 @@ pub(super) const LISTING_INTERVAL: Duration = Duration::from_secs(30);
 /// come late.
 const HORIZON: Duration = Duration::from_secs(60);
 
+/// The due files that this process knows.
 #[derive(Debug, Default)]
 pub(super) struct DueFiles {
     known: Mutex<Known>,
-    /// Held by a sweep, so that another one ends after it.
+    /// Held during a sweep, so that sweeps run one after the other.
     pub(super) sweeping: tokio::sync::Mutex<()>,
 }
 
@@ -44,7 +45,7 @@ impl DueFiles {
         Some(horizon)
     }
 
-    /// Takes over what was listed at that time.
+    /// Adds the files that a listing at this time has found.
     pub(super) fn listed(
         &self,
         now: Timestamp,

@@ -70,6 +70,7 @@ pub(super) struct LedgerRecord {
     pub(super) change: Option<Change>,
 }
 
+/// A change of one resource.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) uri: ResourceUri,

@@ -1,5 +1,5 @@
-//! Listing of an owner's resources. Paths sort as URIs do, so a page starts at
-//! its first resource and reads only the entries that it returns.
+//! Lists an owner's resources. Paths sort as URIs do, so a page starts at its first
+//! resource and reads only the entries that it returns.
 
 use std::{error::Error, pin::pin, sync::Arc};
 

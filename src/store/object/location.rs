@@ -1,4 +1,4 @@
-//! Opens a location for objects by its URL, and checks that it works.
+//! [`ObjectLocation`]: a location for objects, opened by its URL and checked.
 
 use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -182,7 +182,7 @@ impl ObjectLocation {
         let path = Path::from(format!("=probe/{id}"));
         let first = self.objects.create(&path, "larder").await;
         let second = self.objects.create(&path, "larder").await;
-        // Also if an answer was an error.
+        // Also after an error: the object may have been created.
         let _ = self.objects.remove(&path).await;
         first?;
         if second? {

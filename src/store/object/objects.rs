@@ -16,6 +16,7 @@ use object_store::{
 use super::disk::Disk;
 use crate::store::{DiskSpace, StoreError};
 
+/// The objects of one location.
 #[derive(Clone)]
 pub(in crate::store) struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
@@ -52,7 +53,7 @@ impl Objects {
         Ok(self.existing(self.store.head(&self.stored_path(path)).await)?.is_some())
     }
 
-    /// Writes an object that is no content, on a full disk with the reserve.
+    /// Writes an object that is not content. Uses the reserve if the disk is full.
     pub(in crate::store) async fn put(
         &self,
         path: &Path,
@@ -102,9 +103,9 @@ impl Objects {
         self.disk_space().await.map_or(Ok(()), |space| space.check())
     }
 
-    /// Creates an object that is no content unless it exists, and returns whether it
-    /// did; on a full disk with the reserve. `false` is also possible after a retry, if
-    /// the first attempt did create it.
+    /// Creates an object that is not content unless it exists, and returns whether this call
+    /// did. Uses the reserve if the disk is full. Also returns `false` if a first attempt has
+    /// created the object and a retry found it.
     pub(super) async fn create(
         &self,
         path: &Path,
@@ -204,8 +205,8 @@ impl Objects {
         walk.boxed()
     }
 
-    /// The path as stored: has `+` after dots that would be dropped. No other part
-    /// of ours ends in `+` after a dot.
+    /// The path as stored: with `+` after dots that the service would drop. No other part of
+    /// a path ends in `+` after a dot.
     fn stored_path<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
         if !self.drops_dots {
             return Cow::Borrowed(path);
@@ -235,10 +236,13 @@ impl Objects {
         }
     }
 
+    /// The error of an object that cannot be decoded.
     pub(super) fn damaged(&self, path: &Path, problem: &dyn Error) -> StoreError {
         self.failed(format!("{path} is damaged: {problem}"))
     }
 
+    /// The error of a failed request: [`StoreError::Full`] if the disk is full, otherwise
+    /// [`StoreError::Unavailable`].
     pub(super) fn failed(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         let source = source.into();
         if is_disk_full(&*source) {

@@ -1,6 +1,7 @@
-//! Slots of the vault in files or a bucket: the n-th version of a slot is an object of its own,
-//! so that only one instance can write it. Its predecessor is removed. The object begins with the
-//! time at which the slot expires; what has expired reads as empty, and a sweep removes it later.
+//! [`ObjectSlots`]: slots of the vault in files or a bucket. Each version of a slot is an object,
+//! which only one instance can create; it removes the object of the version before. The object
+//! begins with the time at which the slot expires. An expired slot reads as empty, and a sweep
+//! removes it later.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -17,11 +18,11 @@ use crate::{
     vault::{Slot, Slots, VaultError},
 };
 
-/// How often a slot is read again that another instance changes meanwhile.
+/// How many times a slot is read while other instances change it.
 const ATTEMPTS: usize = 5;
 
-/// The interval between two sweeps, and the time after which an expired slot is removed: then no
-/// instance is about to replace the version that it has read.
+/// The interval between two sweeps. An expired slot stays for an hour longer, because another
+/// instance may be about to replace the version that it has read.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 
 /// Slots that all instances on one directory or bucket share.
@@ -35,7 +36,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
 }
 
-/// A version of a slot that exists.
+/// The latest version of a slot, and when it expires.
 struct Version {
     slot: Slot,
     expires: Option<Timestamp>,
@@ -53,6 +54,7 @@ impl ObjectSlots {
 }
 
 impl Inner {
+    /// The number of the latest version; 0 if there is none.
     async fn latest(&self, folder: &Path) -> Result<u64, StoreError> {
         let mut files = self.objects.list(folder);
         let mut latest = 0;
@@ -139,7 +141,7 @@ impl Slots for ObjectSlots {
         }
         let expires = ttl.map(|ttl| clock.now().saturating_add(ttl));
         if let Some(expires) = expires {
-            // First, so that no slot stays for ever.
+            // Before the slot, so that no slot remains without a due file.
             objects.put(&due_file(expires, &folder), Vec::new()).await?;
         }
         let content = encode(expires, &content);
@@ -147,7 +149,7 @@ impl Slots for ObjectSlots {
             return Ok(false);
         }
         if self.inner.latest(&folder).await? != version + 1 {
-            // Others were faster, and have removed their own object of this version.
+            // Another instance has made this version and later ones, and has removed this one.
             objects.remove(&file(&folder, version + 1)).await?;
             return Ok(false);
         }
@@ -158,7 +160,7 @@ impl Slots for ObjectSlots {
     }
 }
 
-/// The time at which it expires, 0 for never, before the content.
+/// Encodes a version: the time at which it expires (0 for never), then the content.
 fn encode(expires: Option<Timestamp>, content: &[u8]) -> Vec<u8> {
     let expires = expires.map_or(0, Timestamp::as_millis);
     [&expires.to_be_bytes(), content].concat()
@@ -170,19 +172,20 @@ fn decode(stored: &[u8]) -> (Option<Timestamp>, Vec<u8>) {
     (expires.map(Timestamp::from_millis), content.to_vec())
 }
 
+/// An hour in milliseconds.
 const HOUR: u64 = 60 * 60 * 1000;
 
 fn due_folder() -> Path {
     Path::from("=vault-due")
 }
 
-/// Says that a slot may have expired after this hour.
+/// The due file of a slot: it says that the slot may have expired after this hour.
 fn due_file(expires: Timestamp, folder: &Path) -> Path {
     let hash = folder.filename().unwrap_or_default();
     due_folder().join((expires.as_millis() / HOUR).to_string()).join(hash)
 }
 
-/// By a hash, because names are longer than those of files may be.
+/// The folder of a slot, named by a hash, because names may be longer than file names.
 fn folder(name: &str) -> Path {
     Path::from(format!("=vault/{}", hex(&Sha256::digest(name))))
 }

@@ -1,4 +1,4 @@
-//! Entries as stored in their objects.
+//! [`StoredEntry`]: an entry as stored in its object.
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
@@ -10,8 +10,8 @@ use crate::{
     store::{Entry, ResourceUri, StoreError},
 };
 
-/// How often a lookup lists again when the entry that it listed has been removed.
-/// That takes [`super::ledger::SUPERSEDED_ENTRIES`] changes each time.
+/// How many times a lookup lists the entries, when the one that it found has been removed
+/// meanwhile: each time after [`super::ledger::SUPERSEDED_ENTRIES`] changes.
 const ATTEMPTS: usize = 20;
 
 /// The content of an entry's object: the entry and the ID of its content.
@@ -29,7 +29,7 @@ pub(super) struct StoredEntry {
     counted: Option<u64>,
 }
 
-/// An earlier revision. Its entry keeps its object.
+/// An earlier revision. Its entry stays in its own object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EarlierRevision {
     /// The change number of its entry.

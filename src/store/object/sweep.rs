@@ -1,11 +1,10 @@
 //! Removes expired resources and content without an entry.
 //!
 //! For each resource, a *due file* says when to check it. Due files are grouped
-//! by hour and named by time, so a sweep lists only what is due within a minute, and
-//! not more often than twice a minute: [`due_files`](super::due_files) has those in
-//! between. The first instance
-//! to process a due file removes the resource and publishes its expiry; the
-//! others find the file gone.
+//! by hour and named by time, so a sweep lists only those that are due within a minute, and
+//! not more often than twice a minute: [`due_files`](super::due_files) remembers them.
+//! The first instance to process a due file removes the resource and publishes its expiry; the
+//! others find that the file is gone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -191,7 +190,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Does what a due file says, and removes it.
+    /// Does the check or removal of a due file, and removes the file.
     async fn process(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
         // Another instance may have processed it already.
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };

@@ -15,6 +15,7 @@ use crate::{
     store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
 };
 
+/// An upload of content into an object.
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,

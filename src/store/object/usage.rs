@@ -1,4 +1,4 @@
-//! The total usage of all owners: counted from the ledgers from time to time, and
+//! [`TotalUsage`]: the total usage of all owners, counted from the ledgers at intervals, and
 //! adjusted by each change that this process makes.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -17,6 +17,7 @@ const RECOUNT_INTERVAL: Duration = Duration::from_mins(10);
 /// How many owners' ledgers are read concurrently.
 const CONCURRENCY: usize = 16;
 
+/// The last count, with the changes of this process since.
 #[derive(Debug, Default)]
 pub(super) struct TotalUsage {
     /// The total, and when it was last counted.
@@ -68,6 +69,7 @@ impl Inner {
         }
     }
 
+    /// Counts the usage, unless a count is running.
     async fn count_usage(&self) -> Result<(), StoreError> {
         // Only one count runs at a time; other callers use its result.
         let Ok(_counting) = self.total_usage.counting.try_lock() else { return Ok(()) };

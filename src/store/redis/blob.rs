@@ -42,7 +42,7 @@ impl Blob for RedisBlob {
     }
 }
 
-/// External content, in an instance whose configuration has no location for it.
+/// Content outside Redis, in an instance without a location for it: each read fails.
 pub(super) struct Unreachable;
 
 #[async_trait]

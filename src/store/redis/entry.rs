@@ -1,4 +1,4 @@
-//! Entries as stored in Redis: a hash of a few fields.
+//! The encoding of entries in Redis: a hash of a few fields.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,10 +20,12 @@ pub(super) const FIELDS: [&str; 8] =
 /// as u64, little-endian. Offsets follow from the lengths.
 const BLOCK_BYTES: usize = 16;
 
+/// The key of a resource's current entry.
 pub(super) fn key(shard: &Shard, owner: &Owner, uri: &str) -> String {
     shard.key_with("entry", owner.as_str(), uri)
 }
 
+/// The key of the content with this ID.
 pub(super) fn blob_key(shard: &Shard, id: &str) -> String {
     shard.key("blob", id)
 }
@@ -38,7 +40,7 @@ pub(super) fn earlier_revisions(field: &str) -> impl Iterator<Item = u64> {
     field.split(' ').filter_map(|earlier| earlier.split(':').next()?.parse().ok())
 }
 
-/// The field `meta`: what no script reads.
+/// The field `meta`: the metadata that no script reads.
 #[derive(Serialize, Deserialize)]
 struct Meta<'a> {
     name: Cow<'a, str>,
@@ -108,6 +110,7 @@ pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
     bytes
 }
 
+/// Reads what [`blocks`] writes.
 fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
     let (mut offset, mut stored) = (0, 0);
     let block = |bytes: &[u8; BLOCK_BYTES]| {

@@ -1,4 +1,4 @@
-//! Forwards the changes that all instances publish in Redis to this process's feed.
+//! Forwards the changes that all instances publish in Redis to the feed of this process.
 
 use std::{sync::Arc, time::Duration};
 

@@ -32,7 +32,7 @@ impl Inner {
         })
     }
 
-    /// The entry and the ID of its content.
+    /// The entry of a live resource, and the ID of its content.
     pub(super) async fn look_up(
         &self,
         owner: &Owner,
@@ -54,7 +54,7 @@ impl Inner {
         if remembered.is_some() {
             return Ok(remembered);
         }
-        // It stays in the index until its expiry is published.
+        // The index of expiries has it until its expiry is published.
         let mut score = cmd("ZSCORE");
         score.arg(self.shard_of(owner).key("expiries", owner.as_str())).arg(uri.as_str());
         let at: Option<u64> = self.redis.query(&score).await.map_err(unavailable)?;
@@ -85,9 +85,16 @@ impl Inner {
             let stored: Vec<entry::Stored> =
                 self.redis.pipeline(&gets).await.map_err(unavailable)?;
             for stored in stored {
-                // It may have been dropped since the current entry was read.
-                if let Some((earlier, blob)) = stored.read(owner, uri)? {
-                    revisions.push(self.found(earlier, &blob).earlier_than(&current));
+                match stored.read(owner, uri) {
+                    Ok(Some((earlier, blob))) => {
+                        revisions.push(self.found(earlier, &blob).earlier_than(&current));
+                    }
+                    // One damaged revision does not hide the others.
+                    Err(error) => {
+                        tracing::error!(%error, source = error.source(), "skipped a damaged earlier revision");
+                    }
+                    // It was dropped since the current entry was read.
+                    Ok(None) => {}
                 }
             }
         }
@@ -95,6 +102,7 @@ impl Inner {
         Ok(revisions)
     }
 
+    /// The resource of an entry, with a handle to the content of this ID.
     fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> StoredResource {
         let uri = entry.uri.clone();
         let external = external_blobs::object_path(self.redis.keys().prefix(), blob);

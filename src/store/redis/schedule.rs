@@ -1,4 +1,4 @@
-//! When to sweep each shard for expired resources.
+//! [`SweepSchedule`]: when to sweep each shard for expired resources.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl SweepSchedule {
         Self { due, earlier: Notify::new() }
     }
 
-    /// Makes the shard's next sweep no later than after that time.
+    /// Makes the shard's next sweep no later than `delay` from now.
     pub(super) fn wake_after(&self, shard: u8, delay: Option<Duration>) {
         let Some(at) = delay.and_then(|delay| Instant::now().checked_add(delay)) else { return };
         let mut due = self.due();

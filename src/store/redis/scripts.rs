@@ -29,6 +29,7 @@ const LINGER: Duration = Duration::from_secs(60);
 /// How many expired resources one script run removes, which takes some milliseconds.
 pub(super) const BATCH: usize = 500;
 
+/// The scripts, and the arguments that all of them take.
 #[derive(Debug)]
 pub(super) struct Scripts {
     commit: Script,
@@ -64,14 +65,20 @@ impl Scripts {
     }
 }
 
-/// A script's reply: a word, numbers, and what it removes of content outside Redis.
+/// A script's reply.
 #[derive(Debug)]
-struct Reply(String, Vec<i64>, Vec<String>);
+struct Reply {
+    /// What the script did, such as `done` or `again`.
+    status: String,
+    numbers: Vec<i64>,
+    /// The external content whose mark the script removes, for [`Inner::remove_external`].
+    external: Vec<String>,
+}
 
 impl FromRedisValue for Reply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
-        let word = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
+        let status = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
         let (lists, numbers): (Vec<_>, Vec<_>) =
             values.partition(|value| matches!(value, Value::Array(_)));
         let numbers = numbers.into_iter().map(i64::from_redis_value).collect::<Result<_, _>>()?;
@@ -79,19 +86,24 @@ impl FromRedisValue for Reply {
             .into_iter()
             .map(Vec::<String>::from_redis_value)
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self(word, numbers, external.concat()))
+        Ok(Self { status, numbers, external: external.concat() })
     }
 }
 
 impl Reply {
     /// A count or a time.
     fn number(&self, index: usize) -> u64 {
-        self.1.get(index).copied().and_then(|number| number.try_into().ok()).unwrap_or_default()
+        self.numbers
+            .get(index)
+            .copied()
+            .and_then(|number| number.try_into().ok())
+            .unwrap_or_default()
     }
 }
 
 impl Inner {
-    /// Runs a script, again if it had too many expired resources to remove first.
+    /// Runs a script. Runs it again while it replies that it had to remove expired resources
+    /// first.
     async fn run(&self, call: &Call<'_>) -> Result<Reply, RedisError> {
         self.run_after(&mut None, call).await
     }
@@ -108,7 +120,7 @@ impl Inner {
                 Some(before) => self.redis.call_after(before, call).await?,
                 None => self.redis.call(call).await?,
             };
-            match reply.0.as_str() {
+            match reply.status.as_str() {
                 "again" => {}
                 // The layout was current when the backend was opened, so Redis has restarted empty.
                 "layout" if reply.number(0) == 0 && !migrated => {
@@ -143,7 +155,7 @@ impl Inner {
         };
         let call = call.arg(millis(GRACE)).arg(created).arg(revision);
         let reply = self.run(&call).await.map_err(unavailable)?;
-        self.remove_external(owner, &reply.2).await;
+        self.remove_external(owner, &reply.external).await;
         Ok(reply.number(0) == 1)
     }
 
@@ -184,8 +196,8 @@ impl Inner {
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions).arg(entry.counted_bytes());
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
-            self.remove_external(&owner, &reply.2).await;
-            match reply.0.as_str() {
+            self.remove_external(&owner, &reply.external).await;
+            match reply.status.as_str() {
                 "changed" => {}
                 "done" => {
                     let change = apply_reply(&mut entry, &reply);
@@ -197,8 +209,8 @@ impl Inner {
                     return Err(self.quota.out_of_bytes(reply.number(0), counted));
                 }
                 "count" => return Err(self.quota.out_of_resources(reply.number(0))),
-                word => {
-                    let source = format!("Redis lost the content during the upload ({word})");
+                status => {
+                    let source = format!("Redis lost the content during the upload ({status})");
                     return Err(StoreError::Unavailable {
                         backend: super::NAME,
                         source: source.into(),
@@ -225,8 +237,8 @@ impl Inner {
         let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
         let call = call.arg(self.quota.bytes).arg(millis(UPLOAD_TTL));
         let reply = self.run(&call).await.map_err(unavailable)?;
-        self.remove_external(owner, &reply.2).await;
-        match reply.0.as_str() {
+        self.remove_external(owner, &reply.external).await;
+        match reply.status.as_str() {
             "done" => Ok(()),
             _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
         }
@@ -264,7 +276,7 @@ impl Inner {
     pub(super) async fn sweep(&self, shard: &Shard) -> Result<Option<Duration>, RedisError> {
         let call = self.scripts.call(&self.scripts.sweep, shard, &[]);
         let reply = self.run(&call).await?;
-        let next = reply.1.first().copied().and_then(|next| u64::try_from(next).ok());
+        let next = reply.numbers.first().copied().and_then(|next| u64::try_from(next).ok());
         Ok(next.map(Duration::from_millis))
     }
 }

@@ -1,5 +1,5 @@
-//! The time by the clock of Redis, which expiries are measured by. The clock of this
-//! process may differ.
+//! [`RedisTime`]: the time by the clock of Redis, which decides when resources expire. The
+//! clock of this process may differ.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -9,11 +9,12 @@ use crate::{
     redis::{Redis, RedisError, cmd},
 };
 
-/// The time that Redis last told, and when.
+/// The last known time of Redis, and when this process received it.
 #[derive(Debug)]
 pub(super) struct RedisTime(Mutex<(Timestamp, Instant)>);
 
 impl RedisTime {
+    /// Asks Redis for its time.
     pub(super) async fn of(redis: &Redis) -> Result<Self, RedisError> {
         let (seconds, micros): (u64, u64) = redis.query(&cmd("TIME")).await?;
         let now = Timestamp::from_millis(seconds * 1000 + micros / 1000);
@@ -21,11 +22,11 @@ impl RedisTime {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        let (told, at) = *self.0.lock();
-        told.saturating_add(at.elapsed())
+        let (known, at) = *self.0.lock();
+        known.saturating_add(at.elapsed())
     }
 
-    /// Takes over a time that Redis has just told.
+    /// Sets the time to one that Redis has just replied with.
     pub(super) fn set(&self, now: Timestamp) {
         *self.0.lock() = (now, Instant::now());
     }

@@ -58,9 +58,9 @@ impl ToRedisArgs for Chunks {
 
 /// How the rest of the content goes with the commit.
 pub(super) enum Rest {
-    /// As an argument of the script, which appends it.
+    /// It is an argument of the script, which appends it.
     Inline(Chunks),
-    /// With commands before the script.
+    /// Commands before the script append it.
     Before(Pipeline),
 }
 
@@ -71,6 +71,7 @@ struct Sending {
     task: AbortOnDropHandle<Result<(), RedisError>>,
 }
 
+/// An upload of content into Redis.
 pub(super) struct RedisUpload {
     inner: Arc<Inner>,
     owner: Owner,

@@ -7,7 +7,7 @@
 //! ```text
 //! task:<owner>:<id>  hash  created, updated, ttl (ms); message; runner: the instance;
 //!                          question:<key>, answer:<key> (JSON); end (JSON), once it has ended;
-//!                          doubted: when the runner was first found missing
+//!                          doubted: when a check first missed the runner
 //! tasks:<owner>      zset  tasks by expiry
 //! living-tasks       zset  tasks of all owners in this shard by expiry, for counting
 //! ```

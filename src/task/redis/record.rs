@@ -13,6 +13,7 @@ use crate::{
     task::{TaskEnd, TaskState, TaskView},
 };
 
+/// A task as stored in Redis.
 pub(super) struct Record {
     created: Timestamp,
     updated: Timestamp,

@@ -1,4 +1,4 @@
-//! A task on the instance that runs it.
+//! [`RedisRun`]: a task, as the instance that runs it uses it.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -41,6 +41,7 @@ impl LocalRuns {
     }
 }
 
+/// The handle of the running side.
 pub(super) struct RedisRun {
     state: Arc<State>,
     id: Arc<str>,
@@ -63,7 +64,7 @@ impl RedisRun {
         let state = Arc::new(State { inner, keys, unanswered, cancelled });
         let watching = Arc::clone(&state);
         let watcher = tokio::spawn(async move {
-            // An expired task is over as well.
+            // After the time to live, the task has expired.
             let _ = tokio::time::timeout(ttl, watching.watch(&changed)).await;
             watching.stop();
         });
@@ -102,6 +103,7 @@ impl State {
         Ok(true)
     }
 
+    /// Cancels the run, and the questions that wait.
     fn stop(&self) {
         self.unanswered.lock().clear();
         self.cancelled.cancel();

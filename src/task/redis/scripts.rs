@@ -2,6 +2,7 @@
 
 use crate::redis::Script;
 
+/// The scripts, one for each file.
 #[derive(Debug)]
 pub(super) struct Scripts {
     pub(super) answer: Script,

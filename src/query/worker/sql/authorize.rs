@@ -1,4 +1,5 @@
-//! What a statement may do: read the tables, recur, call listed functions.
+//! [`Authorizer`]: what a statement may do, namely read the tables, recur, and call listed
+//! functions.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,6 +17,7 @@ const FUNCTIONS: &str = " -> ->> abs avg char coalesce concat concat_ws count cu
     row_number rtrim sign soundex sqlite_version strftime string_agg substr substring sum time timediff \
     total trim typeof unhex unicode unistr unistr_quote unixepoch unlikely upper ";
 
+/// What SQLite has asked about the present statement.
 #[derive(Default)]
 struct Seen {
     /// Table and column, in lower case.
@@ -31,6 +33,7 @@ pub(super) enum Refused {
     Table(String),
 }
 
+/// Decides for SQLite what statements may do.
 pub(super) struct Authorizer {
     tables: Arc<BTreeSet<String>>,
     seen: Arc<Mutex<Seen>>,
@@ -42,7 +45,7 @@ impl Authorizer {
         Self { tables: Arc::new(tables), seen: Arc::default() }
     }
 
-    /// From now on statements are checked.
+    /// Checks the statements that are prepared from now on.
     pub(super) fn install(&self, connection: &mut Connection) {
         *self.seen.lock() = Seen::default();
         let (tables, seen) = (Arc::clone(&self.tables), Arc::clone(&self.seen));
@@ -51,7 +54,7 @@ impl Authorizer {
         let _ = connection.authorizer(Some(check));
     }
 
-    /// From now on the worker's own statements run.
+    /// Allows everything from now on, for the worker's own statements.
     pub(super) fn remove(connection: &mut Connection) {
         let none: Option<fn(AuthContext<'_>) -> Authorization> = None;
         let _ = connection.authorizer(none);
@@ -62,7 +65,7 @@ impl Authorizer {
         std::mem::take(&mut self.seen.lock().read)
     }
 
-    /// The name that was refused, if that was the reason.
+    /// The name that was refused, if a statement was refused because of a name.
     pub(super) fn refused(&self) -> Option<Refused> {
         self.seen.lock().refused.clone()
     }

@@ -15,11 +15,14 @@ const ONE_SELECT: &str = "Only one SELECT is run.";
 /// The most columns that an error lists.
 const MAX_LISTED: usize = 60;
 
+/// Why a query does not run.
 pub(super) enum Problem {
     Sqlite(Error),
+    /// It is another statement than one SELECT without parameters.
     NoSelect,
 }
 
+/// Whether the deadline has stopped the statement.
 pub(super) fn is_interrupt(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
 }

@@ -7,7 +7,9 @@ use rusqlite::{
     types::ValueRef,
 };
 
-/// The names of the functions.
+use crate::query::worker::decode::regex_problem;
+
+/// The names of the functions that [`add`] adds.
 pub(super) const NAMES: [&str; 20] = [
     "median",
     "percentile",
@@ -35,6 +37,7 @@ const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
     .union(FunctionFlags::SQLITE_INNOCUOUS);
 
+/// Adds the functions to a connection.
 pub(super) fn add(connection: &Connection) -> Result<()> {
     connection.create_aggregate_function("median", 1, FLAGS, Percentile)?;
     connection.create_aggregate_function("percentile", 2, FLAGS, Percentile)?;
@@ -120,7 +123,8 @@ fn regex(ctx: &Context<'_>, index: usize) -> Result<std::sync::Arc<Regex>> {
     ctx.get_or_create_aux(argument, |pattern| {
         let pattern = pattern.as_str().map_err(|_| "a regular expression must be text".to_owned());
         pattern.and_then(|pattern| {
-            Regex::new(pattern).map_err(|error| format!("invalid regular expression: {error}"))
+            Regex::new(pattern)
+                .map_err(|error| format!("invalid regular expression: {}", regex_problem(&error)))
         })
     })
 }

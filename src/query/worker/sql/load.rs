@@ -69,11 +69,13 @@ pub(super) fn load(
     Ok(())
 }
 
+/// Inserts the rows of a table.
 struct Loader<'a> {
     insert: Statement<'a>,
     kinds: &'a Kinds,
-    /// Which parameter of the statement a column is.
+    /// The parameter of the statement for each column; `None` for those that are not loaded.
     slots: Vec<Option<usize>>,
+    /// The values of the present row, by parameter.
     cells: Vec<Value>,
     question: &'a Question,
 }

@@ -20,9 +20,9 @@ use self::{authorize::Authorizer, errors::Problem, load::load, profile::Profile}
 use super::{Deadline, channel::Channel, output::RowWriter};
 use crate::query::{Answer, QueryError, Question, ReadCounts, wire::Progress};
 
-/// Virtual machine instructions between two looks at the clock.
+/// The number of virtual machine instructions between two checks of the deadline.
 const PROGRESS_STEPS: i32 = 20_000;
-/// SQLite's limit, as it is built.
+/// The maximum number of columns of a table: SQLite's default limit.
 const MAX_COLUMNS: usize = 2_000;
 
 /// The tables of a worker.

@@ -13,7 +13,7 @@ use crate::{
             decode::{Columns, Sink, content_error, read},
         },
     },
-    records::{Layout, List, Lists, Pointer},
+    records::{Layout, Lists, Pointer},
 };
 
 /// What is known about a table.
@@ -28,7 +28,7 @@ pub(super) struct Profile {
     pub(super) loaded: Option<BTreeSet<usize>>,
 }
 
-/// The types of values, by column.
+/// The types of the values of each column.
 #[derive(Debug, Default)]
 pub(super) struct Kinds(Vec<Kind>);
 
@@ -43,7 +43,7 @@ struct Kind {
 }
 
 impl Kinds {
-    /// Whether the column's numbers are text, too.
+    /// Whether the column has codes, so that all its numbers are text.
     pub(super) fn is_code(&self, column: usize) -> bool {
         self.0.get(column).is_some_and(|kind| kind.codes)
     }
@@ -125,9 +125,8 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The list that has the rows, if the query does not say: the value itself if it
-/// is a list; else the only one of its level; else the longest member. Without
-/// one, the members of the object are the rows.
+/// The list that has the rows, if the query does not say, as
+/// [`Lists::finish_with_index`] finds it. Without one, the members of the object are the rows.
 fn outermost_list(
     index: usize,
     table: &Table,
@@ -147,22 +146,12 @@ fn outermost_list(
     if is_list == Some(true) {
         return Ok(Pointer::default());
     }
-    let found = lists.finish().map_err(|fault| content_error(&table.name, &fault))?;
-    Ok(outermost(found))
+    let (_, index) =
+        lists.finish_with_index().map_err(|fault| content_error(&table.name, &fault))?;
+    // The index always has a valid pointer.
+    Ok(index.at().parse().unwrap_or_default())
 }
 
 fn feed(lists: &mut Lists, block: &[u8], table: &Table) -> Result<(), QueryError> {
     lists.feed(block).map_err(|fault| content_error(&table.name, &fault))
-}
-
-fn outermost(lists: Vec<List>) -> Pointer {
-    let Some(depth) = lists.iter().map(|list| list.at.len()).min() else {
-        return Pointer::default();
-    };
-    let mut outer: Vec<_> = lists.into_iter().filter(|list| list.at.len() == depth).collect();
-    if depth > 1 && outer.len() > 1 {
-        return Pointer::default();
-    }
-    outer.sort_by_key(|list| std::cmp::Reverse(list.items));
-    outer.into_iter().next().map(|list| list.at).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The free space of the disk with a directory, and a reserve on that disk.
 //!
-//! To remove a resource takes a few small files before any space is free. So that
-//! this works on a full disk, too, a [`Reserve`] is removed first. From then on,
+//! Removing a resource writes a few small files before it frees any space. So that
+//! this works on a full disk, the [`Reserve`] is removed first. From then on,
 //! content is refused until there is room for the reserve again.
 
 mod reserve;
@@ -17,7 +17,7 @@ use crate::{random::Random, store::DiskSpace};
 /// How long a measurement is used.
 const MEASUREMENT_TTL: Duration = Duration::from_secs(1);
 
-/// The disk with a directory.
+/// The disk that has the store's directory.
 #[derive(Debug)]
 pub(super) struct Disk {
     directory: PathBuf,
@@ -28,8 +28,8 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// The disk with that directory, with a reserve of that many bytes. `None` where
-    /// free space cannot be measured.
+    /// The disk that has this directory, with a reserve of `reserve_bytes`. `None` where free
+    /// space cannot be measured.
     pub(super) fn open(
         directory: PathBuf,
         reserve_bytes: u64,
@@ -78,7 +78,7 @@ impl Disk {
         (at.elapsed() < MEASUREMENT_TTL).then_some(space)
     }
 
-    /// Removes the reserve, so that what is needed to remove resources can be written.
+    /// Removes the reserve, so that the files that remove resources can be written.
     pub(super) async fn give_up_reserve(self: &Arc<Self>) {
         let disk = Arc::clone(self);
         let given_up = tokio::task::spawn_blocking(move || disk.reserve.remove()).await;

@@ -1,4 +1,4 @@
-//! Files that only take space, until they are given up.
+//! [`Reserve`]: files that only take space, until that is needed.
 
 use std::{
     fs, io,
@@ -11,6 +11,7 @@ use crate::random::Random;
 /// of them reserves one.
 pub(super) const FILES: u64 = 64;
 
+/// The files of the reserve, in a folder.
 #[derive(Debug)]
 pub(super) struct Reserve {
     folder: PathBuf,
@@ -19,7 +20,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes` in a folder of its own, which is not made yet.
+    /// A reserve of `bytes`, rounded up, in this folder. Creates no files.
     pub(super) fn new(folder: PathBuf, bytes: u64, random: Random) -> Self {
         Self { folder, file_bytes: bytes.div_ceil(FILES), random }
     }
@@ -32,12 +33,12 @@ impl Reserve {
         self.folder.join(format!("{number}.space"))
     }
 
-    /// Whether the reserve is there. The last file is made last and removed first.
+    /// Whether the reserve exists. The last file is created last and removed first.
     pub(super) fn is_whole(&self) -> bool {
         has_len(&self.file(FILES - 1), self.file_bytes)
     }
 
-    /// Makes the reserve; nothing is left of it after an error.
+    /// Creates the files; none is left after an error.
     pub(super) fn make(&self) -> io::Result<()> {
         let content = self.content();
         let written = fs::create_dir_all(&self.folder).and_then(|()| {
@@ -48,11 +49,11 @@ impl Reserve {
         })
     }
 
-    /// Removes the reserve, and returns whether it was there.
+    /// Removes the files, and returns whether there were any.
     pub(super) fn remove(&self) -> bool {
         let removed = (0..FILES).rev().filter(|number| fs::remove_file(self.file(*number)).is_ok());
         let removed = removed.count() > 0;
-        // Other instances may make it again meanwhile.
+        // Fails if another instance creates the reserve again meanwhile.
         let _ = fs::remove_dir(&self.folder);
         removed
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::{TryStreamExt, stream::BoxStream};
+use futures_util::{FutureExt, TryStreamExt, stream::BoxStream};
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
@@ -268,7 +268,7 @@ async fn expiries_at_different_times_need_no_listing_each() {
     }
     let mut expired = 0;
     while expired < 100 {
-        if let Some(change) = changes.try_next() {
+        if let Some(Ok(Some(change))) = changes.next().now_or_never() {
             expired += usize::from(change.kind == ChangeKind::Expired);
         } else {
             clock.advance(Duration::from_millis(10));

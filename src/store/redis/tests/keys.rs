@@ -145,6 +145,23 @@ async fn a_damaged_entry_affects_that_resource_only() {
 }
 
 #[tokio::test]
+async fn a_damaged_earlier_revision_hides_no_other() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+    for text in ["first", "second", "third"] {
+        store.create(&owner, uri("x:1"), text.into(), Details::default()).await.expect("it fits");
+    }
+    let shard = redis.keys().shard_of("alice");
+    let key = super::super::entry::earlier_key(&shard, &owner, "x:1", 1);
+    redis.query::<()>(cmd("HSET").arg(key).arg("meta").arg("{")).await.expect("it can be set");
+    let revisions = store.revisions(&owner, &uri("x:1")).await.expect("the others are readable");
+    let numbers: Vec<_> = revisions.iter().map(|found| found.entry.revision).collect();
+    assert_eq!(numbers, [2, 3]);
+}
+
+#[tokio::test]
 async fn content_from_before_compression_is_read_after_the_migration() {
     let server = RedisServer::start().await;
     let redis = Redis::open(&settings(&server)).await.expect("it is there");
