@@ -9,6 +9,7 @@ CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
 CONTENT := tests/content
+WEB := web
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -24,7 +25,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test browser-test chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
+.PHONY: build dist test browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -40,6 +41,14 @@ browser-test: chromium $(CONTENT)/node_modules/.package-lock.json ## Open links 
 
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)
+
+web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into src/apps/built, which is committed
+	cd $(WEB) && npm run --silent check && node build.mjs
+
+web-check: $(WEB)/node_modules/.package-lock.json ## Check that src/apps/built is what web/ builds
+	cd $(WEB) && npm run --silent check
+	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built src/apps/built; \
+		differs=$$?; rm -r $$built; exit $$differs
 
 new-project: ## Build and test what `larder new` writes, with the snippets of the guides
 	cargo build --locked --bin larder
@@ -134,6 +143,9 @@ $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTRE
 
 $(CONTENT)/node_modules/.package-lock.json: $(CONTENT)/package.json $(CONTENT)/package-lock.json
 	cd $(CONTENT) && npm ci
+
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && npm ci
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)
