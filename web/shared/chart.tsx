@@ -13,15 +13,17 @@ const ROW_NUMBER = "\u0000row";
 
 export function ChartView({ info, source }: { info: Info; source: Source }) {
   const columns = info.records?.columns ?? [];
-  const numeric = columns.filter((column) => column.type === "number");
+  const numeric = columns.filter(isNumber);
   const [sample, setSample] = useState<Rows>();
   const [error, setError] = useState<Error>();
   const times = useMemo(() => (sample ? timeColumns(sample) : []), [sample]);
   const [chosenX, setX] = useState<string>();
-  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const x = chosenX ?? times[0] ?? ROW_NUMBER;
   const curves = numeric.filter((column) => column.name !== x).slice(0, 24);
-  const shown = curves.filter((column, at) => hidden.has(column.name) === at >= MAX_CURVES);
+  const ordinal = useMemo(() => new Set(sample ? curves.filter((one) => isOrdinal(sample, one)) : []), [sample, x]);
+  const isDefault = (column: Column) => curves.indexOf(column) < MAX_CURVES && !ordinal.has(column);
+  const shown = curves.filter((column) => isDefault(column) !== toggled.has(column.name));
 
   useEffect(() => {
     let isCurrent = true;
@@ -38,7 +40,7 @@ export function ChartView({ info, source }: { info: Info; source: Source }) {
   if (!sample) return <Loading label="Reading" />;
   if (numeric.length === 0) return <Empty title="No numbers">No column of the table has numbers.</Empty>;
   const total = info.records?.total ?? sample.rows.length;
-  const data = series(sample, x, shown, total);
+  const data = series(sample, x, shown);
   return (
     <section class="view" aria-label="Chart">
       <div class="bar">
@@ -63,9 +65,9 @@ export function ChartView({ info, source }: { info: Info; source: Source }) {
                 class="toggle"
                 aria-pressed={at >= 0}
                 onClick={() => {
-                  const next = new Set(hidden);
+                  const next = new Set(toggled);
                   if (!next.delete(column.name)) next.add(column.name);
-                  setHidden(next);
+                  setToggled(next);
                 }}
               >
                 <span class={`swatch ${at >= 0 ? `curve-${at % MAX_CURVES}` : ""}`} aria-hidden="true" />
@@ -95,7 +97,12 @@ export function ChartView({ info, source }: { info: Info; source: Source }) {
 async function read(source: Source, info: Info): Promise<Rows> {
   const total = info.records?.total ?? 0;
   if (total > POINTS || !info.records) {
-    if (info.sorts) return source.window({ as: "chart", offset: 0, limit: POINTS });
+    if (info.sorts) {
+      const columns = (info.records?.columns ?? []).filter((column) => column.type === "number" || column.type === "text");
+      // Few columns may be dates; what is neither a number nor a date is not drawn.
+      const wanted = [...columns.filter(isNumber), ...columns.filter((column) => !isNumber(column)).slice(0, 4)];
+      return source.window({ as: "chart", offset: 0, limit: POINTS, columns: wanted.slice(0, 32).map((one) => one.name) });
+    }
   }
   const all: Rows = { columns: [], rows: [], offset: 0 };
   while (all.rows.length < Math.min(total, POINTS)) {
@@ -105,6 +112,15 @@ async function read(source: Source, info: Info): Promise<Rows> {
     all.rows.push(...part.rows);
   }
   return all;
+}
+
+const isNumber = (column: Column): boolean => column.type === "number";
+
+/** Whether the column counts the rows: a curve of it says nothing. */
+function isOrdinal(sample: Rows, column: Column): boolean {
+  const at = sample.columns.findIndex((one) => one.name === column.name);
+  const values = sample.rows.map((row) => Number(row[at] ?? NaN));
+  return values.length > 2 && values.every((value, n) => Number.isInteger(value) && (n === 0 || value > (values[n - 1] ?? value)));
 }
 
 const seconds = (cell: Cell | undefined): number | null => {
@@ -124,10 +140,10 @@ function timeColumns(sample: Rows): string[] {
     .map((column) => column.name);
 }
 
-function series(sample: Rows, x: string, shown: Column[], total: number): uPlot.AlignedData {
+function series(sample: Rows, x: string, shown: Column[]): uPlot.AlignedData {
   const place = (name: string) => sample.columns.findIndex((column) => column.name === name);
   const value = (cell: Cell | undefined) => (cell === null || cell === undefined || cell === "" ? null : Number(cell));
-  const step = Math.max(1, Math.ceil(total / POINTS));
+  const step = sample.step ?? 1;
   const at = place(x);
   const rows = sample.rows
     .map((row, index) => ({ row, x: x === ROW_NUMBER ? index * step + 1 : (seconds(row[at]) ?? value(row[at])) }))

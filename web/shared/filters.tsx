@@ -31,17 +31,20 @@ export function Filters({ columns, onAdd, onClose }: Props) {
   const [column, setColumn] = useState(columns[0]?.name ?? "");
   const [op, setOp] = useState<Op>("contains");
   const [value, setValue] = useState("");
+  const isComplete = !needsValue(op) || value !== "";
+  const add = () => {
+    if (!isComplete) return;
+    onAdd({ column, op, value: needsValue(op) ? value : "" });
+    setValue("");
+  };
+  // No form: hosts that sandbox the page do not let it submit any.
   return (
-    <form
+    <div
       class="bar filters"
+      role="group"
       aria-label="Add a filter"
       onKeyDown={(event) => {
         if (event.key === "Escape") onClose();
-      }}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onAdd({ column, op, value });
-        setValue("");
       }}
     >
       <select aria-label="Column" value={column} onChange={(event) => setColumn(event.currentTarget.value)}>
@@ -65,11 +68,14 @@ export function Filters({ columns, onAdd, onClose }: Props) {
           placeholder="Value"
           value={value}
           onInput={(event) => setValue(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") add();
+          }}
         />
       )}
-      <button type="submit" class="button primary" disabled={needsValue(op) && value === ""}>
+      <button type="button" class="button primary" disabled={!isComplete} onClick={add}>
         Add
       </button>
-    </form>
+    </div>
   );
 }

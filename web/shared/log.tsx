@@ -130,7 +130,7 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
             </button>
             <output class={`facts ${problem ? "danger" : ""}`}>
               {problem
-                ? problem.message
+                ? problem.message.replace(/ To search for the text itself.*$/s, "")
                 : !query
                   ? ""
                   : !found
@@ -201,23 +201,19 @@ function GoToLine({ total, onGo }: { total: number; onGo: (line: number) => void
   const line = Number(text.replace(/[,\s]/g, ""));
   const isValid = text !== "" && Number.isInteger(line) && line >= 1 && line <= total;
   return (
-    <form
+    <input
       class="goto"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isValid) onGo(line - 1);
+      type="text"
+      inputMode="numeric"
+      aria-label="Go to line"
+      placeholder="Go to line"
+      value={text}
+      aria-invalid={(text !== "" && !isValid) || undefined}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && isValid) onGo(line - 1);
       }}
-    >
-      <input
-        type="text"
-        inputMode="numeric"
-        aria-label="Go to line"
-        placeholder="Go to line"
-        value={text}
-        aria-invalid={(text !== "" && !isValid) || undefined}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-    </form>
+    />
   );
 }
 

@@ -58,6 +58,8 @@ export interface Rows {
   offset: number;
   /** Only with the first rows of a filtered table. */
   total?: number;
+  /** Of a chart: the distance of two rows in the table. */
+  step?: number;
 }
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -85,7 +87,8 @@ export interface Lines {
 }
 
 export type WindowRequest =
-  | { as: "table" | "chart"; offset: number; limit: number; sort?: Sort; filter?: Filter[]; query?: string }
+  | { as: "chart"; offset: number; limit: number; columns: string[] }
+  | { as: "table"; offset: number; limit: number; sort?: Sort; filter?: Filter[]; query?: string }
   | { as: "json"; offset: number; limit: number; at: string }
   | { as: "log"; offset: number; limit: number };
 

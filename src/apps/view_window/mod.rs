@@ -56,6 +56,10 @@ struct ViewWindow {
     /// For log: query is the text itself.
     #[serde(default)]
     literal: bool,
+    /// For chart: the columns to read. All by default.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    columns: Vec<String>,
     /// For table and json: a JSON Pointer to the list or object.
     #[serde(default)]
     at: Option<String>,

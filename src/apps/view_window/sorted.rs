@@ -53,19 +53,22 @@ pub(super) async fn window(
         None
     };
     let limit = args.limit.unwrap_or(super::DEFAULT_LIMIT);
-    let sql = if args.r#as == Part::Chart {
+    if args.r#as == Part::Chart {
         let step = total.unwrap_or(0).div_ceil(limit.clamp(1, MAX_CHART_ROWS)).max(1);
-        format!("SELECT * FROM {TABLE} WHERE (rowid - 1) % {step} = 0 ORDER BY rowid")
-    } else {
-        let order = args.sort.as_ref().map_or_else(String::new, |sort| {
-            let column = quoted(&sort.column);
-            let direction = if sort.descending { "DESC" } else { "ASC" };
-            format!(" ORDER BY {column} IS NULL, {column} {direction}, rowid")
-        });
-        format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {}", args.offset)
-    };
-    let rows = rows(ask(sql).await?);
-    Ok(Rows { offset: args.offset, total, ..rows.fit() })
+        let columns: Vec<_> = args.columns.iter().map(|name| quoted(name)).collect();
+        let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+        let sample = format!("SELECT {columns} FROM {TABLE} WHERE (rowid - 1) % {step} = 0");
+        let rows = rows(ask(format!("{sample} ORDER BY rowid")).await?);
+        return Ok(Rows { total, step: Some(step), ..rows }.thin());
+    }
+    let order = args.sort.as_ref().map_or_else(String::new, |sort| {
+        let column = quoted(&sort.column);
+        let direction = if sort.descending { "DESC" } else { "ASC" };
+        format!(" ORDER BY {column} IS NULL, {column} {direction}, rowid")
+    });
+    let offset = args.offset;
+    let sql = format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {offset}");
+    Ok(Rows { offset, total, ..rows(ask(sql).await?).fit() })
 }
 
 async fn ask(

@@ -109,8 +109,31 @@ async fn rows_come_in_their_order_sorted_and_filtered() {
         assert_eq!(first(&found), ids, "{request}: {found}");
         assert_eq!(found.get("total").and_then(Value::as_u64), total, "{request}");
     }
-    let chart = json!({ "uri": "x:csv", "as": "chart", "limit": 2 });
-    assert_eq!(first(&window(&client, chart).await), ["1", "3"]);
+}
+
+#[tokio::test]
+async fn a_chart_gets_rows_from_the_beginning_to_the_end() {
+    let server = server(|_| {}).await;
+    let client = Modern::able(&server, showing());
+    let csv = (0..1_000).fold("id,text,n\n".to_owned(), |csv, id| {
+        csv + &format!("{id},{},{}\n", "x".repeat(400), id * 2)
+    });
+    store(&client, "x:csv", "text/csv", &csv).await;
+    let chart = |columns: Value| {
+        let arguments = json!({ "uri": "x:csv", "as": "chart", "limit": 500, "columns": columns });
+        window(&client, arguments)
+    };
+    let some = chart(json!(["n"])).await;
+    assert_eq!(some["rows"].as_array().unwrap().len(), 500);
+    assert_eq!(some["rows"][499], json!(["1996"]));
+    assert_eq!((&some["step"], &some["total"]), (&json!(2), &json!(1_000)));
+    let all = chart(json!([])).await;
+    let (rows, step) = (all["rows"].as_array().unwrap(), all["step"].as_u64().unwrap());
+    assert_eq!(step, 8, "what does not fit is thinned out");
+    for (index, row) in (0..).zip(rows) {
+        assert_eq!(row[0], (index * step).to_string());
+    }
+    assert_eq!(rows.len(), 125);
 }
 
 #[tokio::test]
