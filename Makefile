@@ -10,6 +10,7 @@ OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
 CONTENT := tests/content
 WEB := web
+BROWSER := tests/browser
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -36,7 +37,7 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
-browser-test: chromium $(CONTENT)/node_modules/.package-lock.json ## Open links to stored content in Chromium
+browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, and links to stored content, in Chromium
 	cargo test --locked --test it -- --ignored browser::
 
 chromium: ## Install Chromium if it is missing
@@ -143,6 +144,9 @@ $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTRE
 
 $(CONTENT)/node_modules/.package-lock.json: $(CONTENT)/package.json $(CONTENT)/package-lock.json
 	cd $(CONTENT) && npm ci
+
+$(BROWSER)/node_modules/.package-lock.json: $(BROWSER)/package.json $(BROWSER)/package-lock.json
+	cd $(BROWSER) && npm ci
 
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
 	cd $(WEB) && npm ci

@@ -30,18 +30,21 @@ export function App({ state, context, bridge, show }: Props) {
     case "waiting":
       return (
         <main class="viewer" aria-busy="true">
+          <h1 class="hidden">Larder</h1>
           <Loading label={state.uri ? `Opening ${state.uri}` : "Opening"} />
         </main>
       );
     case "cancelled":
       return (
         <main class="viewer">
+          <h1 class="hidden">Larder</h1>
           <Empty title="The call was cancelled">{state.reason}</Empty>
         </main>
       );
     case "failed":
       return (
         <main class="viewer">
+          <h1 class="hidden">Larder</h1>
           <Problem error={state.error} />
         </main>
       );

@@ -1,5 +1,6 @@
 //! The viewer: who sees it, what its tools give, and the page in a browser.
 
+mod browser;
 mod listing;
 mod parts;
 
