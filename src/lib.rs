@@ -103,6 +103,7 @@
 
 pub mod admission;
 pub mod app;
+pub mod apps;
 pub mod auth;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Lowest first. A module uses only modules of lower layers.
-const LAYERS: [&[&str]; 18] = [
+const LAYERS: [&[&str]; 19] = [
     &["quote"],
     &[
         "protocol",
@@ -29,6 +29,7 @@ const LAYERS: [&[&str]; 18] = [
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools", "upstream"],
+    &["apps"],
     &["dispatch", "login"],
     &["era"],
     &["http", "stdio"],
