@@ -41,7 +41,7 @@ impl Store {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
-        let upload = self.backend.begin(owner, &uri).await?;
+        let upload = self.backend.begin(owner, &uri, None).await?;
         let writer = BlockWriter::new(owner, Kind::Text, upload).one_by_one();
         let writer = writer.indexing(Kind::Text.default_mime_type());
         Ok(Arriving { owner: owner.clone(), uri, writer })

@@ -175,6 +175,7 @@ pub(in crate::http) async fn append(
         _ => access::check_size(end, options.upload_bytes)?,
     }
     let permit = access::permit(endpoint, uploader.owner())?;
+    upload.expect(end.unwrap_or_default()).await?;
     let left = upload.size().unwrap_or(options.upload_bytes).saturating_sub(offset);
     let (upload, received) = receive(endpoint, upload, body, left, permit).await;
     received?;
