@@ -156,6 +156,26 @@ impl Store {
         let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         Ok(PartialUpload { store, owner, id, entry: found.entry, record })
     }
+
+    /// An upload of the owner whose ID begins so, unless it is complete or removed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn open_upload(
+        &self,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<Option<PartialUpload>, StoreError> {
+        let page = self.list(&hidden(owner), record_uri(id)?.as_str(), None, 1).await?;
+        let first =
+            page.entries.first().and_then(|entry| entry.uri.as_str().strip_prefix("upload:"));
+        let Some(id) = first else { return Ok(None) };
+        match self.upload_in_parts(owner, id).await {
+            Ok(found) => Ok(Some(found).filter(|found| !found.is_stored())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Record {
