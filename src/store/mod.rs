@@ -18,6 +18,7 @@ mod compression;
 mod content;
 mod detached;
 mod details;
+mod encoded;
 mod entry;
 mod error;
 mod expected;
