@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use super::{
     Details, Entry, Kind, ResourceUri, Store, StoreError, Upload,
-    blocks::{BlockWriter, ContentStats, hex},
+    blocks::{BlockWriter, ContentStats},
     sharing,
 };
-use crate::auth::Owner;
+use crate::{auth::Owner, hex::hex};
 
 /// An upload whose content is still arriving. Dropping it discards it.
 pub(crate) struct Arriving {
