@@ -115,6 +115,7 @@ mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
+mod hex;
 #[cfg(feature = "http")]
 pub mod http;
 mod in_flight;

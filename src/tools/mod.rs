@@ -32,6 +32,8 @@ mod search;
 #[cfg(feature = "search")]
 mod search_all;
 mod share;
+#[cfg(feature = "http")]
+mod stored_file;
 mod update;
 #[cfg(feature = "http")]
 mod upload_url;
