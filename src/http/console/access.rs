@@ -100,7 +100,11 @@ pub(super) fn refused(error: &AuthError) -> Response {
 }
 
 /// The response when the store of sessions does not respond, or is full.
-#[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]
+#[allow(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_box_returns,
+    reason = "passed to map_err"
+)]
 pub(super) fn unavailable(error: VaultError) -> Box<Response> {
     tracing::error!(%error, "a session of the console cannot be read or written");
     let text = "Sessions are not available now. Try again shortly.";

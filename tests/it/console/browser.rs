@@ -73,7 +73,7 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
         client.call("create_resource", given).await.result();
     };
     client.call("fill", json!({ "count": 99_900 })).await.result();
-    store("x:orbits", "Orbits", "text/markdown", "the perihelion of Mercury\nadvances\n").await;
+    store("x:a-orbits", "Orbits", "text/markdown", "the perihelion of Mercury\nadvances\n").await;
     let table = (0..400).fold("region,units\n".to_owned(), |table, row| {
         table + ["north", "south", "east"][row % 3] + &format!(",{}\n", row * 7 % 97)
     });
@@ -107,7 +107,7 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     assert!(seen["refused"].as_str().unwrap().starts_with("The token is not accepted"), "{seen}");
     // A page, with the row of headings.
     assert_eq!((&seen["rows"], &seen["prefixed"]), (&json!(51), &json!(11)));
-    assert_eq!((&seen["first"], &seen["second"]), (&json!("Item 0"), &json!("Item 50")));
+    assert_eq!((&seen["first"], &seen["second"]), (&json!("Orbits"), &json!("Item 49")));
     assert!(seen["usage"].as_str().unwrap().contains("99,906 of 100,000 resources"), "{seen}");
     assert!(seen["link"].as_str().unwrap().starts_with("larder://shared/"), "{seen}");
     assert_eq!(seen["revisions"], json!(["Revision 2", "Revision 1"]));
