@@ -37,18 +37,19 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
-browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, and links to stored content, in Chromium
+browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, the console, and links to stored content in Chromium
 	cargo test --locked --test it -- --ignored browser::
 
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)
 
-web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into src/apps/built, which is committed
+web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into src/apps/built and src/http/console/built, which are committed
 	cd $(WEB) && npm run --silent check && node build.mjs
 
-web-check: $(WEB)/node_modules/.package-lock.json ## Check that src/apps/built is what web/ builds
+web-check: $(WEB)/node_modules/.package-lock.json ## Check that the committed pages are what web/ builds
 	cd $(WEB) && npm run --silent check
-	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built src/apps/built; \
+	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built/apps/built src/apps/built \
+		&& diff -r $$built/http/console/built src/http/console/built; \
 		differs=$$?; rm -r $$built; exit $$differs
 
 new-project: ## Build and test what `larder new` writes, with the snippets of the guides
@@ -103,7 +104,7 @@ clippy: ## Check lints alone
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 features: ## Check that the crate builds with few features
-	@for features in "" macros http http,tls redis object oauth web search,validation query telemetry upstream testing; do \
+	@for features in "" macros http http,tls console redis object oauth web search,validation query telemetry upstream testing; do \
 		echo "cargo clippy --lib --no-default-features --features '$$features'"; \
 		cargo clippy --quiet --locked --lib --no-default-features --features "$$features" -- -D warnings \
 			|| exit 1; \

@@ -1,4 +1,5 @@
-// Builds each page into one file without references to others: build.mjs [folder].
+// Builds the pages: build.mjs [folder]. The viewer is one file without references to others; the console's page names its
+// script and style sheet, because its policy allows none within the page.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -7,7 +8,9 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const target = path.resolve(process.argv[2] ?? path.join(here, "../src/apps/built"));
+const root = path.resolve(process.argv[2] ?? path.join(here, "../src"));
+const target = path.join(root, "apps/built");
+const consoleTarget = path.join(root, "http/console/built");
 
 /** The script and the style sheet of an entry. */
 async function bundle(entry) {
@@ -42,5 +45,16 @@ async function page(name, template, entry) {
   console.log(`${name}: ${Buffer.byteLength(html)} bytes`);
 }
 
+async function consolePage() {
+  const { js, css } = await bundle("console/main.tsx");
+  const files = { "app.js": js, "app.css": css, "index.html": await readFile(path.join(here, "console/index.html"), "utf8") };
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(path.join(consoleTarget, name), text);
+    console.log(`console ${name}: ${Buffer.byteLength(text)} bytes`);
+  }
+}
+
 await mkdir(target, { recursive: true });
+await mkdir(consoleTarget, { recursive: true });
 await page("view.html", "view/view.html", "view/main.tsx");
+await consolePage();

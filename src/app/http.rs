@@ -209,6 +209,8 @@ impl App {
             protected: self.http.protected.clone(),
             #[cfg(feature = "login")]
             login: self.login.clone(),
+            #[cfg(feature = "console")]
+            console: self.console.clone(),
             closing: self.closing.clone(),
             dependencies: self.dependencies(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),

@@ -4,28 +4,30 @@ mod access;
 #[cfg(feature = "login")]
 mod authorization;
 mod call_stores;
+#[cfg(feature = "console")]
+mod console;
 #[cfg(feature = "http")]
 mod http;
 mod live;
 #[cfg(feature = "upstream")]
 mod logins;
 mod state_key;
+mod stdio;
 mod stores;
 #[cfg(feature = "http")]
 mod used_links;
 #[cfg(any(feature = "login", feature = "upstream"))]
 mod vault;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    task::JoinHandle,
-};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(any(feature = "login", feature = "upstream"))]
 use crate::config::AuthMode;
+#[cfg(feature = "console")]
+use crate::http::Console;
 #[cfg(feature = "redis")]
 use crate::redis::{Redis, RedisError, StateKeys};
 #[cfg(feature = "object")]
@@ -41,7 +43,6 @@ use crate::{
     random::Random,
     registry::Registry,
     session::Sessions,
-    stdio::Stdio,
     store::{self, Store},
 };
 #[cfg(feature = "login")]
@@ -96,6 +97,9 @@ pub struct App {
     /// The authorization server, if this server is its own.
     #[cfg(feature = "login")]
     login: Option<Arc<LoginServer>>,
+    /// The pages for people, if they are served.
+    #[cfg(feature = "console")]
+    console: Option<Arc<Console>>,
     live: Arc<Live>,
     random: Random,
     maintenance: Vec<JoinHandle<()>>,
@@ -108,6 +112,8 @@ struct Stores {
     state_key: StateKey,
     #[cfg(feature = "login")]
     login: Option<Arc<LoginServer>>,
+    #[cfg(feature = "console")]
+    console: Option<Arc<Console>>,
 }
 
 /// The reason why a server cannot be opened.
@@ -248,12 +254,23 @@ impl App {
             .await?;
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
+        #[cfg(feature = "console")]
+        let console = console::open(
+            &config,
+            #[cfg(feature = "redis")]
+            redis.as_ref(),
+            &clock,
+            &random,
+        )
+        .await?;
         let stores = Stores {
             store,
             calls,
             state_key,
             #[cfg(feature = "login")]
             login,
+            #[cfg(feature = "console")]
+            console,
         };
         Ok(Self::assemble(stores, registry, config, clock, random)?)
     }
@@ -297,12 +314,16 @@ impl App {
             let used = used_links::in_memory(Arc::clone(&clock));
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
+        #[cfg(feature = "console")]
+        let console = console::in_memory(&config, &clock, &random)?;
         let stores = Stores {
             store,
             calls,
             state_key,
             #[cfg(feature = "login")]
             login,
+            #[cfg(feature = "console")]
+            console,
         };
         Self::assemble(stores, registry, config, clock, random)
     }
@@ -386,6 +407,8 @@ impl App {
             http,
             #[cfg(feature = "login")]
             login: stores.login,
+            #[cfg(feature = "console")]
+            console: stores.console,
             live: Arc::new(live),
             random,
             maintenance,
@@ -432,55 +455,6 @@ impl App {
     /// themselves.
     pub fn close(&self) {
         self.closing.cancel();
-    }
-
-    /// Serves one client on standard input and output: see [`App::serve_io`].
-    ///
-    /// # Errors
-    /// Reading the input or writing the output fails.
-    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
-        self.serve_io(tokio::io::stdin(), tokio::io::stdout(), stop).await
-    }
-
-    /// Serves one client, one message a line, until the input ends or `stop` resolves. Then
-    /// running calls may finish within the grace period; the others end with an error that
-    /// asks to send them again.
-    ///
-    /// # Errors
-    /// Reading the input or writing the output fails.
-    pub async fn serve_io(
-        self,
-        input: impl AsyncRead + Unpin,
-        output: impl AsyncWrite + Unpin + Send + 'static,
-        stop: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let stdio = Stdio {
-            dispatcher: Arc::clone(&self.dispatcher),
-            legacy: Arc::clone(&self.legacy),
-            modern: self.modern.clone(),
-            closing: self.closing.clone(),
-            message_bytes: self.config.limits.body_bytes,
-            message_values: self.config.limits.body_values,
-            grace: self.config.grace(),
-        };
-        let closing = self.closing.clone();
-        let served = {
-            let serving = stdio.serve(tokio::io::BufReader::new(input), output);
-            let stop = async move {
-                stop.await;
-                closing.cancel();
-                std::future::pending::<()>().await;
-            };
-            tokio::select! {
-                served = serving => served,
-                () = stop => Ok(()),
-            }
-        };
-        // The calls have ended, and only have to write how.
-        let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
-        let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
-        self.dispatcher.registry().close().await;
-        served
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn open(
         return Ok(Arc::new(RedisSlots::new(redis.clone())));
     }
     #[cfg(feature = "object")]
-    if config.has_objects() && config.content.enabled {
+    if config.has_objects() && (config.content.enabled || config.console.enabled) {
         let location = ObjectLocation::open(&config.store.url, random).await?;
         return Ok(Arc::new(ObjectSlots::new(&location, clock)));
     }

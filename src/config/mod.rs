@@ -4,6 +4,7 @@
 mod apps;
 mod auth;
 mod compute;
+mod console;
 mod content;
 #[cfg(feature = "cli")]
 mod environment;
@@ -52,6 +53,7 @@ pub use self::{
     apps::AppsConfig,
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     compute::ComputeConfig,
+    console::ConsoleConfig,
     content::ContentConfig,
     error::ConfigError,
     limits::LimitsConfig,
@@ -114,6 +116,8 @@ pub struct Config {
     pub query: QueryConfig,
     /// Pages that hosts show beside a conversation.
     pub apps: AppsConfig,
+    /// Pages on this server, at which people see and manage what they have stored.
+    pub console: ConsoleConfig,
     /// Logs.
     pub log: LogConfig,
     /// Metrics for Prometheus.
@@ -147,6 +151,7 @@ impl Config {
         #[cfg(feature = "query")]
         self.query.check()?;
         self.apps.check()?;
+        self.console.check(&self.server)?;
         self.log.check()?;
         self.traces.check()?;
         #[cfg(feature = "upstream")]

@@ -42,6 +42,13 @@ impl PublicUrl {
         &self.0
     }
 
+    /// The scheme, the host, and the port if there is one.
+    #[cfg(feature = "console")]
+    pub(crate) fn origin(&self) -> String {
+        let scheme = self.0.split("://").next().unwrap_or_default();
+        format!("{scheme}://{}", self.authority())
+    }
+
     /// The host, and the port if there is one.
     pub fn authority(&self) -> &str {
         self.split().0

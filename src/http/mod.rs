@@ -7,12 +7,14 @@ mod activity;
 mod authorization;
 mod bearer;
 mod body;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 mod browser;
 mod certificate_error;
 mod conditions;
 mod connection;
 mod connection_count;
+#[cfg(feature = "console")]
+mod console;
 mod content;
 mod cors;
 mod endpoint;
@@ -56,6 +58,8 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
+#[cfg(feature = "console")]
+pub(crate) use console::{Console, SessionOptions};
 pub use health::Dependencies;
 pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
@@ -156,6 +160,9 @@ pub(crate) struct Endpoint {
     /// The authorization server, if this server is its own.
     #[cfg(feature = "login")]
     pub(crate) login: Option<Arc<LoginServer>>,
+    /// The pages for people, if they are served.
+    #[cfg(feature = "console")]
+    pub(crate) console: Option<Arc<Console>>,
     /// Cancelled when the server stops. Ends the streams that do not end by themselves.
     pub(crate) closing: CancellationToken,
     /// The parts that the server depends on.
@@ -189,6 +196,8 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     #[cfg(feature = "upstream")]
     let router = router.merge(logins::routes(&endpoint));
     let router = router.merge(content::routes(&endpoint));
+    #[cfg(feature = "console")]
+    let router = router.merge(console::routes(&endpoint));
     #[cfg(feature = "login")]
     let router = router.merge(authorization::routes(&endpoint));
     // Public documents, readable by pages of any origin.

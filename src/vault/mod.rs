@@ -3,23 +3,23 @@
 //! each other's changes.
 
 mod memory;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 mod seal;
 
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 use std::sync::Arc;
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::memory::MemorySlots;
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 pub use self::seal::Sealer;
 
 /// The maximum size of one sealed value in bytes.
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 const MAX_BYTES: usize = 64 << 10;
 
 /// A slot as of one read.
@@ -68,14 +68,14 @@ pub enum VaultError {
 }
 
 /// Sealed values by name. Cheap to clone.
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 #[derive(Debug, Clone)]
 pub struct Vault {
     slots: Arc<dyn Slots>,
     sealer: Sealer,
 }
 
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 impl Vault {
     /// A vault over these slots.
     pub fn new(slots: Arc<dyn Slots>, sealer: Sealer) -> Self {
@@ -140,7 +140,7 @@ impl Vault {
     }
 }
 
-#[cfg(any(feature = "login", feature = "upstream"))]
+#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

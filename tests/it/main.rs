@@ -8,6 +8,7 @@ mod asking;
 mod auth;
 mod changes;
 mod clients;
+mod console;
 mod content;
 mod docs;
 mod examples;

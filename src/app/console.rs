@@ -1,0 +1,60 @@
+//! Opens the console of `[console]`.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{OpenError, used_links};
+#[cfg(feature = "redis")]
+use crate::redis::Redis;
+use crate::{
+    clock::Clock,
+    config::{Config, ConfigError},
+    http::{Console, SessionOptions},
+    random::Random,
+    vault::Slots,
+};
+
+/// The console, with sessions in the place of `store.url`.
+pub(super) async fn open(
+    config: &Config,
+    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Option<Arc<Console>>, OpenError> {
+    if !config.console.enabled {
+        return Ok(None);
+    }
+    let slots = used_links::open(
+        config,
+        #[cfg(feature = "redis")]
+        redis,
+        Arc::clone(clock),
+        random,
+    );
+    Ok(Some(console(config, slots.await?, clock, random)?))
+}
+
+/// The console, with sessions that end with the process.
+pub(super) fn in_memory(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Option<Arc<Console>>, ConfigError> {
+    if !config.console.enabled {
+        return Ok(None);
+    }
+    let slots = used_links::in_memory(Arc::clone(clock));
+    console(config, slots, clock, random).map(Some)
+}
+
+fn console(
+    config: &Config,
+    slots: Arc<dyn Slots>,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Arc<Console>, ConfigError> {
+    let sessions = SessionOptions { lifetime: Duration::from_secs(config.console.session) };
+    let public_origin = config.public_url()?.map(|url| url.origin());
+    let (path, is_tls) = (&config.console.path, config.server.tls.is_some());
+    let (clock, random) = (Arc::clone(clock), random.clone());
+    Ok(Arc::new(Console::new(path, public_origin, is_tls, sessions, slots, clock, random)))
+}

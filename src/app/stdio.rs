@@ -1,0 +1,59 @@
+//! Serves one client on standard input and output.
+
+use std::{io, sync::Arc};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{App, STOP_MARGIN};
+use crate::stdio::Stdio;
+
+impl App {
+    /// Serves one client on standard input and output: see [`App::serve_io`].
+    ///
+    /// # Errors
+    /// Reading the input or writing the output fails.
+    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        self.serve_io(tokio::io::stdin(), tokio::io::stdout(), stop).await
+    }
+
+    /// Serves one client, one message a line, until the input ends or `stop` resolves. Then
+    /// running calls may finish within the grace period; the others end with an error that
+    /// asks to send them again.
+    ///
+    /// # Errors
+    /// Reading the input or writing the output fails.
+    pub async fn serve_io(
+        self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let stdio = Stdio {
+            dispatcher: Arc::clone(&self.dispatcher),
+            legacy: Arc::clone(&self.legacy),
+            modern: self.modern.clone(),
+            closing: self.closing.clone(),
+            message_bytes: self.config.limits.body_bytes,
+            message_values: self.config.limits.body_values,
+            grace: self.config.grace(),
+        };
+        let closing = self.closing.clone();
+        let served = {
+            let serving = stdio.serve(tokio::io::BufReader::new(input), output);
+            let stop = async move {
+                stop.await;
+                closing.cancel();
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                served = serving => served,
+                () = stop => Ok(()),
+            }
+        };
+        // The calls have ended, and only have to write how.
+        let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
+        let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
+        self.dispatcher.registry().close().await;
+        served
+    }
+}

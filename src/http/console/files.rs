@@ -1,0 +1,89 @@
+//! The files of the page, which `web/` builds. They are the same for everyone, and have no data.
+
+use std::{fmt::Write, sync::Arc, sync::LazyLock};
+
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+use super::console;
+use crate::http::Endpoint;
+
+/// Scripts, styles and requests of this server alone, and no text that becomes a script.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+    frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+struct File {
+    media_type: &'static str,
+    content: &'static [u8],
+    tag: HeaderValue,
+}
+
+impl File {
+    fn new(media_type: &'static str, content: &'static [u8]) -> Self {
+        let mut tag = String::from("\"");
+        for byte in &Sha256::digest(content)[..12] {
+            // Writing to a string never fails.
+            let _ = write!(tag, "{byte:02x}");
+        }
+        tag.push('"');
+        let tag = HeaderValue::try_from(tag).expect("digits are ASCII");
+        Self { media_type, content, tag }
+    }
+
+    fn respond(&self, request: &Request) -> Response {
+        let is_known = request.headers().get(header::IF_NONE_MATCH) == Some(&self.tag);
+        let mut response = if is_known {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            self.content.into_response()
+        };
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::CONTENT_TYPE, self.media_type),
+            (header::CACHE_CONTROL, "no-cache"),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::X_FRAME_OPTIONS, "DENY"),
+            (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert(header::ETAG, self.tag.clone());
+        response
+    }
+}
+
+static PAGE: LazyLock<File> =
+    LazyLock::new(|| File::new("text/html; charset=utf-8", include_bytes!("built/index.html")));
+static SCRIPT: LazyLock<File> =
+    LazyLock::new(|| File::new("text/javascript; charset=utf-8", include_bytes!("built/app.js")));
+static STYLE: LazyLock<File> =
+    LazyLock::new(|| File::new("text/css; charset=utf-8", include_bytes!("built/app.css")));
+
+pub(super) async fn page(request: Request) -> Response {
+    PAGE.respond(&request)
+}
+
+pub(super) async fn script(request: Request) -> Response {
+    SCRIPT.respond(&request)
+}
+
+pub(super) async fn style(request: Request) -> Response {
+    STYLE.respond(&request)
+}
+
+/// The page's files are relative to its path, which ends with a slash.
+pub(super) async fn redirect(State(endpoint): State<Arc<Endpoint>>) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    if let Ok(location) = HeaderValue::try_from(format!("{}/", console(&endpoint).path)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}

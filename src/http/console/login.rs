@@ -1,0 +1,131 @@
+//! The beginning and the end of a session.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::to_bytes,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, header, request::Parts};
+use serde_json::json;
+
+use super::{
+    Console,
+    access::{self, admit, unavailable},
+    console,
+    origin::PageOrigin,
+    problem,
+};
+use crate::{
+    auth::{MAX_TOKEN_BYTES, bearer_token},
+    http::{
+        Endpoint,
+        error::{HttpError, json_response},
+    },
+};
+
+/// The most bytes of a form: a token, each byte of which may be encoded by three.
+const FORM_BYTES: usize = 3 * MAX_TOKEN_BYTES + 64;
+const FORM_TIME: Duration = Duration::from_secs(10);
+
+/// Who is logged in.
+pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let needs_login = endpoint.authenticator.is_required();
+    let body = match admit(&endpoint, &head).await {
+        Ok(caller) => json!({
+            "login": needs_login,
+            "user": caller.identity.principal().to_string(),
+            "expires": caller.session.map(|(_, session)| session.expires.to_string()),
+        }),
+        // The page shows a login. An end of the session takes the cookie along.
+        Err(response) if response.status() == StatusCode::UNAUTHORIZED => {
+            let body = json!({ "login": true }).to_string();
+            let mut found = json_response(StatusCode::OK, body.into());
+            for cookie in response.headers().get_all(header::SET_COOKIE) {
+                found.headers_mut().append(header::SET_COOKIE, cookie.clone());
+            }
+            return found;
+        }
+        Err(response) => return *response,
+    };
+    json_response(StatusCode::OK, body.to_string().into())
+}
+
+/// Begins a session with the token of a form.
+pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let page = match own_page(&endpoint, &head) {
+        Ok(page) => page,
+        Err(response) => return *response,
+    };
+    if !page.is_https && !page.is_loopback {
+        let text = "A login needs HTTPS: set server.public_url to the https:// URL of this server, \
+                    or server.tls.";
+        return problem(StatusCode::FORBIDDEN, text);
+    }
+    if !endpoint.authenticator.is_required() {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
+    let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
+    let mut fields = url::form_urlencoded::parse(&form);
+    let token = fields.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
+    match begin(&endpoint, &head, &page, token.unwrap_or_default().trim()).await {
+        Ok(response) => response,
+        Err(response) => *response,
+    }
+}
+
+async fn begin(
+    endpoint: &Endpoint,
+    head: &Parts,
+    page: &PageOrigin,
+    token: &str,
+) -> Result<Response, Box<Response>> {
+    let console = console(endpoint);
+    if token.is_empty() {
+        return Err(Box::new(problem(StatusCode::UNAUTHORIZED, "Enter a token.")));
+    }
+    let credentials = format!("Bearer {token}");
+    let token = bearer_token([credentials.as_bytes()]).map_err(|error| access::refused(&error))?;
+    let identity =
+        access::verify(endpoint, head, token).await.map_err(|error| access::refused(&error))?;
+    // Another login in this browser ends the one before.
+    if let Some(key) = Console::key(&head.headers) {
+        console.sessions.end(&key).await.map_err(unavailable)?;
+    }
+    let begun = console.sessions.begin(token, identity.expires()).await;
+    let (key, session) = begun.map_err(unavailable)?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let lifetime = console.sessions.lifetime_of(&session);
+    console.set_key(response.headers_mut(), page, &key, lifetime);
+    Ok(response)
+}
+
+/// Ends the session on the server, so that a copy of the cookie is worthless.
+pub(super) async fn log_out(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    if let Err(response) = own_page(&endpoint, &head) {
+        return *response;
+    }
+    let console = console(&endpoint);
+    if let Some(key) = Console::key(&head.headers)
+        && let Err(error) = console.sessions.end(&key).await
+    {
+        return *unavailable(error);
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    console.remove_key(response.headers_mut());
+    response
+}
+
+/// The console's own page, if that sent the request.
+pub(super) fn own_page(endpoint: &Endpoint, head: &Parts) -> Result<PageOrigin, Box<Response>> {
+    console(endpoint).page_origin(head).ok_or_else(|| {
+        let text = "This request does not come from the console's own page. If the console is \
+                    behind a proxy, set server.public_url.";
+        Box::new(problem(StatusCode::FORBIDDEN, text))
+    })
+}

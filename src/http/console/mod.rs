@@ -1,0 +1,77 @@
+//! The console: pages at which people see, share and delete what they have stored. A login gives a
+//! browser a session; the pages then call the same tools as other clients, as the same identity.
+
+mod access;
+mod calls;
+mod cookie;
+mod events;
+mod files;
+mod login;
+mod origin;
+mod sessions;
+
+use std::sync::Arc;
+
+use axum::{Router, response::Response, routing};
+use http::StatusCode;
+use serde_json::json;
+
+use self::sessions::Sessions;
+use super::{Endpoint, error::json_response};
+use crate::{clock::Clock, random::Random, vault::Slots};
+
+pub(crate) use self::sessions::SessionOptions;
+
+/// The console of a server.
+#[derive(Debug)]
+pub(crate) struct Console {
+    /// The path of its pages, without a trailing slash.
+    path: String,
+    /// The origin of `server.public_url`, if that is set.
+    public_origin: Option<String>,
+    /// Whether this server itself serves HTTPS.
+    is_tls: bool,
+    sessions: Sessions,
+}
+
+impl Console {
+    pub(crate) fn new(
+        path: &str,
+        public_origin: Option<String>,
+        is_tls: bool,
+        sessions: SessionOptions,
+        slots: Arc<dyn Slots>,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Self {
+        let sessions = Sessions::new(sessions, slots, clock, random);
+        Self { path: path.to_owned(), public_origin, is_tls, sessions }
+    }
+}
+
+/// The routes of the console, if there is one.
+pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
+    let Some(console) = &endpoint.console else { return Router::new() };
+    let at = |name: &str| format!("{}/{name}", console.path);
+    Router::new()
+        .route(&console.path, routing::get(files::redirect))
+        .route(&at(""), routing::get(files::page))
+        .route(&at("app.js"), routing::get(files::script))
+        .route(&at("app.css"), routing::get(files::style))
+        .route(&at("session"), routing::get(login::session))
+        .route(&at("login"), routing::post(login::log_in))
+        .route(&at("logout"), routing::post(login::log_out))
+        .route(&at("rpc"), routing::post(calls::call))
+        .route(&at("events"), routing::get(events::follow))
+}
+
+/// The console of an endpoint whose routes it has.
+fn console(endpoint: &Endpoint) -> &Console {
+    endpoint.console.as_ref().expect("its routes exist only with a console")
+}
+
+/// A refused request of a page.
+fn problem(status: StatusCode, text: &str) -> Response {
+    let body = json!({ "error": { "message": text } });
+    json_response(status, body.to_string().into())
+}

@@ -1,0 +1,188 @@
+// Walks through the console in Chromium: console.mjs, with {"chromium", "url", "token", "file", "screenshots"?, "prefix",
+// "last", "table", "hostile"} on stdin. Writes `store` to stderr when another client is to store "Appears by itself", and
+// what was seen to stdout.
+
+import fs from "node:fs";
+import { text } from "node:stream/consumers";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const given = JSON.parse(await text(process.stdin));
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({ executablePath: given.chromium, args: ["--no-sandbox"] });
+const seen = { violations: [], beacons: [], errors: [], axe: [] };
+let shots = "";
+
+async function open(options) {
+  const context = await browser.newContext({ viewport: { width: 1180, height: 760 }, ...options });
+  await context.route(/beacon/, (route) => {
+    seen.beacons.push(route.request().url());
+    return route.abort();
+  });
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    const text = message.text();
+    if (/Content Security Policy|TrustedHTML|TrustedScript/.test(text)) seen.violations.push(text);
+    else if (message.type() === "error" && !/status of 401/.test(text)) seen.errors.push(text);
+  });
+  page.on("pageerror", (error) => seen.errors.push(error.message));
+  page.on("dialog", (dialog) => {
+    seen.beacons.push(`dialog: ${dialog.message()}`);
+    return dialog.dismiss();
+  });
+  return page;
+}
+
+async function look(page, name) {
+  if (given.screenshots) await page.screenshot({ path: `${given.screenshots}/${name}${shots}.png` });
+  const session = await page.context().newCDPSession(page);
+  // The page's policy holds for scripts of the page; this one is the test's.
+  await session.send("Page.setBypassCSP", { enabled: true });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: `${axe}; axe.run().then((r) => JSON.stringify(r.violations.map((v) => v.id + " " + v.nodes.map((n) => n.target + ": " + n.failureSummary).join("; "))))`,
+    awaitPromise: true,
+  });
+  for (const violation of JSON.parse(result.value)) seen.axe.push(`${name}: ${violation}`);
+  await session.detach();
+}
+
+async function logIn(page) {
+  await page.goto(given.url);
+  const field = page.getByLabel("Access token");
+  await field.fill(given.token);
+  await field.press("Enter");
+  await page.getByRole("heading", { name: "Resources" }).waitFor();
+  await page.getByRole("table").waitFor();
+}
+
+async function walk(page) {
+  await page.goto(given.url);
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await look(page, "login");
+  await page.getByLabel("Access token").fill("bad");
+  await page.keyboard.press("Enter");
+  seen.refused = await page.getByRole("alert").innerText();
+  await look(page, "login-refused");
+  await logIn(page);
+  await look(page, "list");
+  seen.rows = await page.getByRole("row").count();
+  seen.first = await page.getByRole("row").nth(1).locator("a").innerText();
+  seen.usage = await page.locator(".usage").innerText();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("Page 2").waitFor();
+  await page.getByRole("row").nth(1).filter({ hasNotText: seen.first }).waitFor();
+  seen.second = await page.getByRole("row").nth(1).locator("a").innerText();
+  await page.getByRole("button", { name: "Previous" }).click();
+  await page.getByText("Page 1").waitFor();
+
+  const search = page.getByRole("searchbox");
+  await search.fill(given.prefix);
+  await page.getByRole("link", { name: given.last }).waitFor();
+  seen.prefixed = await page.getByRole("row").count();
+  await search.fill("nothing:there");
+  await page.getByText("No resource has a URI").waitFor();
+  await look(page, "list-none");
+  await search.fill("perihelion");
+  await page.getByRole("link", { name: "Orbits" }).waitFor();
+  await look(page, "search");
+  await search.fill("");
+  await page.getByRole("table").waitFor();
+
+  // What another client stores appears by itself.
+  const began = Date.now();
+  const stored = page.getByRole("link", { name: "Appears by itself", exact: true });
+  console.error("store");
+  await stored.waitFor();
+  seen.appeared = Date.now() - began;
+
+  await page.getByRole("button", { name: "Share Appears by itself", exact: true }).click();
+  await look(page, "share");
+  await page.getByRole("dialog").getByRole("button", { name: "Share" }).click();
+  seen.link = await page.getByLabel("Link", { exact: true }).inputValue();
+  await look(page, "shared");
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("button", { name: "Delete Appears by itself", exact: true }).click();
+  await look(page, "delete");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Delete Appears by itself", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await stored.waitFor({ state: "detached" });
+
+  await page.locator("input[type=file]").setInputFiles(given.file);
+  await page.getByText(/^Stored /).waitFor();
+  await look(page, "uploaded");
+
+  await search.fill(given.table);
+  await page.getByRole("link", { name: "Sales" }).click();
+  await page.getByRole("tablist").waitFor();
+  await page.getByText("north").first().waitFor();
+  await look(page, "resource");
+  seen.revisions = await page.getByLabel("Revision").locator("option").allInnerTexts();
+  await page.getByRole("tab", { name: "Changes" }).click();
+  await page.getByRole("tab", { name: "Changes", selected: true }).waitFor();
+  await page.getByText("west").first().waitFor();
+  await look(page, "changes");
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  seen.saved = fs.readFileSync(await (await download).path(), "utf8");
+  await page.getByRole("link", { name: "Resources" }).click();
+
+  // Hostile content, names and URIs.
+  await page.getByRole("searchbox").fill("x:xss");
+  const hostile = page.getByRole("row").filter({ hasText: "x:xss" });
+  await hostile.nth(given.hostile - 1).waitFor();
+  await look(page, "hostile");
+  for (let index = 0; index < given.hostile; index++) {
+    await hostile.nth(index).getByRole("link").click();
+    await page.getByRole("heading", { level: 1 }).first().waitFor();
+    for (const tab of await page.getByRole("tab").all()) {
+      await tab.click();
+      await page.getByRole("tab", { name: await tab.innerText(), selected: true }).waitFor();
+    }
+    await page.getByRole("link", { name: "Resources" }).click();
+    await page.getByRole("searchbox").fill("x:xss");
+    await hostile.nth(given.hostile - 1).waitFor();
+  }
+  await page.goto(`${given.url}#/resource/x%3Agone`);
+  await page.getByRole("alert").waitFor();
+  await look(page, "gone");
+}
+
+try {
+  const page = await open({ colorScheme: "light" });
+  page.setDefaultTimeout(30_000);
+  await walk(page);
+  // A second window, dark and narrow; a logout here ends the session of a copied cookie.
+  shots = "-dark";
+  const dark = await open({ colorScheme: "dark", storageState: await page.context().storageState() });
+  dark.setDefaultTimeout(30_000);
+  await dark.goto(given.url);
+  await dark.getByRole("table").waitFor();
+  await look(dark, "list");
+  shots = "-narrow";
+  await dark.setViewportSize({ width: 390, height: 740 });
+  await look(dark, "list");
+  shots = "-dark";
+  await dark.setViewportSize({ width: 1180, height: 760 });
+  await dark.goto(`${given.url}#/resource/${encodeURIComponent(given.table)}`);
+  await dark.getByText("north").first().waitFor();
+  await look(dark, "resource");
+  const other = await open({ storageState: await dark.context().storageState() });
+  other.setDefaultTimeout(30_000);
+  await dark.getByRole("button", { name: "Log out" }).click();
+  await dark.getByText("You are logged out.").waitFor();
+  await look(dark, "logged-out");
+  await other.goto(given.url);
+  await other.getByRole("heading", { name: "Log in" }).waitFor();
+  seen.loggedOut = true;
+  // The first window notices at its next request.
+  await page.goto(given.url);
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  console.log(JSON.stringify(seen));
+} catch (error) {
+  seen.failed = String(error);
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,144 @@
+//! The console in Chromium.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use larder::{
+    Context, Tool,
+    clock::{Clock, SystemClock},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::Command,
+};
+
+use super::{offered, settings};
+use crate::support::{Modern, Server};
+
+/// Stores many small resources.
+#[derive(Deserialize, JsonSchema)]
+struct Fill {
+    /// How many.
+    count: usize,
+}
+
+/// What could run as a script if it were not shown as text.
+const HOSTILE: [(&str, &str, &str); 4] = [
+    (
+        "<img src=x onerror=fetch('http://larder.test/beacon')>",
+        "text/csv",
+        "a,<script>alert(1)</script>\n1,<img src=x onerror=alert(1)>\n2,javascript:alert(1)\n",
+    ),
+    (
+        "\"><svg onload=alert(2)>",
+        "application/json",
+        "{\"<img src=x onerror=alert(2)>\":\"javascript:alert(2)\",\"b\":[\"<script>alert(2)</script>\"]}",
+    ),
+    (
+        "{{constructor.constructor('alert(3)')()}}",
+        "text/html",
+        "<body onload=alert(3)><script>alert(3)</script>",
+    ),
+    (
+        "'-alert(4)-'",
+        "image/svg+xml",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(4)\"/>",
+    ),
+];
+
+#[tokio::test]
+#[ignore = "needs Chromium: make browser-test"]
+async fn a_person_sees_shares_and_deletes_what_is_stored() {
+    let server = Server::configured(|setup| {
+        settings(&mut setup.config);
+        setup.offer(|builder| {
+            offered(builder).tool(Tool::new(|ctx: Context<_>, fill: Fill| async move {
+                for index in 0..fill.count {
+                    let uri = format!("x:many/{index:06}");
+                    let stored = ctx.create_resource(uri, format!("line {index}"));
+                    stored.name(format!("Item {index}")).await?;
+                }
+                Ok::<_, larder::ToolError>("filled")
+            }))
+        });
+    })
+    .await;
+    // The browser's clock is that of the machine.
+    server.clock.advance(SystemClock.now().since(server.clock.now()));
+    let client = Modern::bearing(&server, "anna");
+    let store = async |uri: &str, name: &str, mime_type: &str, text: &str| {
+        let given = json!({ "uri": uri, "name": name, "mime_type": mime_type, "text": text });
+        client.call("create_resource", given).await.result();
+    };
+    client.call("fill", json!({ "count": 99_900 })).await.result();
+    store("x:a-orbits", "Orbits", "text/markdown", "the perihelion of Mercury\nadvances\n").await;
+    let table = (0..400).fold("region,units\n".to_owned(), |table, row| {
+        table + ["north", "south", "east"][row % 3] + &format!(",{}\n", row * 7 % 97)
+    });
+    store("x:table", "Sales", "text/csv", &format!("{table}west,1\n")).await;
+    client.call("update_resource", json!({ "uri": "x:table", "text": table })).await.result();
+    for (index, (name, mime_type, text)) in HOSTILE.into_iter().enumerate() {
+        store(&format!("x:xss/{index}"), name, mime_type, text).await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("From a person.csv");
+    std::fs::write(&file, "a,b\n1,2\n").unwrap();
+    let seen = walk(
+        &json!({
+            "chromium": "/usr/bin/chromium",
+            "url": format!("http://{}/console/", server.address),
+            "token": "anna",
+            "file": file,
+            "screenshots": std::env::var("SCREENSHOTS").ok(),
+            "prefix": "x:many/09989",
+            "last": "Item 99899",
+            "table": "x:table",
+            "hostile": HOSTILE.len(),
+        }),
+        || store("a:new", "Appears by itself", "text/plain", "new"),
+    )
+    .await;
+    assert_eq!(seen["failed"], Value::Null, "{seen}");
+    for none in ["violations", "beacons", "errors", "axe"] {
+        assert_eq!(seen[none], json!([]), "{none}");
+    }
+    assert!(seen["refused"].as_str().unwrap().starts_with("The token is not accepted"), "{seen}");
+    // A page, with the row of headings.
+    assert_eq!((&seen["rows"], &seen["prefixed"]), (&json!(51), &json!(11)));
+    assert_eq!((&seen["first"], &seen["second"]), (&json!("Orbits"), &json!("Item 49")));
+    assert!(seen["usage"].as_str().unwrap().contains("99,906 of 100,000 resources"), "{seen}");
+    assert!(seen["link"].as_str().unwrap().starts_with("larder://shared/"), "{seen}");
+    assert_eq!(seen["revisions"], json!(["Revision 2", "Revision 1"]));
+    assert_eq!(seen["saved"], table);
+    assert_eq!(seen["loggedOut"], true);
+}
+
+/// What was seen. `store` runs when the list is open.
+async fn walk(given: &Value, store: impl AsyncFnOnce()) -> Value {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/content");
+    let mut command = Command::new("node");
+    command.arg(package.join("console.mjs")).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(given.to_string().as_bytes()).await.unwrap();
+    drop(stdin);
+    let mut stdout = child.stdout.take().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    let walking = async {
+        let mut said = String::new();
+        while let Some(line) = errors.next_line().await.unwrap() {
+            if line == "store" {
+                break;
+            }
+            said += &format!("{line}\n");
+        }
+        store().await;
+        let mut seen = String::new();
+        stdout.read_to_string(&mut seen).await.unwrap();
+        serde_json::from_str(&seen).unwrap_or_else(|error| panic!("{error}: {said}{seen}"))
+    };
+    tokio::time::timeout(Duration::from_secs(300), walking).await.expect("the walk ends")
+}

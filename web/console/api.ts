@@ -1,0 +1,114 @@
+// Requests of the page to the server, as the identity of its session.
+
+import type { ToolResult } from "../view/bridge.ts";
+
+const VERSION = "2026-07-28";
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": VERSION,
+  "io.modelcontextprotocol/clientInfo": { name: "larder-console", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {
+    extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } },
+  },
+};
+
+/** Who is logged in, if anybody. */
+export interface Session {
+  /** Whether callers need a token. */
+  login: boolean;
+  user?: string;
+  expires?: string | null;
+}
+
+/** The session has ended. */
+export class LoggedOut extends Error {}
+
+export async function session(): Promise<Session> {
+  return (await (await request("session")).json()) as Session;
+}
+
+export async function logIn(token: string): Promise<void> {
+  await request("login", { method: "POST", body: new URLSearchParams({ token }) });
+}
+
+export async function logOut(): Promise<void> {
+  await request("logout", { method: "POST" });
+}
+
+let nextId = 1;
+
+/** A request of MCP. */
+export async function rpc(method: string, params: { [name: string]: unknown }): Promise<unknown> {
+  const name = typeof params["name"] === "string" ? params["name"] : undefined;
+  const response = await request("rpc", {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "mcp-protocol-version": VERSION,
+      "mcp-method": method,
+      ...(name !== undefined && { "mcp-name": name }),
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: nextId++, method, params: { ...params, _meta: META } }),
+  });
+  const answer = (await response.json()) as { result?: unknown; error?: { message: string } };
+  if (answer.error) throw new Error(answer.error.message);
+  return answer.result;
+}
+
+export async function call(name: string, args: object): Promise<ToolResult> {
+  return (await rpc("tools/call", { name, arguments: args })) as ToolResult;
+}
+
+/** The text of a result. What the server refuses is an error with its words. */
+export async function text(name: string, args: object): Promise<string> {
+  const result = await call(name, args);
+  const text = (result.content ?? []).map((block) => block.text ?? "").join("\n");
+  if (result.isError) throw new Error(text || "The server refuses this.");
+  return text;
+}
+
+/** The structured value of a result. */
+export async function data<T>(name: string, args: object): Promise<T> {
+  const result = await call(name, args);
+  if (!result.isError && result.structuredContent) return result.structuredContent as T;
+  const text = (result.content ?? []).map((block) => block.text ?? "").join("\n");
+  if (result.isError) throw new Error(text || "The server refuses this.");
+  return JSON.parse(text) as T;
+}
+
+/** The names of the tools that this identity may call. */
+export async function tools(): Promise<Set<string>> {
+  const names = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = (await rpc("tools/list", cursor === undefined ? {} : { cursor })) as {
+      tools: { name: string }[];
+      nextCursor?: string;
+    };
+    for (const tool of page.tools) names.add(tool.name);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return names;
+}
+
+/** A link of this server, at the origin of this page. */
+export function here(link: string): string {
+  const url = new URL(link);
+  if (url.hostname !== location.hostname) {
+    throw new Error(`Links of this server are at ${url.origin}: open the console there.`);
+  }
+  return location.origin + url.pathname + url.search;
+}
+
+async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch {
+    throw new Error("The server does not respond.");
+  }
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => undefined)) as { error?: { message?: string } } | undefined;
+  const message = body?.error?.message ?? `The server responds with ${response.status}.`;
+  throw response.status === 401 && path !== "login" ? new LoggedOut(message) : new Error(message);
+}

@@ -1,0 +1,113 @@
+// The console: a login, then the list of resources or one of them.
+
+import { useCallback, useEffect, useState } from "preact/hooks";
+
+import { visible } from "../shared/format.ts";
+import { Loading, Problem } from "../shared/states.tsx";
+import { LoggedOut, type Session, logOut, session as readSession, tools as readTools } from "./api.ts";
+import { List } from "./list.tsx";
+import { Login } from "./login.tsx";
+import { Resource } from "./resource.tsx";
+
+type State =
+  | { kind: "loading" }
+  | { kind: "login"; notice?: string }
+  | { kind: "failed"; error: Error }
+  | { kind: "open"; session: Session; tools: Set<string> };
+
+/** What every part of the page gets. */
+export interface Shell {
+  tools: Set<string>;
+  /** Shows an error, or the login if the session has ended. */
+  failed: (error: unknown) => Error | undefined;
+}
+
+export function App() {
+  const [state, setState] = useState<State>({ kind: "loading" });
+  const [uri, setUri] = useState(uriOfAddress);
+  const open = useCallback(async () => {
+    try {
+      const session = await readSession();
+      if (session.user === undefined) setState({ kind: "login" });
+      else setState({ kind: "open", session, tools: await readTools() });
+    } catch (error) {
+      setState({ kind: "failed", error: error as Error });
+    }
+  }, []);
+  useEffect(() => void open(), []);
+  useEffect(() => {
+    const follow = () => setUri(uriOfAddress());
+    window.addEventListener("hashchange", follow);
+    return () => window.removeEventListener("hashchange", follow);
+  }, []);
+  const failed = useCallback((error: unknown) => {
+    if (error instanceof LoggedOut) {
+      setState({ kind: "login", notice: error.message });
+      return undefined;
+    }
+    return error instanceof Error ? error : new Error(String(error));
+  }, []);
+  useEffect(() => {
+    document.title = state.kind === "open" && uri !== undefined ? `${visible(uri)} · Larder` : "Larder";
+  }, [state.kind, uri]);
+
+  switch (state.kind) {
+    case "loading":
+      return (
+        <main class="viewer center">
+          <Loading />
+        </main>
+      );
+    case "failed":
+      return (
+        <main class="viewer center">
+          <Problem error={state.error} retry={() => void open()} />
+        </main>
+      );
+    case "login":
+      return <Login {...(state.notice !== undefined && { notice: state.notice })} done={() => void open()} />;
+    case "open": {
+      const shell: Shell = { tools: state.tools, failed };
+      return (
+        <div class="viewer console">
+          <header class="masthead">
+            <a class="brand" href="#/">
+              Larder
+            </a>
+            <span class="grow" />
+            <span class="user clip" title={visible(state.session.user ?? "")}>
+              {visible(state.session.user ?? "")}
+            </span>
+            {state.session.login && (
+              <button
+                type="button"
+                class="button"
+                onClick={() =>
+                  void logOut().then(
+                    () => setState({ kind: "login", notice: "You are logged out." }),
+                    (error: unknown) => setState({ kind: "failed", error: error as Error }),
+                  )
+                }
+              >
+                Log out
+              </button>
+            )}
+          </header>
+          {uri === undefined ? <List shell={shell} /> : <Resource key={uri} uri={uri} shell={shell} />}
+        </div>
+      );
+    }
+  }
+}
+
+/** The address of a resource's page. */
+export const address = (uri: string): string => `#/resource/${encodeURIComponent(uri)}`;
+
+function uriOfAddress(): string | undefined {
+  const encoded = /^#\/resource\/(.+)$/.exec(location.hash)?.[1];
+  try {
+    return encoded === undefined ? undefined : decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
+}

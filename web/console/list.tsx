@@ -1,0 +1,304 @@
+// The stored resources, page by page, and a search over all of them.
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+
+import { count, expiry, number, size, visible } from "../shared/format.ts";
+import { Search } from "../shared/search.tsx";
+import { Empty, Loading, Problem } from "../shared/states.tsx";
+import { data, text } from "./api.ts";
+import { type Shell, address } from "./app.tsx";
+import { useChanges } from "./changes.ts";
+import { Remove } from "./remove.tsx";
+import { Share } from "./share.tsx";
+import { Upload } from "./upload.tsx";
+
+const PAGE = 50;
+
+interface Item {
+  uri: string;
+  name: string;
+  description?: string;
+  mime_type: string;
+  size: number;
+  lines: number;
+  expires: string;
+}
+
+interface Quota {
+  bytes: number;
+  used_bytes: number;
+  resources: number;
+  used_resources: number;
+}
+
+interface Page {
+  items: Item[];
+  more: boolean;
+}
+
+interface Found {
+  uri: string;
+  name: string;
+  lines: string[];
+}
+
+type Shown =
+  | { kind: "page"; page: Page }
+  | { kind: "found"; head: string; found: Found[] }
+  | { kind: "failed"; error: Error };
+
+type Open = { kind: "share" | "delete"; item: Item };
+
+export function List({ shell }: { shell: Shell }) {
+  const [query, setQuery] = useState("");
+  /** Where the pages so far begin; the last one is shown. */
+  const [starts, setStarts] = useState<string[]>([""]);
+  const [shown, setShown] = useState<Shown>();
+  const [quota, setQuota] = useState<Quota>();
+  const [open, setOpen] = useState<Open>();
+  const turn = useRef(0);
+  const isPrefix = query.includes(":") || !shell.tools.has("search_resources");
+  const after = starts[starts.length - 1] ?? "";
+
+  const load = useCallback(async () => {
+    const mine = ++turn.current;
+    try {
+      const next: Shown =
+        query !== "" && !isPrefix
+          ? await search(query)
+          : { kind: "page", page: await page(query, after) };
+      if (mine === turn.current) setShown(next);
+    } catch (error) {
+      const found = shell.failed(error);
+      if (found && mine === turn.current) setShown({ kind: "failed", error: found });
+    }
+  }, [query, isPrefix, after, shell.failed]);
+  const measure = useCallback(async () => {
+    try {
+      setQuota((await data<{ quota?: Quota }>("list_resources", { limit: 1 })).quota);
+    } catch {
+      // The list itself shows what is wrong.
+    }
+  }, []);
+  useEffect(() => void load(), [load]);
+  useEffect(() => void measure(), []);
+  const refresh = () => {
+    void measure();
+    // A search reads content, so it does not repeat by itself.
+    if (isPrefix || query === "") void load();
+  };
+  useChanges(undefined, refresh);
+  const close = () => setOpen(undefined);
+
+  return (
+    <main class="list" aria-labelledby="list-title">
+      <div class="heading">
+        <h1 id="list-title">Resources</h1>
+        {quota && <Usage quota={quota} />}
+      </div>
+      <div class="bar">
+        <Search
+          label={shell.tools.has("search_resources") ? "Search words, or a URI prefix" : "URI prefix"}
+          value={query}
+          onChange={(next) => {
+            setQuery(next.trim());
+            setStarts([""]);
+          }}
+        />
+        <span class="grow" />
+        {shell.tools.has("upload_url") && <Upload shell={shell} stored={refresh} />}
+      </div>
+      <div class="sheet" aria-busy={shown === undefined || undefined}>
+        {shown === undefined ? (
+          <Loading />
+        ) : shown.kind === "failed" ? (
+          <Problem error={shown.error} retry={() => void load()} />
+        ) : shown.kind === "found" ? (
+          <Matches head={shown.head} found={shown.found} />
+        ) : shown.page.items.length === 0 ? (
+          query !== "" ? (
+            <Empty title="No resource has a URI that begins so">{visible(query)}</Empty>
+          ) : (
+            <Empty title="Nothing is stored">
+              Large results of tools, what create_resource stores, and your uploads appear here until they expire.
+            </Empty>
+          )
+        ) : (
+          <Table items={shown.page.items} shell={shell} open={setOpen} />
+        )}
+      </div>
+      {shown?.kind === "page" && (starts.length > 1 || shown.page.more) && (
+        <nav class="pager" aria-label="Pages">
+          <span class="facts">
+            Page {number(starts.length)}
+            {quota && query === "" && ` of ${number(Math.max(1, Math.ceil(quota.used_resources / PAGE)))}`}
+          </span>
+          <button
+            type="button"
+            class="button"
+            disabled={starts.length < 2}
+            onClick={() => setStarts(starts.slice(0, -1))}
+          >
+            Previous
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={!shown.page.more}
+            onClick={() => setStarts([...starts, shown.page.items[shown.page.items.length - 1]?.uri ?? ""])}
+          >
+            Next
+          </button>
+        </nav>
+      )}
+      {open?.kind === "share" && <Share uri={open.item.uri} shell={shell} close={close} />}
+      {open?.kind === "delete" && (
+        <Remove
+          uri={open.item.uri}
+          name={open.item.name}
+          shell={shell}
+          close={close}
+          deleted={() => {
+            close();
+            refresh();
+          }}
+        />
+      )}
+    </main>
+  );
+}
+
+function Usage({ quota }: { quota: Quota }) {
+  const part = Math.max(quota.used_bytes / quota.bytes, quota.used_resources / quota.resources);
+  return (
+    <p class="usage">
+      <meter aria-label="Quota used" min={0} max={1} high={0.85} value={Math.min(1, part)} />
+      <span>
+        {size(quota.used_bytes)} of {size(quota.bytes)}
+      </span>
+      <span>
+        {number(quota.used_resources)} of {count(quota.resources, "resource")}
+      </span>
+    </p>
+  );
+}
+
+function Table({ items, shell, open }: { items: Item[]; shell: Shell; open: (open: Open) => void }) {
+  const now = Date.now();
+  return (
+    <table class="resources">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" class="wide">
+            Type
+          </th>
+          <th scope="col" class="figure">
+            Size
+          </th>
+          <th scope="col" class="wide">
+            Expires
+          </th>
+          <th scope="col">
+            <span class="hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={item.uri}>
+            <td class="title">
+              <a href={address(item.uri)} dir="auto">
+                {visible(item.name)}
+              </a>
+              <span class="code clip" title={visible(item.uri)}>
+                {visible(item.uri)}
+              </span>
+            </td>
+            <td class="wide clip">{visible(item.mime_type)}</td>
+            <td class="figure">{size(item.size)}</td>
+            <td class="wide">{expiry(item.expires, now).replace("expires ", "")}</td>
+            <td class="tools">
+              {shell.tools.has("share_resource") && (
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Share ${visible(item.name)}`}
+                  onClick={() => open({ kind: "share", item })}
+                >
+                  Share
+                </button>
+              )}
+              {shell.tools.has("delete_resource") && (
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Delete ${visible(item.name)}`}
+                  onClick={() => open({ kind: "delete", item })}
+                >
+                  Delete
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Matches({ head, found }: { head: string; found: Found[] }) {
+  return (
+    <section class="matches" aria-label="Matches">
+      <p class="hint" role="status">
+        {visible(head)}
+      </p>
+      <ol>
+        {found.map((one) => (
+          <li key={one.uri}>
+            <a href={address(one.uri)} dir="auto">
+              {visible(one.name)}
+            </a>{" "}
+            <span class="code clip">{visible(one.uri)}</span>
+            {one.lines.map((line, index) => (
+              <p key={index} class="code clip">
+                {visible(line)}
+              </p>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** A result has as many items as fit into it, so a page may take several. */
+async function page(prefix: string, start: string): Promise<Page> {
+  const items: Item[] = [];
+  let after = start;
+  for (;;) {
+    const part = await data<{ complete: boolean; resources: Item[] }>("list_resources", {
+      after,
+      limit: PAGE - items.length,
+      ...(prefix && { prefix }),
+    });
+    items.push(...part.resources);
+    const last = items[items.length - 1];
+    if (part.complete || part.resources.length === 0 || !last || items.length >= PAGE) {
+      return { items, more: !part.complete };
+    }
+    after = last.uri;
+  }
+}
+
+/** The result is text for models: each match begins with its rank, and what belongs to it is indented. */
+async function search(query: string): Promise<Shown> {
+  const [head = "", ...lines] = (await text("search_resources", { query })).split("\n");
+  const found: Found[] = [];
+  for (const line of lines) {
+    const match = /^\d+\. (\S+) \((.*)\)$/.exec(line);
+    if (match) found.push({ uri: match[1] ?? "", name: match[2] ?? "", lines: [] });
+    else if (line.startsWith("   ") && !line.startsWith("   next: ")) found[found.length - 1]?.lines.push(line.trim());
+  }
+  return { kind: "found", head: head.replace(/; next: .*$/, "."), found };
+}

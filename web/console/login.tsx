@@ -1,0 +1,63 @@
+// The login by a token.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { logIn } from "./api.ts";
+
+export function Login({ notice, done }: { notice?: string; done: () => void }) {
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const submit = async (token: string) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await logIn(token);
+      done();
+    } catch (error) {
+      setProblem((error as Error).message);
+      setBusy(false);
+      field.current?.select();
+    }
+  };
+  return (
+    <main class="viewer center">
+      <form
+        class="login"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit(field.current?.value ?? "");
+        }}
+      >
+        <p class="brand">Larder</p>
+        <h1>Log in</h1>
+        {notice !== undefined && problem === undefined && <p role="status">{notice}</p>}
+        <label for="token">Access token</label>
+        <input
+          ref={field}
+          id="token"
+          type="password"
+          name="token"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          aria-invalid={problem !== undefined || undefined}
+          aria-describedby={problem === undefined ? "token-hint" : "token-problem"}
+        />
+        {problem === undefined ? (
+          <p id="token-hint" class="hint">
+            The bearer token that your MCP client uses. The server keeps it sealed until you log out.
+          </p>
+        ) : (
+          <p id="token-problem" class="danger" role="alert">
+            {problem}
+          </p>
+        )}
+        <button type="submit" class="button primary" disabled={busy}>
+          {busy ? "Logging in…" : "Log in"}
+        </button>
+      </form>
+    </main>
+  );
+}
