@@ -4,6 +4,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
 
@@ -27,6 +28,7 @@ async function bundle(entry) {
     legalComments: "none",
     jsx: "automatic",
     jsxImportSource: "preact",
+    logLevel: "error",
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const text = (ending) => result.outputFiles.find((file) => file.path.endsWith(ending))?.text ?? "";
@@ -36,10 +38,21 @@ async function bundle(entry) {
 /** Parts of a script that would end its element, or begin a comment in it. */
 const inScript = (js) => js.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
 
-async function page(name, template, entry) {
+/** A script as gzip in base64; the committed bytes, if they are the same script. */
+async function packed(entry) {
+  const { js } = await bundle(entry);
+  const page = await readFile(path.join(here, "../src/apps/built/pdf.html"), "utf8").catch(() => "");
+  const known = /<script id="pdf-code" type="text\/plain">([^<]+)<\/script>/.exec(page)?.[1];
+  // Each version of zlib writes other bytes.
+  if (known && gunzipSync(Buffer.from(known, "base64")).toString() === js) return known;
+  return gzipSync(js, { level: 9 }).toString("base64");
+}
+
+async function page(name, template, entry, code = "") {
   const { js, css } = await bundle(entry);
   const html = (await readFile(path.join(here, template), "utf8"))
     .replace("/*css*/", () => css.trim())
+    .replace("<!--code-->\n", () => code && `<script id="pdf-code" type="text/plain">${code}</script>\n`)
     .replace("/*js*/", () => inScript(js).trim());
   await writeFile(path.join(target, name), html);
   console.log(`${name}: ${Buffer.byteLength(html)} bytes`);
@@ -57,4 +70,6 @@ async function consolePage() {
 await mkdir(target, { recursive: true });
 await mkdir(consoleTarget, { recursive: true });
 await page("view.html", "view/view.html", "view/main.tsx");
+// The same page with what draws PDF, which the other one reads when it needs it.
+await page("pdf.html", "view/view.html", "view/main.tsx", await packed("pdf/code.ts"));
 await consolePage();

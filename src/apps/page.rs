@@ -17,20 +17,23 @@ use crate::{
 /// The URI of the viewer.
 pub(super) const VIEW_URI: &str = "ui://larder/view.html";
 
+/// The same with what draws PDF, which the viewer reads when it has to show one.
+const PDF_URI: &str = "ui://larder/pdf.html";
+
 const VIEW: &[u8] = include_bytes!("built/view.html");
+const PDF: &[u8] = include_bytes!("built/pdf.html");
 
 /// How long hosts may cache a page.
 const CACHE: Duration = Duration::from_secs(60 * 60);
 
 /// The resources of all pages.
 pub(super) fn all<S: Send + Sync + 'static>(options: &Arc<AppOptions>) -> Vec<Resource<S>> {
-    vec![page(
-        VIEW_URI,
-        VIEW,
-        "Viewer",
-        "Shows stored content as a table, tree, log or image.",
-        options,
-    )]
+    let about = "Shows stored content as a table, tree, log, picture or chart.";
+    let pdf = "The viewer with what draws PDF.";
+    vec![
+        page(VIEW_URI, VIEW, "Viewer", about, options),
+        page(PDF_URI, PDF, "Viewer with PDF", pdf, options),
+    ]
 }
 
 fn page<S: Send + Sync + 'static>(

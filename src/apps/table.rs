@@ -53,6 +53,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Drops every second row until the rest fits into one part.
+    #[cfg(feature = "query")]
     pub(super) fn thin(mut self) -> Self {
         while json_size(&self.rows) > PART_BYTES && self.rows.len() > 1 {
             let mut index = 0;

@@ -192,7 +192,7 @@ fn store_and_session_use_few_other_modules() {
         (
             "store",
             &[
-                "clock", "random", "auth", "redis", "compute", "quote", "preview", "records",
+                "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview", "records",
                 "vault",
             ],
         ),

@@ -9,6 +9,7 @@ import { count, expiry, number, size, visible } from "./format.ts";
 import { HexView } from "./hex.tsx";
 import { ImageView } from "./image.tsx";
 import { LogView } from "./log.tsx";
+import { PdfView } from "./pdf.tsx";
 import type { Info, Source, View } from "./source.ts";
 import { TableView } from "./table.tsx";
 import { TreeView } from "./tree.tsx";
@@ -31,13 +32,13 @@ interface Props {
   actions?: ComponentChildren;
   /** Above the content: news about the resource. */
   notice?: ComponentChildren;
-  /** Shows PDF, where that is possible. */
-  pdf?: (props: { info: Info; source: Source }) => ComponentChildren;
+  /** Opens the content elsewhere, where that is possible. */
+  download?: (() => void) | undefined;
 }
 
-export function Viewer({ info, source, actions, notice, pdf }: Props) {
+export function Viewer({ info, source, actions, notice, download }: Props) {
   const [chosen, setChosen] = useState<View>();
-  const views = info.views.filter((view) => (view !== "pdf" || pdf) && (view !== "diff" || hasOther(info)));
+  const views = info.views.filter((view) => view !== "diff" || hasOther(info));
   const view = chosen && views.includes(chosen) ? chosen : views.includes(info.as) ? info.as : (views[0] ?? "bytes");
   const now = useNow();
   const facts = [
@@ -96,7 +97,7 @@ export function Viewer({ info, source, actions, notice, pdf }: Props) {
         aria-labelledby={views.length > 1 ? `tab-${view}` : undefined}
         key={`${info.uri} ${info.revision} ${view}`}
       >
-        {content(view, info, source, pdf)}
+        {content(view, info, source, download)}
       </div>
     </article>
   );
@@ -104,7 +105,7 @@ export function Viewer({ info, source, actions, notice, pdf }: Props) {
 
 const hasOther = (info: Info): boolean => info.against !== undefined || info.revisions.length > 1;
 
-function content(view: View, info: Info, source: Source, pdf: Props["pdf"]) {
+function content(view: View, info: Info, source: Source, download: Props["download"]) {
   const props = { info, source };
   switch (view) {
     case "table":
@@ -120,7 +121,7 @@ function content(view: View, info: Info, source: Source, pdf: Props["pdf"]) {
     case "diff":
       return <DiffView {...props} />;
     case "pdf":
-      return pdf ? pdf(props) : <HexView {...props} />;
+      return <PdfView {...props} download={download} />;
     case "bytes":
       return <HexView {...props} />;
   }

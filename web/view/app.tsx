@@ -8,7 +8,7 @@ import type { Info } from "../shared/source.ts";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { Viewer } from "../shared/viewer.tsx";
 import type { Bridge, HostContext } from "./bridge.ts";
-import type { ToolSource } from "./source.ts";
+import { type ToolSource, value } from "./source.ts";
 
 /** What the page was given. */
 export type State =
@@ -66,11 +66,20 @@ function Shown({ state, context, bridge, show }: Props & { state: Extract<State,
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
+  const download = async () => {
+    try {
+      const answer = value(await bridge.call("download_url", { uri: info.uri }));
+      await bridge.open(String((answer["download"] as { url?: string } | undefined)?.url));
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
   return (
     <main class="page">
       <Viewer
         info={info}
         source={source}
+        download={bridge.capabilities.openLinks && (() => void download())}
         actions={
           canResize && (
             <button

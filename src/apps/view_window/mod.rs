@@ -22,6 +22,10 @@ const DEFAULT_LIMIT: u64 = 200;
 /// Reads a part of a resource for the page of view_resource: what is known about it, rows of
 /// its table, children of a JSON value, lines, or lines that match a regular expression. A part
 /// has at most 100 kB; it may have fewer items than requested.
+#[cfg_attr(
+    not(all(feature = "query", feature = "search")),
+    allow(dead_code, reason = "for parts that are not built")
+)]
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewWindow {
@@ -77,6 +81,10 @@ enum Part {
 }
 
 /// An order of rows.
+#[cfg_attr(
+    not(all(feature = "query", feature = "search")),
+    allow(dead_code, reason = "for parts that are not built")
+)]
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sort {
@@ -86,6 +94,10 @@ struct Sort {
 }
 
 /// A condition on a column.
+#[cfg_attr(
+    not(all(feature = "query", feature = "search")),
+    allow(dead_code, reason = "for parts that are not built")
+)]
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Filter {
