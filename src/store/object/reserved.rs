@@ -200,7 +200,7 @@ impl Inner {
             let until = own.map_or(until, |(before, _)| until.max(before));
             reserved.0.push((id.to_owned(), until, bytes));
             let (id, change) = (self.random.id(), None);
-            let next = LedgerRecord { id, change, reserved, ..tail.record.clone() };
+            let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
             if self.append(owner, &mut lock, &tail, next).await? {
                 return Ok(());
             }
@@ -224,7 +224,7 @@ impl Inner {
                 }
                 let reserved = tail.record.reserved.clone().without(now, &id);
                 let (id, change) = (inner.random.id(), None);
-                let next = LedgerRecord { id, change, reserved, ..tail.record.clone() };
+                let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
                 if inner.append(&owner, &mut lock, &tail, next).await? {
                     return Ok(());
                 }
