@@ -192,8 +192,8 @@ fn store_and_session_use_few_other_modules() {
         (
             "store",
             &[
-                "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview", "records",
-                "vault",
+                "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview",
+                "records", "vault",
             ],
         ),
     ];
