@@ -9,6 +9,8 @@ CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
 CONTENT := tests/content
+WEB := web
+BROWSER := tests/browser
 INTEROP := tests/interop
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
@@ -24,7 +26,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test browser-test chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
+.PHONY: build dist test browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -35,11 +37,19 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
-browser-test: chromium $(CONTENT)/node_modules/.package-lock.json ## Open links to stored content in Chromium
+browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, and links to stored content, in Chromium
 	cargo test --locked --test it -- --ignored browser::
 
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)
+
+web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into src/apps/built, which is committed
+	cd $(WEB) && npm run --silent check && node build.mjs
+
+web-check: $(WEB)/node_modules/.package-lock.json ## Check that src/apps/built is what web/ builds
+	cd $(WEB) && npm run --silent check
+	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built src/apps/built; \
+		differs=$$?; rm -r $$built; exit $$differs
 
 new-project: ## Build and test what `larder new` writes, with the snippets of the guides
 	cargo build --locked --bin larder
@@ -134,6 +144,12 @@ $(UPSTREAMS)/node_modules/.package-lock.json: $(UPSTREAMS)/package.json $(UPSTRE
 
 $(CONTENT)/node_modules/.package-lock.json: $(CONTENT)/package.json $(CONTENT)/package-lock.json
 	cd $(CONTENT) && npm ci
+
+$(BROWSER)/node_modules/.package-lock.json: $(BROWSER)/package.json $(BROWSER)/package-lock.json
+	cd $(BROWSER) && npm ci
+
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && npm ci
 
 interop: redis-server $(INTEROP)/node_modules/.package-lock.json $(INTEROP_VENV)/requirements.txt $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json ## Let the official clients tour the servers, and log in
 	$(INTEROP)/run $(ARGS)

@@ -103,6 +103,7 @@
 
 pub mod admission;
 pub mod app;
+pub mod apps;
 pub mod auth;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -114,6 +115,7 @@ mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
+mod hex;
 #[cfg(feature = "http")]
 pub mod http;
 mod in_flight;

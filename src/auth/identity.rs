@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Grant, Owner, Principal, Scopes, validity::Validity};
+use super::{Grant, Owner, Principal, Scopes, Secret, validity::Validity};
 use crate::clock::Timestamp;
 
 /// The principal, grant and groups of verified credentials. Each request is
@@ -18,6 +18,7 @@ pub struct Identity {
     expires: Option<Timestamp>,
     token: Option<Arc<TokenFacts>>,
     validity: Option<Validity>,
+    bearer: Option<Arc<Secret>>,
 }
 
 /// What an issuer says of a token, for the audit log.
@@ -44,6 +45,7 @@ impl Identity {
             expires,
             token: None,
             validity: None,
+            bearer: None,
         }
     }
 
@@ -64,6 +66,18 @@ impl Identity {
     #[must_use]
     pub(super) fn with_validity(self, validity: Validity) -> Self {
         Self { validity: Some(validity), ..self }
+    }
+
+    /// Keeps the token itself, for an upstream for which it is exchanged. Nothing else needs it.
+    #[must_use]
+    pub(crate) fn with_bearer(self, token: &str) -> Self {
+        Self { bearer: Some(Arc::new(Secret::new(token))), ..self }
+    }
+
+    /// The token itself, if it was kept.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn bearer(&self) -> Option<&Secret> {
+        self.bearer.as_deref()
     }
 
     /// The client that the token was issued to.

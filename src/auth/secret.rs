@@ -11,7 +11,7 @@ impl Secret {
     }
 
     /// The secret, for a request to whom it is shared with.
-    #[cfg(feature = "login")]
+    #[cfg(any(feature = "login", feature = "upstream"))]
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

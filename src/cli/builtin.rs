@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::named::NamedUpstreams;
+#[cfg(feature = "query")]
+use crate::query::Queries;
 use crate::{
+    apps::{self, AppOptions},
     config::{Config, ToolListing, UpstreamConfig, WorkflowLocations},
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
@@ -37,8 +40,20 @@ pub(super) fn registry(
         )
         .with(tools::reading(ToolOptions::default()));
     #[cfg(feature = "query")]
-    if config.query.enabled {
-        builder = builder.with(tools::querying(config.query.limits(), config.tools.write));
+    let queries = config.query.enabled.then(|| Arc::new(Queries::new(config.query.limits())));
+    #[cfg(feature = "query")]
+    if let Some(queries) = &queries {
+        builder = builder.with(tools::querying_with(Arc::clone(queries), config.tools.write));
+    }
+    if config.apps.enabled {
+        let endpoint = config.public_url().map_err(|error| problem(error.to_string()))?;
+        builder = builder.with(apps::viewing(AppOptions {
+            poll: config.apps.poll(),
+            domains: config.apps.domains.clone(),
+            endpoint: endpoint.map(|url| url.as_str().to_owned()),
+            #[cfg(feature = "query")]
+            queries,
+        }));
     }
     if config.tools.write {
         builder = builder.with(tools::writing());

@@ -1,6 +1,7 @@
 //! The configuration: a TOML file, environment variables (`LARDER_SERVER__LISTEN`), and
 //! flags. Each overrides the one before.
 
+mod apps;
 mod auth;
 mod compute;
 mod content;
@@ -48,6 +49,7 @@ pub use self::store::ObjectsConfig;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;
 pub use self::{
+    apps::AppsConfig,
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     compute::ComputeConfig,
     content::ContentConfig,
@@ -65,7 +67,9 @@ pub use self::{
 #[cfg(feature = "upstream")]
 pub use self::{
     units::{Size, Span},
-    upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
+    upstreams::{
+        RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig, UpstreamExchangeConfig,
+    },
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
@@ -108,6 +112,8 @@ pub struct Config {
     /// The tool query_resource: SQL and jq over stored content.
     #[cfg(feature = "query")]
     pub query: QueryConfig,
+    /// Pages that hosts show beside a conversation.
+    pub apps: AppsConfig,
     /// Logs.
     pub log: LogConfig,
     /// Metrics for Prometheus.
@@ -140,12 +146,14 @@ impl Config {
         self.tools.check()?;
         #[cfg(feature = "query")]
         self.query.check()?;
+        self.apps.check()?;
         self.log.check()?;
         self.traces.check()?;
         #[cfg(feature = "upstream")]
         UpstreamConfig::check_all(
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),
+            self.auth.mode,
         )?;
         #[cfg(feature = "upstream")]
         self.check_logins()?;

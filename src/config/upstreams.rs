@@ -10,13 +10,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigError,
+    AuthMode, ConfigError,
     units::{Size, Span},
 };
 use crate::{
     auth::check_url,
     registry::Spill,
-    upstream::{Command, OAuth, Remote, SessionPolicy, Settings, Target, ToolFilter},
+    upstream::{
+        Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
+        ToolFilter,
+    },
 };
 
 /// `[[upstreams]]`
@@ -42,6 +45,10 @@ pub struct UpstreamConfig {
     /// How Larder authenticates itself at `url`, besides `headers`.
     #[serde(default)]
     pub auth: Option<UpstreamAuthConfig>,
+    /// Exchanges the token of each caller for one of `url` (RFC 8693), in place of `auth`. Needs
+    /// `auth.mode = "oauth"`.
+    #[serde(default)]
+    pub exchange: Option<UpstreamExchangeConfig>,
     /// Environment variables of the program, which inherits only PATH, HOME, LANG and
     /// TMPDIR. `${NAME}` is replaced by a variable of Larder's own environment.
     #[serde(default)]
@@ -148,17 +155,54 @@ pub struct UpstreamAuthConfig {
     pub issuer: Option<String>,
 }
 
+/// `exchange` of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamExchangeConfig {
+    /// The token endpoint of the authorization server, which must know the tokens of callers.
+    pub token_url: String,
+    /// Larder's client ID there.
+    pub client_id: String,
+    /// The secret of that client. `${NAME}` is replaced as in `env`.
+    pub client_secret: String,
+    /// What the new token is for, by its name at the authorization server.
+    #[serde(default)]
+    pub audience: Option<String>,
+    /// What the new token is for, by its URL.
+    #[serde(default)]
+    pub resource: Option<String>,
+    /// The scopes to ask for. By default the authorization server decides.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+impl UpstreamExchangeConfig {
+    fn settings(&self) -> Result<TokenExchangeSettings, ConfigError> {
+        Ok(TokenExchangeSettings {
+            token_url: self.token_url.clone(),
+            client_id: self.client_id.clone(),
+            client_secret: secret("upstreams.exchange.client_secret", &self.client_secret)?,
+            audience: self.audience.clone(),
+            resource: self.resource.clone(),
+            scopes: self.scopes.clone(),
+        })
+    }
+}
+
+/// A secret, with the variables of Larder's environment filled in.
+fn secret(setting: &str, value: &str) -> Result<String, ConfigError> {
+    expand(value, |name| std::env::var(name).ok())
+        .map_err(|missing| ConfigError::new(setting, format!("the variable {missing} is not set")))
+}
+
 impl UpstreamAuthConfig {
     fn settings(&self) -> Result<OAuth, ConfigError> {
-        let secret = self.client_secret.as_ref().map(|secret| {
-            expand(secret, |name| std::env::var(name).ok()).map_err(|missing| {
-                let problem = format!("the variable {missing} is not set");
-                ConfigError::new("upstreams.auth.client_secret", problem)
-            })
-        });
+        let client_secret = self.client_secret.as_ref();
+        let client_secret =
+            client_secret.map(|value| secret("upstreams.auth.client_secret", value)).transpose()?;
         Ok(OAuth {
             client_id: self.client_id.clone(),
-            client_secret: secret.transpose()?,
+            client_secret,
             scopes: self.scopes.clone(),
             issuer: self.issuer.clone(),
         })
@@ -207,7 +251,11 @@ fn max_parked_per_caller() -> usize {
 
 impl UpstreamConfig {
     /// Checks all upstreams together.
-    pub(super) fn check_all(upstreams: &[Self], max_ttl: Duration) -> Result<(), ConfigError> {
+    pub(super) fn check_all(
+        upstreams: &[Self],
+        max_ttl: Duration,
+        mode: AuthMode,
+    ) -> Result<(), ConfigError> {
         let mut names = BTreeSet::new();
         for upstream in upstreams {
             let Self { name, command, .. } = upstream;
@@ -262,6 +310,33 @@ impl UpstreamConfig {
                     return problem("auth.issuer", why);
                 }
             }
+            if let Some(exchange) = &upstream.exchange {
+                if upstream.url.is_none() {
+                    return problem("exchange", "it is for upstreams with a url");
+                }
+                if upstream.auth.is_some() {
+                    return problem("exchange", "there is auth as well");
+                }
+                if upstream.session == SessionPolicy::All {
+                    return problem("session", "with exchange, each caller needs its own");
+                }
+                if let Err(why) = check_url(&exchange.token_url) {
+                    return problem("exchange.token_url", why);
+                }
+                for (setting, value) in
+                    [("client_id", &exchange.client_id), ("client_secret", &exchange.client_secret)]
+                {
+                    if value.is_empty() {
+                        return problem(&format!("exchange.{setting}"), "it must not be empty");
+                    }
+                }
+                if mode != AuthMode::OAuth {
+                    return problem(
+                        "exchange",
+                        "it needs tokens of callers: auth.mode = \"oauth\"",
+                    );
+                }
+            }
             for (setting, span) in [
                 ("idle", upstream.idle),
                 ("start_timeout", upstream.start_timeout),
@@ -302,7 +377,11 @@ impl UpstreamConfig {
                 for (name, file) in &self.header_files {
                     headers.insert(name.clone(), read_header(name, file)?);
                 }
-                let auth = self.auth.as_ref().map(UpstreamAuthConfig::settings).transpose()?;
+                let auth = match (&self.auth, &self.exchange) {
+                    (Some(auth), _) => Some(RemoteAuth::Login(auth.settings()?)),
+                    (None, Some(exchange)) => Some(RemoteAuth::Exchange(exchange.settings()?)),
+                    (None, None) => None,
+                };
                 Target::Remote(Remote { url: url.clone(), headers, auth })
             }
             None => {

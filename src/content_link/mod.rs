@@ -19,7 +19,7 @@ pub(crate) use self::{
     once::Once,
     signer::{Claims, LinkSigner},
     upload::{Upload, UploadUse},
-    upload_links::UPLOAD_PATH,
+    upload_links::{RENEWAL, UPLOAD_PATH},
 };
 
 /// The response to every link that is not valid. It says nothing about why: links may be guessed

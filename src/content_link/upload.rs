@@ -66,24 +66,33 @@ impl Claims for Receipt {
     }
 }
 
-/// How a link to upload was used. An upload claims the link before its content becomes visible,
-/// so that only one of them completes.
+/// How a link to upload is used. An upload claims the link before its content becomes visible, so
+/// that only one of them completes. Times are leases: whoever uses the link renews them, so that a
+/// crash does not use it up.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum UploadUse {
     #[default]
     Unused,
-    /// By the upload of that ID, whose content is complete.
-    Claimed(String),
+    /// Content arrives, at least until that time. Others may use the link as well.
+    Receiving(Timestamp),
+    /// By the upload of that ID, whose content is complete, until that time.
+    Claimed(String, Timestamp),
     /// By the upload of that ID.
     Stored(String),
 }
 
 impl UploadUse {
     /// Whether the link still permits a request of that upload, or of a new one.
-    pub(crate) fn permits(&self, upload: Option<&str>) -> bool {
+    pub(crate) fn permits(&self, upload: Option<&str>, now: Timestamp) -> bool {
         match self {
-            Self::Unused => true,
-            Self::Claimed(by) | Self::Stored(by) => upload == Some(by),
+            Self::Unused | Self::Receiving(_) => true,
+            Self::Claimed(by, until) => upload == Some(by) || *until <= now,
+            Self::Stored(by) => upload == Some(by),
         }
+    }
+
+    /// Whether content arrives or is being stored.
+    pub(crate) fn is_receiving(&self, now: Timestamp) -> bool {
+        matches!(self, Self::Receiving(until) | Self::Claimed(_, until) if *until > now)
     }
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     auth::Owner,
+    clock::Timestamp,
     vault::{Slot, VaultError},
 };
 
@@ -19,7 +20,14 @@ pub(crate) const UPLOAD_PATH: &str = "/content/u";
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often a change of the use is tried, if others change it at the same time.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 8;
+
+/// How long an upload uses a link unless it renews that: after a crash, others may use the link
+/// from then on. The clocks of instances have to agree better than that.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// How often an upload renews its use of a link.
+pub(crate) const RENEWAL: Duration = Duration::from_secs(5);
 
 impl ContentLinks {
     /// A URL to upload content. None if the server does not know its URL.
@@ -58,17 +66,42 @@ impl ContentLinks {
         Ok(use_of(&self.used.read(&slot(id)).await?))
     }
 
-    /// Claims the link for the upload `by`. Returns whether the link is claimed for it: one
-    /// upload gets `true`, on all instances together, until it releases the link.
+    /// Notes that the upload `by` uses the link, for another [`LEASE`]: it extends its claim. Before
+    /// it has one, that content arrives.
     ///
     /// # Errors
     /// The store does not respond, or remembers too many links.
+    pub(crate) async fn renew(&self, link: &Upload, by: &str) -> Result<(), VaultError> {
+        let (now, until) = (self.now(), self.lease());
+        self.change_use(link, |used| match used {
+            UploadUse::Claimed(other, _) if other == by => {
+                Change::To(UploadUse::Claimed(other.clone(), until))
+            }
+            // Of several uploads, one notes it for all.
+            UploadUse::Receiving(noted) if *noted > now.saturating_add(LEASE / 2) => {
+                Change::None(true)
+            }
+            used if used.permits(None, now) => Change::To(UploadUse::Receiving(until)),
+            _ => Change::None(false),
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Claims the link for the upload `by`. Returns whether the link is claimed for it: one
+    /// upload gets `true`, on all instances together, until it releases the link or its lease
+    /// ends.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
     pub(crate) async fn claim(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
-        let claimed = UploadUse::Claimed(by.to_owned());
-        self.change_use(link, claimed, |used| match used {
-            UploadUse::Unused => Some(true),
-            used if used.permits(Some(by)) => None,
-            _ => Some(false),
+        let (now, until) = (self.now(), self.lease());
+        self.change_use(link, |used| match used {
+            UploadUse::Stored(other) => Change::None(other == by),
+            used if used.permits(Some(by), now) => {
+                Change::To(UploadUse::Claimed(by.to_owned(), until))
+            }
+            _ => Change::None(false),
         })
         .await
     }
@@ -76,48 +109,63 @@ impl ContentLinks {
     /// Notes that the upload `by`, which has claimed the link, is stored.
     ///
     /// # Errors
-    /// As [`Self::claim`].
+    /// As [`Self::renew`].
     pub(crate) async fn stored(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
         let stored = UploadUse::Stored(by.to_owned());
-        let is_stored = stored.clone();
-        self.change_use(link, stored, |used| if *used == is_stored { None } else { Some(true) })
-            .await
+        self.change_use(link, |used| {
+            if *used == stored { Change::None(true) } else { Change::To(stored.clone()) }
+        })
+        .await
     }
 
-    /// Lets others use the link, if the upload `by` has claimed it and is not stored.
+    /// Notes that the upload `by` does not use the link any more. Others may use it then, unless
+    /// it is stored.
     ///
     /// # Errors
-    /// As [`Self::claim`].
+    /// As [`Self::renew`].
     pub(crate) async fn release(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
-        let claimed = UploadUse::Claimed(by.to_owned());
-        self.change_use(link, UploadUse::Unused, |used| Some(*used == claimed)).await
+        self.change_use(link, |used| match used {
+            UploadUse::Claimed(other, _) if other == by => Change::To(UploadUse::Unused),
+            UploadUse::Receiving(_) => Change::To(UploadUse::Unused),
+            _ => Change::None(false),
+        })
+        .await
     }
 
-    /// Changes the use if `may_change` of the present one says so; with `None` it is as it
-    /// should be.
+    fn lease(&self) -> Timestamp {
+        self.now().saturating_add(LEASE)
+    }
+
+    /// Changes the use as `change` says of the present one.
     async fn change_use(
         &self,
         link: &Upload,
-        next: UploadUse,
-        may_change: impl Fn(&UploadUse) -> Option<bool>,
+        change: impl Fn(&UploadUse) -> Change,
     ) -> Result<bool, VaultError> {
-        // Never fails for strings.
-        let content = serde_json::to_vec(&next).unwrap_or_default();
         let slot = slot(&link.id);
         for _ in 0..ATTEMPTS {
             let found = self.used.read(&slot).await?;
-            match may_change(&use_of(&found)) {
-                None => return Ok(true),
-                Some(false) => return Ok(false),
-                Some(true) => {}
-            }
+            let next = match change(&use_of(&found)) {
+                Change::None(is_right) => return Ok(is_right),
+                Change::To(next) => next,
+            };
+            // Never fails for strings and numbers.
+            let content = serde_json::to_vec(&next).unwrap_or_default();
             let ttl = KNOWN_FOR.max(link.expires().since(self.now()));
-            if self.used.replace(&slot, found.version, content.clone(), Some(ttl)).await? {
+            if self.used.replace(&slot, found.version, content, Some(ttl)).await? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+}
+
+/// What becomes of the use of a link.
+enum Change {
+    /// It is another one.
+    To(UploadUse),
+    /// It stays; and whether it is as it should be.
+    None(bool),
 }
 
 fn use_of(slot: &Slot) -> UploadUse {
@@ -196,14 +244,38 @@ mod tests {
         assert!(links.claim(&link, "a").await.unwrap(), "it may be asked again");
         assert!(!links.claim(&link, "b").await.unwrap());
         assert!(!links.release(&link, "b").await.unwrap());
+        let now = links.now();
         let used = links.upload_use("1").await.unwrap();
-        assert!(used.permits(Some("a")) && !used.permits(Some("b")) && !used.permits(None));
+        assert!(used.permits(Some("a"), now) && !used.permits(Some("b"), now));
+        assert!(!used.permits(None, now) && used.is_receiving(now));
         assert!(links.release(&link, "a").await.unwrap());
-        assert!(links.upload_use("1").await.unwrap().permits(None));
+        assert!(links.upload_use("1").await.unwrap().permits(None, now));
         assert!(links.claim(&link, "b").await.unwrap());
         assert!(links.stored(&link, "b").await.unwrap());
         assert!(!links.release(&link, "b").await.unwrap());
         assert!(!links.claim(&link, "a").await.unwrap());
+        assert!(links.claim(&link, "b").await.unwrap());
         assert_eq!(links.upload_use("1").await.unwrap(), UploadUse::Stored("b".into()));
+    }
+
+    #[tokio::test]
+    async fn a_claim_ends_unless_it_is_renewed() {
+        let clock = ManualClock::new();
+        let links = links(&clock);
+        let link = upload(&links);
+        links.renew(&link, "a").await.unwrap();
+        let used = links.upload_use("1").await.unwrap();
+        assert!(used.is_receiving(links.now()) && used.permits(None, links.now()));
+        assert!(links.claim(&link, "a").await.unwrap());
+        clock.advance(LEASE / 2);
+        links.renew(&link, "a").await.unwrap();
+        // Another upload does not extend it.
+        links.renew(&link, "b").await.unwrap();
+        clock.advance(LEASE / 2);
+        assert!(!links.claim(&link, "b").await.unwrap(), "it was renewed");
+        clock.advance(LEASE / 2);
+        assert!(!links.upload_use("1").await.unwrap().is_receiving(links.now()));
+        assert!(links.claim(&link, "b").await.unwrap());
+        assert!(!links.claim(&link, "a").await.unwrap());
     }
 }

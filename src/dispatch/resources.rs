@@ -10,7 +10,7 @@ use super::{CacheHint, ContentReply, Dispatcher, ReadReply, Reply, parse_cursor}
 use crate::{
     auth::Owner,
     handler::{ReadContent, Scope},
-    protocol::{Fault, Member, Params},
+    protocol::{APPS_SCHEME, Fault, Member, Params},
     registry::Cursor,
     spill::tool_calls::{call, read_arguments},
     store::{Entry, Kind, ResourceUri, StoreError, StoredResource},
@@ -33,8 +33,11 @@ impl Dispatcher {
         let catalog = self.registry.catalog();
         let provided = self.registry.provided_resources(&scope).await?;
         let defined = catalog.resources().chain(&provided).enumerate().skip(cursor.offset);
+        // Pages are for those who can show them.
+        let shows_apps = scope.client.shows_apps();
         let mut defined = defined.filter(|(_, resource)| {
-            self.registry.can_list_resource(identity.grant(), &resource.uri)
+            (shows_apps || !resource.uri.starts_with(APPS_SCHEME))
+                && self.registry.can_list_resource(identity.grant(), &resource.uri)
         });
         while resources.len() < size {
             let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();

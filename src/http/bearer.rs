@@ -57,7 +57,12 @@ async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthErr
     // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).
     let values = head.headers.get_all(header::AUTHORIZATION);
     let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
-    authenticator.authenticate(token, peer(&head.extensions)).await
+    let identity = authenticator.authenticate(token, peer(&head.extensions)).await?;
+    #[cfg(feature = "upstream")]
+    if endpoint.dispatcher.registry().exchanges_tokens() {
+        return Ok(identity.with_bearer(token));
+    }
+    Ok(identity)
 }
 
 fn challenge_response(error: &AuthError, protected: Option<&ProtectedResource>) -> Response {

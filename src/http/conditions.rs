@@ -9,6 +9,14 @@ pub(super) fn entity_tag(entry: &Entry) -> String {
     format!("\"{}-{}\"", entry.revision, entry.sha256)
 }
 
+/// The strong entity tag of a revision in the content coding zstd.
+pub(super) fn zstd_tag(entry: &Entry) -> String {
+    format!("\"{}-{}{ZSTD_TAG}", entry.revision, entry.sha256)
+}
+
+/// The end of the tags of encoded content.
+const ZSTD_TAG: &str = "-zstd\"";
+
 /// What the preconditions of a request demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precondition {
@@ -32,9 +40,12 @@ pub(super) fn check(headers: &HeaderMap, tag: &str) -> Precondition {
     }
 }
 
-/// Whether `If-Match` is absent or names the tag.
+/// Whether `If-Match` is absent or names the tag, or that of the same content in another coding.
 pub(super) fn if_match(headers: &HeaderMap, tag: &str) -> bool {
-    any_tag(headers, &header::IF_MATCH, |given| given == tag).unwrap_or(true)
+    let content =
+        |tag: &str| tag.strip_suffix(ZSTD_TAG).or(tag.strip_suffix('"')).map(str::to_owned);
+    let expected = content(tag);
+    any_tag(headers, &header::IF_MATCH, |given| content(given) == expected).unwrap_or(true)
 }
 
 /// Whether `Range` applies: `If-Range` is absent or is the tag. Content has no date, so no date
@@ -78,6 +89,8 @@ mod tests {
             (header::IF_NONE_MATCH, "*", NotModified),
             (header::IF_NONE_MATCH, "\"2-ab\"", Holds),
             (header::IF_MATCH, "\"0\", \"1-ab\"", Holds),
+            (header::IF_MATCH, "\"1-ab-zstd\"", Holds),
+            (header::IF_NONE_MATCH, "\"1-ab-zstd\"", Holds),
             (header::IF_MATCH, "*", Holds),
             (header::IF_MATCH, "W/\"1-ab\"", Failed),
             (header::IF_MATCH, "\"2-ab\"", Failed),

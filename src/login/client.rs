@@ -2,14 +2,14 @@
 //! costs nothing to keep and every instance knows it; only clients that a user has allowed are
 //! remembered.
 
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{ErrorCode, Problem, redirect};
-use crate::{clock::Timestamp, quote::quoted, vault::Sealer};
+use crate::{clock::Timestamp, hex::hex, quote::quoted, vault::Sealer};
 
 /// How long a registration that nobody has used is valid.
 pub(super) const UNUSED_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -173,10 +173,7 @@ pub(super) fn key(id: &str) -> String {
 
 /// The SHA-256 of a text, in hexadecimal.
 pub(super) fn hash(text: &str) -> String {
-    Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(text))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! notifications. Has no I/O and uses no other module, so every other layer
 //! can use it independently of the transport.
 
+mod apps;
 mod client;
 mod envelope;
 mod fault;
@@ -16,6 +17,7 @@ mod size;
 mod unescape;
 mod version;
 
+pub use apps::{APP_MIME_TYPE, APPS_EXTENSION, APPS_META, APPS_SCHEME};
 pub use client::ClientFacts;
 pub(crate) use envelope::tool_call;
 pub use envelope::{ErrorResponse, Message, Request, parse};

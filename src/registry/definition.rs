@@ -116,6 +116,12 @@ impl Registry {
         self.content_links.get()
     }
 
+    /// Whether the tokens of callers are exchanged for a provider's server.
+    #[cfg(feature = "upstream")]
+    pub fn exchanges_tokens(&self) -> bool {
+        self.definition.providers.iter().any(|provider| provider.exchanges_tokens())
+    }
+
     /// Whether callers log in at a provider's server.
     #[cfg(feature = "upstream")]
     pub fn has_logins(&self) -> bool {

@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use rmcp::model;
 
 use super::{
+    apps::{has_app, is_app_only, remove_app},
     definition::Registry,
     paging::{self, ListPage},
     provider::{Offer, ProvidedTool},
@@ -26,9 +27,22 @@ impl Registry {
         grant: &Grant,
         cursor: Option<&str>,
     ) -> Result<ListPage<model::Tool>, Fault> {
-        let is_shown = |item: &_| self.is_shown(grant, item);
+        self.registered_tools(grant, true, cursor)
+    }
+
+    /// The same for a client that shows pages of MCP Apps, or one that does not.
+    fn registered_tools(
+        &self,
+        grant: &Grant,
+        shows_apps: bool,
+        cursor: Option<&str>,
+    ) -> Result<ListPage<model::Tool>, Fault> {
+        let is_shown = |item: &tool::Registered| self.is_tool_shown(grant, shows_apps, item);
         let catalog = self.catalog();
         let mut page = catalog.tools.page(cursor, self.page_size(), is_shown)?;
+        if !shows_apps {
+            page.items.iter_mut().filter(|tool| has_app(tool)).for_each(remove_app);
+        }
         for listed in page.items.iter_mut().filter(|tool| tool.output_schema.is_some()) {
             if let Some(tool) = catalog.tools.get(&listed.name)
                 && self.may_spill(&listed.name)
@@ -37,6 +51,10 @@ impl Registry {
             }
         }
         Ok(page)
+    }
+
+    fn is_tool_shown(&self, grant: &Grant, shows_apps: bool, tool: &tool::Registered) -> bool {
+        self.is_shown(grant, tool) && (shows_apps || !is_app_only(&tool.listed))
     }
 
     /// A page of the registered prompts, in the order of registration.
@@ -119,8 +137,9 @@ impl Registry {
         scope: Arc<Scope>,
     ) -> Result<ListPage<model::Tool>, Fault> {
         let grant = scope.identity.grant();
+        let shows_apps = scope.client.shows_apps();
         if !self.has_provided_tools() {
-            return self.granted_tools(grant, cursor);
+            return self.registered_tools(grant, shows_apps, cursor);
         }
         let provided = if self.hides_provided_tools() {
             Vec::new()
@@ -128,8 +147,12 @@ impl Registry {
             self.provided_tools(&scope).await?
         };
         let catalog = self.catalog();
-        let granted = catalog.tools.iter().filter(|tool| self.is_shown(grant, &***tool));
+        let granted =
+            catalog.tools.iter().filter(|tool| self.is_tool_shown(grant, shows_apps, tool));
         let mut tools: Vec<_> = granted.map(|tool| self.listed_tool(tool)).collect();
+        if !shows_apps {
+            tools.iter_mut().filter(|tool| has_app(tool)).for_each(remove_app);
+        }
         tools.extend(provided.iter().map(|tool| self.listed_provided(tool)));
         paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, self.page_size())
     }

@@ -4,6 +4,7 @@
 //! The registry does not know about transports.
 
 mod annotations;
+mod apps;
 mod build_error;
 mod builder;
 mod calls;

@@ -1,6 +1,7 @@
 //! Which scopes a request needs, and which items a caller may see.
 
 use super::{
+    apps::has_app,
     definition::Registry,
     item::{Item, Listed},
     scope_rules::ScopeRules,
@@ -165,9 +166,10 @@ impl Registry {
         self.catalog().tools.get(tool).is_some_and(|tool| self.is_shown(grant, &**tool))
     }
 
-    /// Whether lists depend on the caller.
+    /// Whether lists depend on the caller, or on whether its client shows MCP Apps.
     pub fn lists_depend_on_caller(&self) -> bool {
         !self.scope_rules.for_everything().is_empty()
+            || self.catalog().tools.iter().any(|tool| has_app(&tool.listed))
             || self.catalog().scopes().any(|(key, own)| self.scope_rules.restricts(key, own))
     }
 }

@@ -151,6 +151,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Gives the provider the channel for changes of its lists, which is the same each time.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
+    /// Whether the provider's server gets tokens in exchange for those of callers.
+    #[cfg(feature = "upstream")]
+    fn exchanges_tokens(&self) -> bool {
+        false
+    }
+
     /// Whether callers log in at the provider's server.
     #[cfg(feature = "upstream")]
     fn has_logins(&self) -> bool {

@@ -9,10 +9,10 @@ use bytes::Bytes;
 
 use super::{
     Details, Entry, Kind, ResourceUri, Store, StoreError, Upload,
-    blocks::{BlockWriter, ContentStats, hex},
+    blocks::{BlockWriter, ContentStats},
     sharing,
 };
-use crate::auth::Owner;
+use crate::{auth::Owner, hex::hex};
 
 /// An upload whose content is still arriving. Dropping it discards it.
 pub(crate) struct Arriving {
@@ -42,7 +42,7 @@ impl Store {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
-        let upload = self.backend.begin(owner, &uri).await?;
+        let upload = self.backend.begin(owner, &uri, None).await?;
         let writer = BlockWriter::new(owner, Kind::Text, upload).one_by_one();
         let writer = writer.indexing(Kind::Text.default_mime_type());
         Ok(Arriving { owner: owner.clone(), uri, writer })

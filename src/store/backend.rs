@@ -28,8 +28,33 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// The feed on which this backend publishes changes.
     fn feed(&self) -> &ChangeFeed;
 
-    /// Begins an upload for a resource. Dropping the upload discards it.
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError>;
+    /// Begins an upload for a resource. Dropping the upload discards it. With the ID of a
+    /// [reservation](Self::reserve) that counts all of its content, the upload counts nothing
+    /// more, and its commit ends the reservation.
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError>;
+
+    /// Counts at least `bytes` towards the quota of the owner, for `ttl` at least, because content
+    /// for `uri` will arrive in several requests. Atomic, on all instances together. Extends the
+    /// reservation of the same ID, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]; the reservation is as it was then.
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Ends a reservation. It is no error if there is none.
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError>;
 
     /// Looks up the resource.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;
@@ -148,12 +173,12 @@ impl DiskSpace {
 /// An upload of content.
 #[async_trait]
 pub trait Upload: Send {
-    /// Refuses an upload of `bytes` in total that cannot fit, before they arrive. Reserves
-    /// nothing: announced content may never come.
+    /// Counts `bytes` in total towards the quota of the owner before they arrive, until the
+    /// upload ends. Backends may leave up to a mebibyte to the commit.
     ///
     /// # Errors
     /// [`StoreError::Full`].
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
         let _ = bytes;
         Ok(())
     }

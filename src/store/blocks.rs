@@ -13,7 +13,7 @@ use super::{
     compression::{Compression, StoredBlock},
     indexing::Indexing,
 };
-use crate::{auth::Owner, compute::Compute, records::RecordIndex};
+use crate::{auth::Owner, compute::Compute, hex::hex, records::RecordIndex};
 
 /// The maximum size of a block before compression. Small enough that a window
 /// reads little more than it needs, large enough that the block table stays small.
@@ -288,15 +288,6 @@ impl BlockWriter {
         self.records = Indexing::off();
         self.blocks.iter_mut().for_each(|block| block.first_line = 0);
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 #[cfg(test)]

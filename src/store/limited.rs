@@ -120,7 +120,9 @@ impl Total {
 /// An upload whose bytes count in the total until it ends.
 struct LimitedUpload {
     upload: Box<dyn Upload>,
+    /// The bytes that have arrived, or that are reserved.
     counted: Uploading,
+    arrived: u64,
 }
 
 /// The bytes of one upload, counted in the total until this is dropped.
@@ -130,6 +132,11 @@ struct Uploading {
 }
 
 impl Uploading {
+    /// Counts at least `bytes`.
+    async fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.grow(bytes.saturating_sub(self.bytes)).await
+    }
+
     async fn grow(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.bytes += bytes;
         self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
@@ -145,20 +152,19 @@ impl Drop for Uploading {
 
 #[async_trait]
 impl Upload for LimitedUpload {
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        // Counts until the end of this function only.
-        let mut counted = Uploading { total: Arc::clone(&self.counted.total), bytes: 0 };
-        counted.grow(bytes).await?;
-        self.upload.check_room(bytes).await
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.counted.cover(bytes).await?;
+        self.upload.reserve(bytes).await
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        self.counted.grow(block.size).await?;
+        self.arrived += block.size;
+        self.counted.cover(self.arrived).await?;
         self.upload.append(block).await
     }
 
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        let Self { upload, mut counted } = *self;
+        let Self { upload, mut counted, .. } = *self;
         // Empty content has no block, but metadata.
         counted.grow(0).await?;
         let committed = upload.commit(draft).await?;
@@ -185,10 +191,33 @@ impl Backend for LimitedBackend {
         self.backend.feed()
     }
 
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        let upload = self.backend.begin(owner, uri).await?;
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError> {
+        let upload = self.backend.begin(owner, uri, reservation).await?;
         let counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
-        Ok(Box::new(LimitedUpload { upload, counted }))
+        Ok(Box::new(LimitedUpload { upload, counted, arrived: 0 }))
+    }
+
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        // Counts until the end of this function only: the parts count as they are stored.
+        let mut counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
+        counted.grow(bytes).await?;
+        self.backend.reserve(owner, uri, id, bytes, ttl).await
+    }
+
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+        self.backend.release(owner, id).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
@@ -305,7 +334,7 @@ mod tests {
     #[tokio::test]
     async fn uploads_count_until_they_end() {
         let store = store(&ManualClock::new());
-        let upload = store.backend.begin(&Owner::new("alice"), &uri()).await;
+        let upload = store.backend.begin(&Owner::new("alice"), &uri(), None).await;
         let mut upload = upload.expect("it begins");
         let block = || StoredBlock { bytes: vec![1; 10].into(), size: 15_000 };
         upload.append(block()).await.expect("it fits");

@@ -81,7 +81,7 @@ mod tests {
             ttl: std::time::Duration::from_secs(60),
             session: None,
         };
-        store.write(&owner, uri.clone(), "text".into(), mode, None).await.unwrap();
+        store.write(&owner, uri.clone(), "text".into(), mode, None, None).await.unwrap();
         let entry = store.get(&owner, &uri).await.unwrap().entry;
         assert_eq!(entry.name, r"a\u{1b}[31m");
         assert_eq!(entry.title.as_deref(), Some(r"b\u{202e}c"));

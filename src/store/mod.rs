@@ -18,6 +18,7 @@ mod compression;
 mod content;
 mod detached;
 mod details;
+mod encoded;
 mod entry;
 mod error;
 mod expected;
@@ -73,6 +74,7 @@ pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use origins::Origins;
+pub(crate) use partial::PART_BYTES;
 pub use partial::{AppendError, PartialUpload, UploadTarget};
 pub use quota::OwnerQuota;
 pub(crate) use ranges::Ranges;

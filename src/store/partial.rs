@@ -1,10 +1,11 @@
 //! Uploads in parts, which survive a lost connection, a crash and another instance.
 //!
 //! Each part, and the record of the upload, is an ordinary resource of a hidden owner, which
-//! belongs to the owner of the upload. So they are stored, shared between instances, limited and
-//! removed like all content, but nobody lists them. The record is replaced only by a
-//! request that has read its latest version, which makes each append atomic. The last step writes the parts as one
-//! resource.
+//! belongs to the owner of the upload. So they are stored, shared between instances and removed
+//! like all content, but nobody lists them. A reservation counts them towards the quota of the
+//! owner, from the beginning if the size is announced, until it becomes what the resource counts.
+//! The record is replaced only by a request that has read its latest version, which makes each
+//! append atomic. The last step writes the parts as one resource.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -16,6 +17,15 @@ use crate::{auth::Owner, clock::Timestamp, random::Random};
 
 /// The maximum number of parts of one upload, which bounds its record.
 const MAX_PARTS: usize = 4096;
+
+/// The size that parts usually have, in bytes.
+pub(crate) const PART_BYTES: usize = 8 << 20;
+
+/// What a part counts at most beside its content.
+const PART_COUNTS: u64 = 2048;
+
+/// What the record counts, with its earlier revisions.
+const RECORD_COUNTS: u64 = 32 << 10;
 
 /// How many parts are removed at a time.
 const REMOVALS: usize = 8;
@@ -86,6 +96,8 @@ pub enum AppendError {
 pub struct PartialUpload {
     store: Store,
     owner: Owner,
+    /// The ID of the upload and of its reservation.
+    id: String,
     entry: Arc<Entry>,
     record: Record,
 }
@@ -112,15 +124,20 @@ impl Store {
         size: Option<u64>,
         ttl: Duration,
     ) -> Result<PartialUpload, StoreError> {
-        if let Some(size) = size {
-            for (owner, uri) in [(owner, &target.uri), (&hidden(owner), &record_uri(id)?)] {
-                self.backend.begin(owner, uri).await?.check_room(size).await?;
+        let record = Record { target, size, parts: Vec::new(), state: State::Open };
+        let uri = record_uri(id)?;
+        self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;
+        let details = Details { ttl: Some(ttl), ..Details::default() };
+        match self.create(&hidden(owner), uri, record.content(), details).await {
+            Ok(entry) => {
+                let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
+                Ok(PartialUpload { store, owner, id, entry, record })
+            }
+            Err(error) => {
+                self.backend.release(owner, id).await?;
+                Err(error)
             }
         }
-        let record = Record { target, size, parts: Vec::new(), state: State::Open };
-        let details = Details { ttl: Some(ttl), ..Details::default() };
-        let entry = self.create(&hidden(owner), record_uri(id)?, record.content(), details).await?;
-        Ok(PartialUpload { store: self.clone(), owner: owner.clone(), entry, record })
     }
 
     /// Finds an upload of the owner.
@@ -136,7 +153,28 @@ impl Store {
         let found = self.get(&hidden(owner), &uri).await?;
         let record = serde_json::from_slice(&found.bytes().await?)
             .map_err(|error| StoreError::Corrupt { uri, source: error.into() })?;
-        Ok(PartialUpload { store: self.clone(), owner: owner.clone(), entry: found.entry, record })
+        let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
+        Ok(PartialUpload { store, owner, id, entry: found.entry, record })
+    }
+
+    /// An upload of the owner whose ID begins so, unless it is complete or removed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn open_upload(
+        &self,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<Option<PartialUpload>, StoreError> {
+        let page = self.list(&hidden(owner), record_uri(id)?.as_str(), None, 1).await?;
+        let first =
+            page.entries.first().and_then(|entry| entry.uri.as_str().strip_prefix("upload:"));
+        let Some(id) = first else { return Ok(None) };
+        match self.upload_in_parts(owner, id).await {
+            Ok(found) => Ok(Some(found).filter(|found| !found.is_stored())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -145,6 +183,23 @@ impl Record {
         // Never fails for strings, numbers and lists.
         Content::from(serde_json::to_vec(self).unwrap_or_default())
     }
+
+    /// The bytes of the parts.
+    fn received(&self) -> u64 {
+        self.parts.iter().map(|part| part.size).sum()
+    }
+
+    /// What the upload counts at most, with all that is announced.
+    fn counted_bytes(&self) -> u64 {
+        self.counted_with(self.received())
+    }
+
+    /// The same if its content has at least `size` bytes.
+    fn counted_with(&self, size: u64) -> u64 {
+        let size = self.size.unwrap_or_default().max(size);
+        let parts = (self.parts.len() as u64).max(size.div_ceil(PART_BYTES as u64) + 1);
+        size + parts * PART_COUNTS + RECORD_COUNTS
+    }
 }
 
 impl PartialUpload {
@@ -152,7 +207,7 @@ impl PartialUpload {
     pub fn offset(&self) -> u64 {
         match self.record.state {
             State::Stored { size } => size,
-            State::Open | State::Complete => self.record.parts.iter().map(|part| part.size).sum(),
+            State::Open | State::Complete => self.record.received(),
         }
     }
 
@@ -184,7 +239,31 @@ impl PartialUpload {
         if self.record.size == Some(size) {
             return Ok(());
         }
-        self.replace(Record { size: Some(size), ..self.record.clone() }).await
+        let record = Record { size: Some(size), ..self.record.clone() };
+        self.reserve(record.counted_bytes()).await?;
+        self.replace(record).await
+    }
+
+    /// Makes room for content of at least `size` bytes in the quota of the owner.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    pub async fn expect(&self, size: u64) -> Result<(), StoreError> {
+        self.reserve(self.record.counted_with(size)).await
+    }
+
+    /// Counts at least `bytes` until the upload ends.
+    async fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
+        if bytes <= self.record.counted_bytes() {
+            return Ok(());
+        }
+        let (owner, uri) = (&self.owner, &self.record.target.uri);
+        self.store.backend.reserve(owner, uri, &self.id, bytes, self.left()).await
+    }
+
+    /// The time until the upload ends.
+    fn left(&self) -> Duration {
+        self.entry.expires.since(self.store.now()).max(Duration::from_millis(1))
     }
 
     /// Appends the pieces as a part, and returns its size in bytes. `pieces` must end instead of
@@ -203,15 +282,17 @@ impl PartialUpload {
         }
         let id = random.id();
         let uri = self.part_uri(&id)?;
-        let left = self.entry.expires.since(self.store.now()).max(Duration::from_millis(1));
-        let details = Details { ttl: Some(left), ..Details::default() };
+        let details = Details { ttl: Some(self.left()), ..Details::default() };
         let content = Content::byte_stream(pieces);
         let part = self.store.create(&hidden(&self.owner), uri, content, details).await?;
         let size = part.size;
         let mut record = self.record.clone();
         record.parts.push(Part { id, size });
-        let appended =
-            if size == 0 { Err(AppendError::Changed) } else { self.replace(record).await };
+        let appended = match self.reserve(record.counted_bytes()).await {
+            _ if size == 0 => Err(AppendError::Changed),
+            Ok(()) => self.replace(record).await,
+            Err(full) => Err(full.into()),
+        };
         match appended {
             Ok(()) => Ok(size),
             Err(error) => {
@@ -245,7 +326,8 @@ impl PartialUpload {
         let expected = Expected { size: self.record.size.or(Some(size)), sha256: target.sha256 };
         let UploadTarget { uri, name, title, description, mime_type, ttl, .. } = target;
         let details = Details { name, title, description, mime_type, ttl, session: None };
-        let stored = store.create(&self.owner, uri, content.expecting(expected), details).await;
+        let content = content.expecting(expected);
+        let stored = store.create_reserved(&self.owner, uri, content, details, &self.id).await;
         match stored {
             Ok(entry) => {
                 let parts = self.record.parts.clone();
@@ -272,7 +354,7 @@ impl PartialUpload {
     pub async fn cancel(&self) -> Result<(), StoreError> {
         self.store.delete(&self.entry.owner, &self.entry.uri).await?;
         self.remove(self.record.parts.clone()).await;
-        Ok(())
+        self.store.backend.release(&self.owner, &self.id).await
     }
 
     /// Replaces the record, if nobody has since it was read.

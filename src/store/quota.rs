@@ -2,6 +2,9 @@
 
 use super::StoreError;
 
+/// How many uploads in progress may have a reservation, for each owner.
+pub(super) const MAX_RESERVATIONS: u64 = 256;
+
 /// How much one owner may store. Counted are content before compression, metadata
 /// and a fixed amount for each revision ([`Entry::counted_bytes`](super::Entry::counted_bytes)),
 /// so that a quota means the same in every backend; uploads in progress; and deleted
@@ -47,6 +50,14 @@ impl OwnerQuota {
         StoreError::Full(format!(
             "The content is larger than all your resources may be together ({} bytes, metadata included). Store less.",
             self.bytes
+        ))
+    }
+
+    /// The error for one more reservation than there may be.
+    #[allow(clippy::unused_self, reason = "as the other errors")]
+    pub(super) fn out_of_reservations(&self) -> StoreError {
+        StoreError::Full(format!(
+            "You have {MAX_RESERVATIONS} uploads in progress. Complete or cancel some, or wait until some end."
         ))
     }
 

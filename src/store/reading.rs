@@ -16,7 +16,7 @@ const MAX_DECOMPRESSING: usize = 4;
 
 /// How many fetches of a stream are in flight at once, which hides the latency of
 /// the backend.
-const MAX_FETCHES: usize = 4;
+pub(super) const MAX_FETCHES: usize = 4;
 
 impl StoredResource {
     /// The content as a stream of blocks. Each block of text is valid UTF-8.
@@ -105,7 +105,10 @@ impl StoredResource {
 
     /// Groups these blocks into those that are fetched together. The first block is fetched
     /// alone, for latency.
-    fn batches(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + Send + use<> {
+    pub(super) fn batches(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> + Send + use<> {
         let (entry, max) = (Arc::clone(&self.entry), self.blob.read_ahead());
         let mut next = range.start;
         std::iter::from_fn(move || {
@@ -212,7 +215,7 @@ impl StoredResource {
         Ok(CompressedBlock { bytes, size: self.index(block.len)?, offset: block.offset, entry })
     }
 
-    fn index(&self, offset: u64) -> Result<usize, StoreError> {
+    pub(super) fn index(&self, offset: u64) -> Result<usize, StoreError> {
         usize::try_from(offset).map_err(|error| self.corrupt(error))
     }
 

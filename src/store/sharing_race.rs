@@ -69,8 +69,28 @@ impl Backend for Recreating {
         self.store.backend.feed()
     }
 
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        self.store.backend.begin(owner, uri).await
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError> {
+        self.store.backend.begin(owner, uri, reservation).await
+    }
+
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        self.store.backend.reserve(owner, uri, id, bytes, ttl).await
+    }
+
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+        self.store.backend.release(owner, id).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

@@ -41,7 +41,23 @@ impl Store {
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
         let mode = self.creation(&uri, details, content.mime_type())?;
-        Ok(self.write(owner, uri, content, mode, None).await?.entry)
+        Ok(self.write(owner, uri, content, mode, None, None).await?.entry)
+    }
+
+    /// Creates a resource of content that a [reservation](super::Backend::reserve) counts.
+    pub(super) async fn create_reserved(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        content: Content,
+        details: Details,
+        reservation: &str,
+    ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        let mode = self.creation(&uri, details, content.mime_type())?;
+        Ok(self.write(owner, uri, content, mode, None, Some(reservation)).await?.entry)
     }
 
     /// The mode that creates a resource with these details. `mime_type` is that of its content.
@@ -119,7 +135,7 @@ impl Store {
         let known = self.get(owner, &uri).await?.entry.mime_type.clone();
         let Details { name, title, description, mime_type, .. } = details;
         let mode = WriteMode::Update { name, title, description, mime_type, ttl, replaced };
-        Ok(self.write(owner, uri, content, mode, Some(known)).await?.entry)
+        Ok(self.write(owner, uri, content, mode, Some(known), None).await?.entry)
     }
 
     /// Uploads and commits content. `known` is the media type of the resource that is updated.
@@ -130,8 +146,9 @@ impl Store {
         content: Content,
         mode: WriteMode,
         known: Option<String>,
+        reservation: Option<&str>,
     ) -> Result<Committed, StoreError> {
-        let written = self.upload(owner, uri, content, mode, known).await;
+        let written = self.upload(owner, uri, content, mode, known, reservation).await;
         self.counted(written)
     }
 
@@ -159,6 +176,7 @@ impl Store {
         content: Content,
         mut mode: WriteMode,
         known: Option<String>,
+        reservation: Option<&str>,
     ) -> Result<Committed, StoreError> {
         let given = match &mode {
             WriteMode::Create { mime_type, .. } => Some(mime_type),
@@ -167,9 +185,9 @@ impl Store {
         let mime_type = given.cloned().or(known).unwrap_or_default();
         let (expected, or_binary) = (content.expected().clone(), content.may_turn_binary());
         let (kind, pieces) = content.into_parts();
-        let mut upload = self.backend.begin(owner, &uri).await?;
+        let mut upload = self.backend.begin(owner, &uri, reservation).await?;
         if let Some(size) = expected.size {
-            upload.check_room(size).await?;
+            upload.reserve(size).await?;
         }
         let writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
         let (upload, stats) = writer.indexing(&mime_type).write_to_end(pieces).await?;

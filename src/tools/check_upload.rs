@@ -4,10 +4,11 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{link_request::links, wording};
+use super::{link_request::links, stored_file::StoredFile, wording};
 use crate::{
     content_link::UploadUse,
     handler::{Context, Structured, ToolError},
+    preview::words::number,
     registry::Tool,
     spill::tool_calls::{read_arguments, type_and_size},
 };
@@ -27,33 +28,24 @@ struct Checked {
     state: State,
     /// What was stored, unless it was deleted or has expired since.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<File>,
+    file: Option<StoredFile>,
+    /// How many bytes have arrived of an upload that can be resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<u64>,
 }
 
 /// What became of a link to upload.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// Nothing is stored yet.
+    /// No content arrives.
     Waiting,
+    /// Content arrives, or an upload in parts is not complete. Nothing is stored yet.
+    Receiving,
     /// The file was stored.
     Stored,
     /// The link has expired, and nothing was stored.
     Expired,
-}
-
-/// A stored file.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct File {
-    /// The URI of the resource.
-    uri: String,
-    /// The name.
-    name: String,
-    /// The media type.
-    mime_type: String,
-    /// The size in bytes.
-    size: u64,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
@@ -75,41 +67,48 @@ async fn check<S>(
         tracing::error!(%error, "the use of a link cannot be checked");
         ToolError::new("The store is not available now; try again shortly.")
     })?;
-    let uri = &receipt.uri;
-    let (state, file, text) = match used {
-        UploadUse::Stored(_) => match ctx.resource_store().get(ctx.identity().owner(), uri).await {
+    let (uri, owner, store) = (&receipt.uri, ctx.identity().owner(), ctx.resource_store());
+    let open = match used {
+        UploadUse::Stored(_) => None,
+        _ => store.open_upload(owner, &receipt.id).await?,
+    };
+    let (state, file, received, text) = match used {
+        UploadUse::Stored(_) => match store.get(owner, uri).await {
             Ok(found) => {
                 let entry = found.entry;
                 let next = read_arguments(uri.as_str(), entry.kind, 100);
                 let next = wording::call("read_resource", &next);
                 let text = format!("Stored as {uri} ({}). Read it: {next}", type_and_size(&entry));
-                let file = File {
-                    uri: uri.to_string(),
-                    name: entry.name.clone(),
-                    mime_type: entry.mime_type.clone(),
-                    size: entry.size,
-                };
-                (State::Stored, Some(file), text)
+                (State::Stored, Some(StoredFile::of(&entry)), None, text)
             }
             Err(error) if error.is_not_found() => {
                 let text = format!("It was stored as {uri}, and is deleted or expired since.");
-                (State::Stored, None, text)
+                (State::Stored, None, None, text)
             }
             Err(error) => return Err(error.into()),
         },
+        used if used.is_receiving(links.now()) || open.is_some() => {
+            let arrived = open.as_ref().map_or_else(String::new, |open| {
+                let of =
+                    open.size().map_or_else(String::new, |size| format!(" of {}", number(size)));
+                format!(" {}{of} bytes have arrived.", number(open.offset()))
+            });
+            let text = format!("The file is being uploaded.{arrived} Ask again in a while.");
+            (State::Receiving, None, open.map(|open| open.offset()), text)
+        }
         _ if receipt.link_expires <= links.now() => {
             let text =
                 "Nothing was stored, and the link has expired. Make a new one with upload_url.";
-            (State::Expired, None, text.to_owned())
+            (State::Expired, None, None, text.to_owned())
         }
         _ => {
             let text = format!(
                 "Nothing is stored yet. The link works until {}. Ask again after the upload.",
                 receipt.link_expires
             );
-            (State::Waiting, None, text)
+            (State::Waiting, None, None, text)
         }
     };
     let text = CallToolResult::success(vec![ContentBlock::text(text)]);
-    Ok((Structured(Checked { state, file }), text))
+    Ok((Structured(Checked { state, file, received }), text))
 }

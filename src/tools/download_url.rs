@@ -6,7 +6,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::link_request::{Request, lifetime, links, no_url, quoted_for_shell};
+use super::{
+    link_request::{Request, lifetime, links, no_url, quoted_for_shell},
+    stored_file::StoredFile,
+};
 use crate::{
     content_link::{Disposition, Download, Once, file_name},
     handler::{Context, Structured, ToolError},
@@ -52,25 +55,9 @@ struct DownloadUrl {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Downloadable {
     /// What the URL gives.
-    file: File,
+    file: StoredFile,
     /// The request that downloads it.
     download: Request,
-}
-
-/// What is downloaded.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct File {
-    /// The URI of the resource.
-    uri: String,
-    /// The name of the file.
-    name: String,
-    /// The media type.
-    mime_type: String,
-    /// The size in bytes.
-    size: u64,
-    /// The SHA-256 of the content, such as sha-256:9f86….
-    digest: String,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
@@ -116,13 +103,7 @@ async fn download<S>(
         base.host(),
     );
     let downloadable = Downloadable {
-        file: File {
-            uri: uri.to_string(),
-            name,
-            mime_type: entry.mime_type.clone(),
-            size: entry.size,
-            digest: format!("sha-256:{}", entry.sha256),
-        },
+        file: StoredFile { uri: uri.to_string(), name, ..StoredFile::of(&entry) },
         download: Request::new(method, url, expires),
     };
     let text = CallToolResult::success(vec![ContentBlock::text(text)]);

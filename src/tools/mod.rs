@@ -32,15 +32,22 @@ mod search;
 #[cfg(feature = "search")]
 mod search_all;
 mod share;
+#[cfg(feature = "http")]
+mod stored_file;
 mod update;
 #[cfg(feature = "http")]
 mod upload_url;
 mod windows;
 mod wording;
 
+#[cfg(feature = "query")]
+use std::sync::Arc;
+
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
 use serde_json::json;
 
+#[cfg(feature = "search")]
+pub(crate) use self::search::LineSearch;
 use crate::{
     handler::Context,
     registry::{Builder, Spill, Tool},
@@ -107,8 +114,17 @@ pub fn querying<S: Send + Sync + 'static>(
     limits: crate::query::QueryLimits,
     store: bool,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    querying_with(Arc::new(crate::query::Queries::new(limits)), store)
+}
+
+/// [`querying`] with worker processes that others use as well.
+#[cfg(feature = "query")]
+pub fn querying_with<S: Send + Sync + 'static>(
+    queries: Arc<crate::query::Queries>,
+    store: bool,
+) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
-        let tool = query::tool(limits, store);
+        let tool = query::tool(queries, store);
         let title = "Query resources";
         builder.tool(if store {
             tool.annotations(hints(title, false, true)).spill(Spill::Never)

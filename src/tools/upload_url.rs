@@ -86,6 +86,9 @@ struct File {
     /// The size in bytes, if the link fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
+    /// The SHA-256, if the link fixes it, such as sha-256:9f86….
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
 }
 
 pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
@@ -135,6 +138,7 @@ fn upload<S>(
             name: claims.name,
             mime_type: claims.mime_type,
             size: claims.size,
+            digest: claims.sha256.map(|hex| format!("sha-256:{hex}")),
         },
         upload: Request::new("PUT", url, expires),
     };

@@ -20,18 +20,21 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    account::Account,
     catalogue::Catalogue,
     claim::Claim,
     error::{StartError, UpstreamError},
     following::follow,
     link::{Era, Link},
-    login::{Account, LoginNeeded},
+    login::LoginNeeded,
     remote_session::KeptSession,
     shared::Shared,
     start::{self, Failed, Started},
     status::State,
     subscriptions::Subscriptions,
 };
+use crate::auth::Identity;
+
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
@@ -151,6 +154,13 @@ impl Connection {
         // Set before the catalogue is looked at, so that none is missed.
         self.is_awaited.store(true, Ordering::SeqCst);
         self.catalogue.load_full()
+    }
+
+    /// A caller of this connection, with its credentials of now.
+    pub(super) fn present(&self, identity: &Identity) {
+        if let Some(account) = &self.account {
+            account.present(identity);
+        }
     }
 
     /// Whether the process runs.
@@ -315,7 +325,7 @@ impl Connection {
                 state.attempt += 1;
                 state.phase = Phase::Starting;
             });
-            let mut logins = self.account.as_ref().map(|account| account.changes());
+            let mut logins = self.account.as_ref().and_then(|account| account.logins());
             let shared = &self.shared;
             let started = start::start(
                 &shared.settings,

@@ -8,12 +8,12 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
+    account::Account,
     budget::MessageBudget,
     catalogue::{Catalogue, Tool},
     claim::Claim,
     connection::{Connection, Part},
     error::UpstreamError,
-    login::Account,
     names::Naming,
     questions::capabilities,
     remote_session::KeptSession,
@@ -103,6 +103,7 @@ impl Connections {
     ) -> Result<InUse, UpstreamError> {
         let key = self.shared.settings.session.key(identity.owner(), client, session);
         if let Some(connection) = self.existing(&key) {
+            connection.present(identity);
             return Ok(connection);
         }
         let settings = &self.shared.settings;
@@ -137,6 +138,7 @@ impl Connections {
         }
         // Another request of the same session may have been faster.
         if let Some(opened) = open.connections.get(&key) {
+            opened.connection.present(identity);
             return Ok(InUse::new(&opened.connection));
         }
         self.make_room(&mut open, identity.owner())?;
@@ -149,8 +151,11 @@ impl Connections {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
         };
-        let account = self.shared.login.as_ref().filter(|_| key != Key::All);
-        let account = account.map(|login| Arc::new(Account::new(login, identity)));
+        let account = match key {
+            Key::All => None,
+            Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
+        };
+        let account = account.map(Arc::new);
         let connection = Connection::new(Arc::clone(&self.shared), client, part, account, forget);
         let owner = identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });

@@ -72,6 +72,9 @@ pub(super) enum UpstreamError {
     /// The caller must log in there.
     #[error("{0}")]
     Login(Arc<LoginNeeded>),
+    /// The caller's token cannot be exchanged for one of the upstream.
+    #[error("{name} cannot be used with your token: {problem}.")]
+    TokenExchange { name: Arc<str>, problem: String },
     /// Its own error.
     #[error("{}", .0.message)]
     Refused(ErrorResponse),

@@ -82,14 +82,14 @@ impl Exchange {
         what: &str,
         scope: Option<&Scope>,
     ) -> Result<Self, UpstreamError> {
-        let owner = scope.map(|scope| scope.identity.owner().clone());
+        let caller = scope.map(|scope| scope.identity.clone());
         let expects = match method {
             "tools/call" | "tasks/result" => {
                 Expects::ToolResult(scope.and_then(|scope| scope.control.receiving()))
             }
             _ => Expects::Other,
         };
-        let Opened { id, answer, events, questions, era } = link.open(owner, expects)?;
+        let Opened { id, answer, events, questions, era } = link.open(caller, expects)?;
         let (link, what) = (Arc::clone(link), what.to_owned());
         let message = None;
         let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };

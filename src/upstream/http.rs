@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{
-    Client, Method as Verb, RequestBuilder, Response, StatusCode,
+    Client, Method as Verb, RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect::Policy,
 };
@@ -20,17 +20,18 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 
 use super::{
+    account::Account,
     error::UpstreamError,
     link::Link,
-    login::{Account, Refused},
+    login::Refused,
     message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,
 };
 use crate::{
+    auth::Identity,
     protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId},
-    registry::LoginProblem,
 };
 
 const SESSION: &str = "mcp-session-id";
@@ -48,11 +49,11 @@ const ERROR_BYTES: usize = 64 << 10;
 /// The requests to one upstream.
 struct Http {
     client: Client,
-    url: String,
+    url: Url,
     headers: HeaderMap,
     max_message: usize,
     session: Arc<RemoteSession>,
-    /// The caller's token, if the server asks for one.
+    /// The callers' tokens, if the server asks for them.
     account: Option<Arc<Account>>,
 }
 
@@ -68,6 +69,8 @@ struct Outline {
     mirrored: Vec<(String, String)>,
     /// The request that a notification cancels.
     cancels: Option<i64>,
+    /// Whose request it is; `None` for Larder's own.
+    caller: Option<Identity>,
 }
 
 /// Sends the messages of a link until it is stopped.
@@ -93,7 +96,7 @@ pub(super) fn run(
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
-    let url = remote.url.clone();
+    let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
     let http = Arc::new(Http { client, url, headers, max_message, session, account });
     Ok(serve(http, link, outgoing, stop))
 }
@@ -214,7 +217,8 @@ impl Http {
     ) -> Result<Response, UpstreamError> {
         let mut may_retry = true;
         loop {
-            let token = self.token().await.map_err(|problem| no_token(link, &problem))?;
+            let caller = outline.caller.as_ref();
+            let token = self.token(caller).await?;
             let mut request = self.request(Verb::POST, session, token.as_deref());
             request = request
                 .header(ACCEPT, "application/json, text/event-stream")
@@ -242,8 +246,8 @@ impl Http {
                 return Ok(response);
             };
             let (status, headers) = (response.status(), response.headers());
-            let refused = account.refused(status, headers, token.as_deref(), may_retry).await;
-            match refused.map_err(|problem| no_token(link, &problem))? {
+            let refused = account.refused(status, headers, token.as_deref(), caller, may_retry);
+            match refused.await? {
                 Refused::Retry => may_retry = false,
                 Refused::Login(login) => return Err(UpstreamError::Login(login)),
                 Refused::Other => return Ok(response),
@@ -251,16 +255,16 @@ impl Http {
         }
     }
 
-    async fn token(&self) -> Result<Option<String>, LoginProblem> {
+    async fn token(&self, caller: Option<&Identity>) -> Result<Option<String>, UpstreamError> {
         match &self.account {
-            Some(account) => account.token().await,
+            Some(account) => account.token(caller).await,
             None => Ok(None),
         }
     }
 
     /// A request with the headers of the settings and of the session.
     fn request(&self, verb: Verb, session: &Session, token: Option<&str>) -> RequestBuilder {
-        let mut request = self.client.request(verb, &self.url).headers(self.headers.clone());
+        let mut request = self.client.request(verb, self.url.clone()).headers(self.headers.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -324,7 +328,7 @@ impl Http {
         let mut wait = Duration::from_secs(1);
         loop {
             let session = self.session.now.lock().clone();
-            let token = self.token().await.ok().flatten();
+            let token = self.token(None).await.ok().flatten();
             let request = self.request(Verb::GET, &session, token.as_deref());
             let request = request.header(ACCEPT, "text/event-stream");
             match request.send().await {
@@ -345,7 +349,7 @@ impl Http {
         let session = self.session.now.lock().clone();
         if session.id.is_some() && !self.session.outlives.load(Ordering::Relaxed) {
             let ended = async {
-                let token = self.token().await.ok().flatten();
+                let token = self.token(None).await.ok().flatten();
                 let _ = self.request(Verb::DELETE, &session, token.as_deref()).send().await;
             };
             let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
@@ -377,8 +381,8 @@ impl Outline {
                     }
                     _ => Vec::new(),
                 };
-                let (method, cancels) = (request.method, None);
-                Self { id: Some(id), method, name, is_modern, mirrored, cancels }
+                let (method, caller) = (request.method, link.caller(id));
+                Self { id: Some(id), method, name, is_modern, mirrored, cancels: None, caller }
             }
             Ok(Message::Notification { method, params }) => {
                 let cancels = match Message::cancelled(&method, &params) {
@@ -390,11 +394,6 @@ impl Outline {
             _ => Self::default(),
         }
     }
-}
-
-/// The token cannot be read or refreshed now.
-fn no_token(link: &Link, problem: &LoginProblem) -> UpstreamError {
-    link.unavailable(&format!("its login cannot be used now: {problem}"))
 }
 
 fn is_stream(response: &Response) -> bool {

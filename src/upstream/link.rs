@@ -34,7 +34,7 @@ use super::{
     wire,
 };
 use crate::{
-    auth::Owner,
+    auth::{Identity, Owner},
     handler::{ReceivedResult, Receiving},
     protocol::{LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
 };
@@ -97,10 +97,16 @@ struct Running {
     reply: oneshot::Sender<Result<Answer, UpstreamError>>,
     events: mpsc::Sender<Event>,
     /// Whose call it is; `None` for Larder's own requests.
-    owner: Option<Owner>,
+    caller: Option<Identity>,
     expects: Expects,
     /// Whether it waits for its client's next round: nobody can be told its progress.
     is_parked: bool,
+}
+
+impl Running {
+    fn owner(&self) -> Option<&Owner> {
+        self.caller.as_ref().map(Identity::owner)
+    }
 }
 
 /// What a request is answered by.
@@ -204,10 +210,10 @@ impl Link {
         self.next_id.store((i64::from(links) << 32) + 1, Ordering::Relaxed);
     }
 
-    /// Registers a request. `owner` is whose call it is; `None` for Larder's own.
+    /// Registers a request. `caller` is whose call it is; `None` for Larder's own.
     pub(super) fn open(
         &self,
-        owner: Option<Owner>,
+        caller: Option<Identity>,
         expects: Expects,
     ) -> Result<Opened, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -217,12 +223,17 @@ impl Link {
         if let Some(how) = &state.ended {
             return Err(self.not_processed(how));
         }
-        let questions = match owner {
+        let questions = match caller {
             Some(_) => std::mem::take(&mut state.waiting),
             None => Vec::new(),
         };
-        state.running.insert(id, Running { reply, events, owner, expects, is_parked: false });
+        state.running.insert(id, Running { reply, events, caller, expects, is_parked: false });
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
+    }
+
+    /// Whose request it is; `None` for one of Larder's own, and for one that has ended.
+    pub(super) fn caller(&self, id: i64) -> Option<Identity> {
+        self.state.lock().running.get(&id)?.caller.clone()
     }
 
     /// Forgets a request. Returns whether the upstream has not answered it.
@@ -342,8 +353,8 @@ impl Link {
             return self.refuse(&question.id, "The client did not declare that it can be asked.");
         }
         let mut state = self.state.lock();
-        let calls = || state.running.values().rev().filter(|call| call.owner.is_some());
-        let call = during.and_then(|id| state.running.get(&id)).filter(|c| c.owner.is_some());
+        let calls = || state.running.values().rev().filter(|call| call.caller.is_some());
+        let call = during.and_then(|id| state.running.get(&id)).filter(|c| c.caller.is_some());
         let call = call.or_else(|| calls().find(|call| !call.is_parked)).or_else(|| calls().next());
         let refused = match call {
             Some(call) => match call.events.try_send(Event::Question(question)) {
@@ -375,7 +386,7 @@ impl Link {
     fn withdraw(&self, question: &RequestId) {
         let mut state = self.state.lock();
         state.waiting.retain(|waiting| waiting.id != *question);
-        for call in state.running.values().filter(|call| call.owner.is_some()) {
+        for call in state.running.values().filter(|call| call.caller.is_some()) {
             let _ = call.events.try_send(Event::Withdrawn(question.clone()));
         }
     }
@@ -446,9 +457,9 @@ impl Link {
     /// call, if all running calls have one owner.
     fn log(&self, event: Event) {
         let state = self.state.lock();
-        let mut calls = state.running.values().rev().filter(|running| running.owner.is_some());
+        let mut calls = state.running.values().rev().filter(|running| running.caller.is_some());
         let Some(latest) = calls.next() else { return };
-        if !latest.is_parked && calls.all(|other| other.owner == latest.owner) {
+        if !latest.is_parked && calls.all(|other| other.owner() == latest.owner()) {
             let _ = latest.events.try_send(event);
         }
     }

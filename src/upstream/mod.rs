@@ -5,6 +5,7 @@
 //! Its `connection` keeps one process of it running and starts it again; a
 //! `link` is one running process.
 
+mod account;
 mod budget;
 mod catalogue;
 mod claim;
@@ -38,9 +39,13 @@ mod status;
 mod stderr;
 mod subscriptions;
 mod tasks;
+mod token_exchange;
 mod wire;
 
 pub use provider::Upstream;
 pub use set::Upstreams;
-pub use settings::{Command, OAuth, Remote, SessionPolicy, Settings, Target, ToolFilter};
+pub use settings::{
+    Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
+    ToolFilter,
+};
 pub use status::{LastError, State, Status};

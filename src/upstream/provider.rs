@@ -22,6 +22,7 @@ use super::{
     names::Naming,
     requests::Requests,
     settings::{Settings, Target},
+    shared::Access,
     status::{LastError, State, Status},
     subscriptions::Follower,
     tasks,
@@ -165,7 +166,7 @@ impl Upstream {
             let catalogue = connection.known();
             let tool = catalogue.as_ref().and_then(|catalogue| catalogue.tool(name));
             let Some(tool) = tool else {
-                if self.connections.shared.login.is_some() && name == self.login_tool_name() {
+                if self.connections.shared.login().is_some() && name == self.login_tool_name() {
                     let done = format!("You are logged in to {}.", self.naming.upstream);
                     return Ok(json!({ "content": [{ "type": "text", "text": done }] }));
                 }
@@ -236,7 +237,7 @@ impl Provider for Upstream {
     async fn tools(&self, scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
         let listed = self.listed(scope).await?.map(|(_, catalogue)| catalogue);
         if listed.is_none()
-            && self.connections.shared.login.is_some()
+            && self.connections.shared.login().is_some()
             && let Ok(connection) = self.connections.of(scope).await
             && connection.login_needed().is_some()
         {
@@ -418,18 +419,22 @@ impl Provider for Upstream {
         let _ = self.connections.shared.parts.set(parts.clone());
     }
 
+    fn exchanges_tokens(&self) -> bool {
+        matches!(self.connections.shared.access, Access::Exchange(_))
+    }
+
     fn has_logins(&self) -> bool {
-        self.connections.shared.login.is_some()
+        self.connections.shared.login().is_some()
     }
 
     fn open_logins(&self, site: &LoginSite) {
-        if let Some(login) = &self.connections.shared.login {
+        if let Some(login) = self.connections.shared.login() {
             login.open(site);
         }
     }
 
     fn login(&self) -> Option<Arc<dyn ProviderLogin>> {
-        login::provided(self.connections.shared.login.as_ref()?)
+        login::provided(self.connections.shared.login()?)
     }
 
     fn end_session(&self, id: &str) {

@@ -45,8 +45,17 @@ pub struct Remote {
     pub url: String,
     /// Headers of each request.
     pub headers: BTreeMap<String, String>,
+    /// How it knows who calls, besides the headers.
+    pub auth: Option<RemoteAuth>,
+}
+
+/// How a server over HTTP knows who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteAuth {
     /// Each caller logs in at the server.
-    pub auth: Option<OAuth>,
+    Login(OAuth),
+    /// The token that a caller presents is exchanged for one of the server.
+    Exchange(TokenExchangeSettings),
 }
 
 /// How callers log in at a server over HTTP.
@@ -60,6 +69,32 @@ pub struct OAuth {
     pub scopes: Vec<String>,
     /// The only authorization server that may be used.
     pub issuer: Option<String>,
+}
+
+/// How tokens are exchanged (RFC 8693).
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct TokenExchangeSettings {
+    /// The token endpoint of the authorization server.
+    pub token_url: String,
+    /// Larder's client ID there.
+    pub client_id: String,
+    /// The secret of that client.
+    pub client_secret: String,
+    /// What the new token is for, by its name at the authorization server.
+    pub audience: Option<String>,
+    /// What the new token is for, by its URL.
+    pub resource: Option<String>,
+    /// The scopes to ask for. If there are none, the authorization server decides.
+    pub scopes: Vec<String>,
+}
+
+impl fmt::Debug for TokenExchangeSettings {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenExchangeSettings")
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for OAuth {

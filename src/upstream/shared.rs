@@ -12,8 +12,9 @@ use super::{
     link::Era,
     login::Login,
     names::Naming,
-    settings::{Settings, Target},
+    settings::{RemoteAuth, Settings, Target},
     statistics::Statistics,
+    token_exchange::TokenExchange,
 };
 use crate::{protocol::Announcement, session::SharedParts};
 
@@ -33,18 +34,38 @@ pub(super) struct Shared {
     /// How instances share what belongs to sessions. Set once, before the first use; empty if
     /// this is the only instance.
     pub(super) parts: OnceLock<SharedParts>,
-    /// The logins of callers, if the upstream asks for them.
-    pub(super) login: Option<Arc<Login>>,
+    pub(super) access: Access,
+}
+
+/// How callers get access to the upstream.
+pub(super) enum Access {
+    /// Larder's own credentials, or none, are enough.
+    Open,
+    /// Each caller logs in there.
+    Login(Arc<Login>),
+    /// For the token of a caller there is one of the upstream.
+    Exchange(Arc<TokenExchange>),
+}
+
+impl Access {
+    fn of(settings: &Settings) -> Option<Self> {
+        let Target::Remote(remote) = &settings.target else { return None };
+        let name = &settings.name;
+        match remote.auth.as_ref()? {
+            RemoteAuth::Login(oauth) => {
+                Login::new(name, &remote.url, oauth).map(Arc::new).map(Self::Login)
+            }
+            RemoteAuth::Exchange(exchange) => {
+                TokenExchange::new(name, exchange).map(Arc::new).map(Self::Exchange)
+            }
+        }
+    }
 }
 
 impl Shared {
     pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
-        let login = match &settings.target {
-            Target::Remote(remote) => Login::of(&settings.name, remote),
-            Target::Command(_) => None,
-        };
         Self {
-            login,
+            access: Access::of(&settings).unwrap_or(Access::Open),
             settings: Arc::new(settings),
             budget,
             naming,
@@ -53,6 +74,14 @@ impl Shared {
             statistics: Statistics::default(),
             changes: OnceLock::new(),
             parts: OnceLock::new(),
+        }
+    }
+
+    /// The logins of callers, if the upstream asks for them.
+    pub(super) fn login(&self) -> Option<&Arc<Login>> {
+        match &self.access {
+            Access::Login(login) => Some(login),
+            Access::Open | Access::Exchange(_) => None,
         }
     }
 

@@ -13,11 +13,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    account::Account,
     budget::MessageBudget,
     error::UpstreamError,
     http,
     link::{Era, Link},
-    login::{Account, LoginNeeded},
+    login::LoginNeeded,
     message::{
         Assembly,
         line::{Incoming, read_line},

@@ -7,8 +7,8 @@ use std::{
 };
 
 /// Lowest first. A module uses only modules of lower layers.
-const LAYERS: [&[&str]; 18] = [
-    &["quote"],
+const LAYERS: [&[&str]; 19] = [
+    &["hex", "quote"],
     &[
         "protocol",
         "preview",
@@ -29,6 +29,7 @@ const LAYERS: [&[&str]; 18] = [
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools", "upstream"],
+    &["apps"],
     &["dispatch", "login"],
     &["era"],
     &["http", "stdio"],

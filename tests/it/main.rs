@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod apps;
 mod architecture;
 mod asking;
 mod auth;

@@ -10,16 +10,19 @@
 //   POST /test/documents/<host>  replaces all keys, and from now on supports Client ID Metadata
 //                                Documents; those of https://larder.example are read at the host
 //   POST /test/userinfo/<mode>   up or down (503)
+//   POST /test/token/<mode>      up, down (503) or hang: the token endpoint
 //   POST /test/disable/<user>    from now on there is no such user
 //   GET  /test/counts            how often each path was requested
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createEncrypted } from 'node:https';
-import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import Provider from 'oidc-provider';
+import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import Provider, { errors } from 'oidc-provider';
 
 const SECRET = 'a secret for tests only';
 const SCOPES = 'mcp:read mcp:write mcp:admin';
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 // The groups of the users who have any.
 const GROUPS = { bob: ['analysts', 'others'], carol: ['others'] };
 
@@ -61,6 +64,8 @@ const larder = {
   redirect_uris: ['http://127.0.0.1/mcp/login/callback'],
   response_types: ['code'],
 };
+// Larder as a client that exchanges the tokens of its callers.
+const gateway = { ...machine('gateway'), grant_types: [TOKEN_EXCHANGE] };
 const app = (client_id) => ({
   client_id,
   application_type: 'native',
@@ -71,8 +76,9 @@ const app = (client_id) => ({
 });
 
 function provider(issuer) {
+  const jwks = keys();
   const oidc = new Provider(issuer, {
-    jwks: keys(),
+    jwks,
     cookies: { keys: [randomUUID()] },
     clients: [
       ...['rs256', 'es256', 'eddsa', 'ed25519', 'opaque'].flatMap((kind) => [
@@ -81,6 +87,7 @@ function provider(issuer) {
       ]),
       { ...machine('resource-server') },
       larder,
+      gateway,
     ],
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'EdDSA', 'Ed25519'] },
     // The dispatcher would refuse addresses of this machine.
@@ -118,8 +125,47 @@ function provider(issuer) {
       },
     },
   });
+  exchangeTokens(oidc, jwks);
   oidc.on('registration_create.success', (_, client) => registered.push(client.clientId));
   return oidc;
+}
+
+// Token exchange (RFC 8693), which the provider leaves to those who run it.
+function exchangeTokens(oidc, { keys }) {
+  const publicKey = ({ kid, alg, ...key }) => ({
+    ...createPublicKey({ key, format: 'jwk' }).export({ format: 'jwk' }),
+    kid,
+    ...(alg && { alg }),
+  });
+  const known = createLocalJWKSet({ keys: keys.map(publicKey) });
+  const exchange = async (ctx) => {
+    const { client, params } = ctx.oidc;
+    const verified = jwtVerify(params.subject_token, known, { issuer: oidc.issuer });
+    const { payload } = await verified.catch(() => {
+      throw new errors.InvalidGrant('the subject token is not valid');
+    });
+    if (!params.resource) throw new errors.InvalidTarget('there is no resource');
+    const scopes = (params.scope ?? payload.scope ?? '').split(' ').filter(Boolean);
+    if (!scopes.every((scope) => SCOPES.split(' ').includes(scope))) {
+      throw new errors.InvalidScope('unknown scope', params.scope);
+    }
+    const token = new oidc.AccessToken({
+      client,
+      accountId: payload.sub,
+      scope: scopes.join(' '),
+      expiresWithSession: false,
+    });
+    const info = { scope: SCOPES, audience: params.resource, accessTokenTTL: 600, ...format(client) };
+    token.resourceServer = new oidc.ResourceServer(params.resource, info);
+    ctx.body = {
+      access_token: await token.save(),
+      issued_token_type: params.subject_token_type,
+      token_type: 'Bearer',
+      expires_in: 600,
+    };
+  };
+  const required = ['subject_token', 'subject_token_type', 'requested_token_type'];
+  oidc.registerGrantType(TOKEN_EXCHANGE, exchange, [...required, 'audience', 'resource', 'scope']);
 }
 
 // Logs in the user of the login hint, who consents to everything.
@@ -157,6 +203,7 @@ let oidc;
 let jwks = 'up';
 let documents;
 let userinfo = 'up';
+let tokens = 'up';
 const counts = {};
 const registered = [];
 const { TLS_KEY, TLS_CERT } = process.env;
@@ -189,6 +236,15 @@ const answer = async (request, response) => {
   if (pathname.startsWith('/test/userinfo/')) {
     userinfo = pathname.split('/').pop();
     return response.end();
+  }
+  if (pathname.startsWith('/test/token/')) {
+    tokens = pathname.split('/').pop();
+    return response.end();
+  }
+  if (pathname === '/token' && tokens === 'hang') return undefined;
+  if (pathname === '/token' && tokens === 'down') {
+    response.statusCode = 503;
+    return response.end('{}');
   }
   if (pathname === '/me' && userinfo === 'down') {
     response.statusCode = 503;

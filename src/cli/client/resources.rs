@@ -1,12 +1,15 @@
-//! Content as it is, at `/resources` beside the endpoint of a server: any size, and an upload
-//! continues after a lost connection.
+//! Content as it is, at `/resources` beside the endpoint of a server: any size, and it continues
+//! after a lost connection.
 
 use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
-use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url, header};
+use reqwest::{
+    Body, Method, RequestBuilder, Response, StatusCode, Url,
+    header::{self, HeaderValue},
+};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 
@@ -200,28 +203,81 @@ impl<'a> Resources<'a> {
         url.ok_or_else(ClientError::unexpected_reply)
     }
 
-    /// Writes a resource to standard output. Returns whether the server has it here: otherwise
+    /// Writes a resource to standard output. After a lost connection it continues where it was,
+    /// unless the content has changed. Returns whether the server has it here: otherwise
     /// only its tools may find it.
     pub(super) async fn print(
         &self,
         uri: &str,
         bar: impl FnOnce(Option<u64>) -> ProgressBar,
     ) -> Result<bool, ClientError> {
-        let query = [("uri", uri.to_owned())];
-        let request = self.client.with_token(Method::GET, self.at(&query));
-        let response = self.client.send_raw(request).await?;
+        let url = self.at(&[("uri", uri.to_owned())]);
+        let mut response =
+            self.client.send_raw(self.client.with_token(Method::GET, url.clone())).await?;
         if response.status() != StatusCode::OK || !response.headers().contains_key("repr-digest") {
             return Ok(false);
         }
+        let tag = response.headers().get(header::ETAG).cloned();
         let bar = bar(response.content_length());
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(|error| self.client.unreachable(&error))?;
-            bar.inc(piece.len() as u64);
-            print(&piece)?;
+        let (mut received, mut before, mut retries) = (0, 0, Retries::default());
+        loop {
+            let failure = match self.print_body(response, &mut received, &bar).await? {
+                Ok(()) => break,
+                Err(failure) => failure,
+            };
+            if received > before {
+                (before, retries) = (received, Retries::default());
+            }
+            retries.pause(failure).await?;
+            response = loop {
+                match self.rest(&url, received, tag.as_ref()).await {
+                    Ok(rest) => break rest,
+                    Err(failure) => retries.pause(failure).await?,
+                }
+            };
         }
         bar.finish_and_clear();
         Ok(true)
+    }
+
+    /// Writes a body to standard output, and counts it. The inner result says why it is cut.
+    async fn print_body(
+        &self,
+        response: Response,
+        received: &mut u64,
+        bar: &ProgressBar,
+    ) -> Result<Result<(), Failure>, ClientError> {
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(error) => return Ok(Err(Failure::Lost(self.client.unreachable(&error)))),
+            };
+            print(&piece)?;
+            *received += piece.len() as u64;
+            bar.set_position(*received);
+        }
+        Ok(Ok(()))
+    }
+
+    /// The content from that offset on, if it is still the same.
+    async fn rest(
+        &self,
+        url: &Url,
+        offset: u64,
+        tag: Option<&HeaderValue>,
+    ) -> Result<Response, Failure> {
+        let mut request = self.client.with_token(Method::GET, url.clone());
+        request = request.header(header::RANGE, format!("bytes={offset}-"));
+        if let Some(tag) = tag {
+            request = request.header(header::IF_MATCH, tag);
+        }
+        let response = self.send(request).await?;
+        if response.status() == StatusCode::PARTIAL_CONTENT {
+            Ok(response)
+        } else {
+            Err(Failure::Refused(ClientError::unexpected_reply()))
+        }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {

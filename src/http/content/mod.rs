@@ -1,5 +1,6 @@
 //! Stored content over HTTP, without MCP: for scripts, browsers and sandboxes.
 
+mod coding;
 mod disposition;
 mod download;
 mod link;

@@ -7,15 +7,16 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, future::Either};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 use super::{
     super::{
-        conditions::{self, Precondition, entity_tag},
+        conditions::{self, Precondition, entity_tag, zstd_tag},
         error::fault_response,
         problem::Problem,
     },
+    coding::accepts_zstd,
     disposition::content_disposition,
     range::{self, Selection},
 };
@@ -37,6 +38,23 @@ pub(super) struct Representation<'a> {
     pub(super) file_name: &'a str,
 }
 
+/// How the content is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Identity,
+    Zstd,
+}
+
+impl Coding {
+    /// The entity tag, which differs between codings (RFC 9110, 8.8.3).
+    fn tag(self, entry: &Entry) -> String {
+        match self {
+            Self::Identity => entity_tag(entry),
+            Self::Zstd => zstd_tag(entry),
+        }
+    }
+}
+
 impl Representation<'_> {
     /// The response to a GET or HEAD request. `permit` is acquired if there is content to send,
     /// and held until all of it is sent.
@@ -46,12 +64,18 @@ impl Representation<'_> {
         permit: impl FnOnce() -> Result<Permit, LimitReached>,
     ) -> Response {
         let entry = &self.found.entry;
-        let tag = entity_tag(entry);
+        // Ranges are those of the content as it is.
+        let encoded = self
+            .found
+            .zstd_len()
+            .filter(|_| !head.headers.contains_key(header::RANGE) && accepts_zstd(&head.headers));
+        let coding = if encoded.is_some() { Coding::Zstd } else { Coding::Identity };
+        let tag = coding.tag(entry);
         match conditions::check(&head.headers, &tag) {
             Precondition::Holds => {}
             Precondition::NotModified => {
                 let mut response = StatusCode::NOT_MODIFIED.into_response();
-                self.add_headers(&mut response, &tag);
+                self.add_headers(&mut response, &tag, coding);
                 return response;
             }
             Precondition::Failed => {
@@ -72,7 +96,7 @@ impl Representation<'_> {
         };
         let body = if is_get {
             match permit() {
-                Ok(permit) => self.body(range.clone(), permit),
+                Ok(permit) => self.body(range.clone(), coding, permit),
                 Err(reached) => {
                     return fault_response(None, &Fault::from(reached), Era::Legacy);
                 }
@@ -87,29 +111,43 @@ impl Representation<'_> {
             let range = format!("bytes {}-{}/{}", range.start, range.end - 1, entry.size);
             insert(headers, header::CONTENT_RANGE, range);
         }
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+        let length = encoded.unwrap_or(range.end - range.start);
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         insert(headers, header::CONTENT_TYPE, content_type(entry));
         headers.insert(
             header::CONTENT_DISPOSITION,
             content_disposition(self.disposition, self.file_name),
         );
-        self.add_headers(&mut response, &tag);
+        self.add_headers(&mut response, &tag, coding);
         response
     }
 
     /// The headers of every response that describes the content.
-    fn add_headers(&self, response: &mut Response, tag: &str) {
+    fn add_headers(&self, response: &mut Response, tag: &str, coding: Coding) {
         let headers = response.headers_mut();
         insert(headers, header::ETAG, tag.to_owned());
-        if let Some(digest) = digest(&self.found.entry.sha256) {
-            insert(headers, REPR_DIGEST, format!("sha-256=:{digest}:"));
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        match coding {
+            // The digest is that of the content before it is encoded.
+            Coding::Zstd => {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
+            }
+            Coding::Identity => {
+                if let Some(digest) = digest(&self.found.entry.sha256) {
+                    insert(headers, REPR_DIGEST, format!("sha-256=:{digest}:"));
+                }
+            }
         }
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         add_safe_headers(response);
     }
 
-    fn body(&self, range: Range<u64>, permit: Permit) -> Body {
-        let pieces = self.found.stream_range(range).map_err(|error| {
+    fn body(&self, range: Range<u64>, coding: Coding, permit: Permit) -> Body {
+        let pieces = match coding {
+            Coding::Zstd => Either::Left(self.found.stream_zstd()),
+            Coding::Identity => Either::Right(self.found.stream_range(range)),
+        };
+        let pieces = pieces.map_err(|error| {
             // The head is sent, so the client sees a body that ends early.
             log_internal(&error);
             io::Error::other(error)

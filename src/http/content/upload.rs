@@ -63,7 +63,7 @@ async fn serve(
     let _permit = link::request_permit(endpoint, &link.claims.owner)?;
     let used = link.links.upload_use(&link.claims.id).await;
     let used = used.map_err(|error| Box::new(unavailable(&error)))?;
-    if !used.permits(id) {
+    if !used.permits(id, link.links.now()) {
         return Err(Box::new(not_found(head)));
     }
     let claims = Arc::clone(&link.claims);

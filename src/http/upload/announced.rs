@@ -1,12 +1,10 @@
 //! What the headers of an upload say about its content.
 
-use std::fmt::Write;
-
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 
 use super::super::problem::Problem;
-use crate::{quote::quoted, sources::is_text, store::Expected};
+use crate::{hex::hex, quote::quoted, sources::is_text, store::Expected};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -79,14 +77,6 @@ fn digest(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Prob
         Some(bytes) => Ok(Some(hex(&bytes))),
         None => Err(bad(format!("{name} must look like sha-256=:BASE64:, not {}.", quoted(given)))),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// The only value of a header.

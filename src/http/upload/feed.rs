@@ -10,11 +10,8 @@ use super::{
 };
 use crate::{
     random::Random,
-    store::{AppendError, ContentStream, PartialUpload},
+    store::{AppendError, ContentStream, PART_BYTES, PartialUpload},
 };
-
-/// The size of a part: what a crash of the server loses at most.
-const PART_BYTES: usize = 8 << 20;
 
 /// Appends the whole body. Returns the upload with what was appended, and why that is not all.
 pub(super) async fn append_all(

@@ -81,7 +81,7 @@ pub(in crate::http) async fn receive(
     let (store, owner) = (dispatcher.store().clone(), owner.clone());
     let storing = async move {
         let _permit = permit;
-        let stored = store.create(&owner, uri, content, details).await;
+        let stored = claim.during(store.create(&owner, uri, content, details)).await;
         match &stored {
             Ok(_) => claim.stored().await,
             Err(_) => claim.release().await,

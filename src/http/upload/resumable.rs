@@ -71,10 +71,12 @@ pub(super) async fn begin(
     let begun = store.begin_upload(uploader.owner(), &id, target, size, ttl);
     let upload = begun.await?;
     let max = upload.size().unwrap_or(options.upload_bytes);
-    let (mut upload, received) = receive(endpoint, upload, body, max, permit).await;
+    let claim = uploader.claim(&id);
+    let received = receive(endpoint, upload, body, max, permit, &claim).await;
+    let (mut upload, received) = received;
     received?;
     if dialect == Dialect::Tus && upload.size() == Some(upload.offset()) {
-        (upload, _) = store_whole(upload, uploader.claim(&id)).await?;
+        (upload, _) = store_whole(upload, claim).await?;
     }
     let mut response = StatusCode::CREATED.into_response();
     if let Ok(location) = HeaderValue::try_from(uploader.location(head, &id)) {
@@ -175,8 +177,9 @@ pub(in crate::http) async fn append(
         _ => access::check_size(end, options.upload_bytes)?,
     }
     let permit = access::permit(endpoint, uploader.owner())?;
+    upload.expect(end.unwrap_or_default()).await?;
     let left = upload.size().unwrap_or(options.upload_bytes).saturating_sub(offset);
-    let (upload, received) = receive(endpoint, upload, body, left, permit).await;
+    let (upload, received) = receive(endpoint, upload, body, left, permit, &claim).await;
     received?;
     let is_whole = dialect == Dialect::Tus && upload.size() == Some(upload.offset());
     if is_last || is_whole {
@@ -234,7 +237,7 @@ async fn store_whole(
 ) -> Result<(PartialUpload, Arc<Entry>), Problem> {
     let task = async move {
         claim.acquire().await?;
-        match upload.store().await {
+        match claim.during(upload.store()).await {
             Ok(entry) => {
                 claim.stored().await;
                 Ok((upload, entry))
@@ -262,12 +265,13 @@ async fn receive(
     body: Body,
     max: u64,
     permit: Permit,
+    claim: &Claim,
 ) -> (PartialUpload, Result<(), Problem>) {
     let body = Received::new(body, max, &endpoint.options());
-    let (random, before) = (endpoint.random.clone(), upload.clone());
+    let (random, before, claim) = (endpoint.random.clone(), upload.clone(), claim.clone());
     let task = async move {
         let _permit = permit;
-        append_all(upload, body, &random).await
+        claim.during(append_all(upload, body, &random)).await
     };
     match tokio::spawn(task.in_current_span()).await {
         Ok(appended) => appended,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     auth::{Identity, Owner},
-    content_link::{ContentLinks, NOT_FOUND, Upload},
+    content_link::{ContentLinks, NOT_FOUND, RENEWAL, Upload},
     vault::VaultError,
 };
 
@@ -173,6 +173,22 @@ impl Claim {
         }
     }
 
+    /// Runs the upload, and notes meanwhile that it uses the link.
+    pub(super) async fn during<T>(&self, upload: impl Future<Output = T>) -> T {
+        let Some((UploadLink { links, claims }, by)) = &self.0 else { return upload.await };
+        let renewing = async {
+            loop {
+                noted(links.renew(claims, by).await);
+                tokio::time::sleep(RENEWAL).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = renewing => unreachable!("it has no end"),
+            uploaded = upload => uploaded,
+        }
+    }
+
     /// Notes that the content is stored.
     pub(super) async fn stored(&self) {
         let Some((UploadLink { links, claims }, upload)) = &self.0 else { return };
@@ -186,8 +202,8 @@ impl Claim {
     }
 }
 
-/// The claim stays otherwise, so the link cannot be used again.
-fn noted(noted: Result<bool, VaultError>) {
+/// Others may use the link when the lease ends, if that cannot be noted.
+fn noted<T>(noted: Result<T, VaultError>) {
     if let Err(error) = noted {
         tracing::error!(%error, "the use of a link cannot be noted");
     }

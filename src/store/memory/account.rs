@@ -39,6 +39,14 @@ impl Reservation {
         self.bytes
     }
 
+    /// Gives back what exceeds `bytes`.
+    pub(super) fn shrink_to(&mut self, bytes: u64) {
+        let excess = self.bytes.saturating_sub(bytes);
+        self.bytes -= excess;
+        self.owner.0.fetch_sub(excess, Ordering::AcqRel);
+        self.total.0.fetch_sub(excess, Ordering::AcqRel);
+    }
+
     pub(super) fn grow(&mut self, bytes: u64) {
         self.bytes += bytes;
         self.owner.0.fetch_add(bytes, Ordering::AcqRel);

@@ -3,6 +3,7 @@
 
 mod account;
 mod blob;
+mod reservations;
 mod resources;
 #[cfg(test)]
 mod tests;
@@ -10,16 +11,16 @@ mod upload;
 
 pub(super) use blob::MemoryBlob;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use self::resources::Resources;
+use self::{reservations::Reserved, resources::Resources};
 use super::{
     Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerQuota, ResourceUri, StoreError,
-    StoredResource, Upload, Usage, Version,
+    StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -98,7 +99,8 @@ impl Inner {
         for entry in &expired {
             self.publish(&entry.owner, &entry.uri, ChangeKind::Expired);
         }
-        expired.len() == SWEEP_BATCH
+        let ended = resources.end_reservations(self.clock.now(), SWEEP_BATCH);
+        expired.len() == SWEEP_BATCH || ended == SWEEP_BATCH
     }
 
     /// Publishes a change. Call it with the lock held, so that changes are
@@ -122,9 +124,55 @@ impl Backend for MemoryBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        let (inner, owner) = (Arc::clone(&self.inner), owner.clone());
-        Ok(Box::new(upload::MemoryUpload::new(inner, owner, uri.clone())))
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError> {
+        let (inner, reservation) = (Arc::clone(&self.inner), reservation.map(str::to_owned));
+        Ok(Box::new(upload::MemoryUpload::new(inner, owner.clone(), uri.clone(), reservation)))
+    }
+
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        let Inner { clock, limits, earlier_expiry, .. } = &*self.inner;
+        let mut resources = self.inner.live_resources();
+        let until = clock.now().saturating_add(ttl);
+        let before = resources.reservations.take(owner, id);
+        let is_new = before.is_none();
+        if is_new && resources.reservations.count(owner) >= MAX_RESERVATIONS {
+            return Err(limits.per_owner.out_of_reservations());
+        }
+        let mut reserved = match before {
+            Some(Reserved { bytes, until: before }) => Reserved { bytes, until: before.max(until) },
+            None => Reserved { bytes: resources.reservation(owner), until },
+        };
+        let missing = bytes.saturating_sub(reserved.bytes.bytes());
+        let grown = resources.reserve(owner, uri, &mut reserved.bytes, missing, limits);
+        if grown.is_ok() || !is_new {
+            resources.reservations.insert(owner, id, reserved);
+        } else {
+            drop(reserved);
+            resources.forget_if_idle(owner);
+        }
+        if resources.next_expiry() == Some(until) {
+            earlier_expiry.notify_one();
+        }
+        grown
+    }
+
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+        let mut resources = self.inner.live_resources();
+        drop(resources.reservations.take(owner, id));
+        resources.forget_if_idle(owner);
+        Ok(())
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

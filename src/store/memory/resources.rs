@@ -11,6 +11,7 @@ use std::{
 use super::{
     MemoryBlob, MemoryLimits, StoreError,
     account::{Account, Reservation},
+    reservations::Reservations,
 };
 use crate::{
     auth::Owner,
@@ -28,6 +29,7 @@ pub(super) struct Resources {
     /// Committed resources and what they count.
     usage: Usage,
     expired: Expired,
+    pub(super) reservations: Reservations,
     /// Owners without resources of whom something was in memory at the last look.
     leaving: VecDeque<Owner>,
 }
@@ -276,7 +278,7 @@ impl Resources {
     /// Removes up to `limit` resources that are expired at `now`.
     pub(super) fn remove_expired(&mut self, now: Timestamp, limit: usize) -> Vec<Arc<Entry>> {
         let mut removed = Vec::new();
-        while removed.len() < limit && self.next_expiry().is_some_and(|at| at <= now) {
+        while removed.len() < limit && self.next_resource_expiry().is_some_and(|at| at <= now) {
             let Some((at, owner, uri)) = self.by_expiry.pop_first() else { break };
             removed.extend(self.remove(&owner, &uri));
             self.expired.remember(owner, uri, at);
@@ -284,8 +286,26 @@ impl Resources {
         removed
     }
 
-    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
+    /// Ends up to `limit` reservations that are over at `now`. Returns how many.
+    pub(super) fn end_reservations(&mut self, now: Timestamp, limit: usize) -> usize {
+        let mut ended = 0;
+        while ended < limit
+            && let Some(owner) = self.reservations.end_one(now)
+        {
+            self.forget_if_idle(&owner);
+            ended += 1;
+        }
+        ended
+    }
+
+    fn next_resource_expiry(&self) -> Option<Timestamp> {
         self.by_expiry.first().map(|(at, _, _)| *at)
+    }
+
+    /// When a resource expires or a reservation ends.
+    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
+        let next = [self.next_resource_expiry(), self.reservations.next_expiry()];
+        next.into_iter().flatten().min()
     }
 
     pub(super) fn expired_at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Inner, account::Reservation, blob::MemoryBlob};
+use super::{Inner, account::Reservation, blob::MemoryBlob, reservations::Reserved};
 use crate::{
     auth::Owner,
     store::{
@@ -21,14 +21,35 @@ pub(super) struct MemoryUpload {
     blocks: Vec<(u64, Bytes)>,
     /// How many bytes are stored.
     stored: u64,
-    /// What the upload counts. `None` once it is committed.
+    /// How many bytes of content have arrived.
+    arrived: u64,
+    /// What the upload counts by itself. `None` once it is committed.
     reservation: Option<Reservation>,
+    /// The ID of the reservation that counts the content otherwise.
+    reserved_as: Option<String>,
 }
 
 impl MemoryUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: ResourceUri) -> Self {
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        owner: Owner,
+        uri: ResourceUri,
+        reserved_as: Option<String>,
+    ) -> Self {
         let reservation = Some(inner.lock().reservation(&owner));
-        Self { inner, owner, uri, blocks: Vec::new(), stored: 0, reservation }
+        let (blocks, stored, arrived) = (Vec::new(), 0, 0);
+        Self { inner, owner, uri, blocks, stored, arrived, reservation, reserved_as }
+    }
+
+    /// Counts at least `bytes`.
+    fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
+        let Some(reservation) = self.reservation.as_mut().filter(|_| self.reserved_as.is_none())
+        else {
+            return Ok(());
+        };
+        let missing = bytes.saturating_sub(reservation.bytes());
+        let mut resources = self.inner.live_resources();
+        resources.reserve(&self.owner, &self.uri, reservation, missing, &self.inner.limits)
     }
 
     fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
@@ -45,8 +66,21 @@ impl MemoryUpload {
             ChangeKind::Created
         };
         let mut reservation = self.reservation.take().ok_or_else(missing)?;
+        let reserved_as = self.reserved_as.as_deref();
+        let named = reserved_as.and_then(|id| Some((id, resources.reservations.take(&owner, id)?)));
+        let until = named.map(|(id, Reserved { bytes, until })| {
+            reservation = bytes;
+            (id, until)
+        });
         let metadata = entry.counted_bytes().saturating_sub(reservation.bytes());
-        resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits)?;
+        let grown = resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits);
+        if let Err(full) = grown {
+            if let Some((id, until)) = until {
+                resources.reservations.insert(&owner, id, Reserved { bytes: reservation, until });
+            }
+            return Err(full);
+        }
+        reservation.shrink_to(entry.counted_bytes());
         let blocks = std::mem::take(&mut self.blocks);
         let blob = MemoryBlob::reserved(uri.clone(), blocks, reservation);
         let found =
@@ -62,19 +96,13 @@ impl MemoryUpload {
 
 #[async_trait]
 impl Upload for MemoryUpload {
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        let mut resources = self.inner.live_resources();
-        // Counts until the end of this function only.
-        let mut reservation = resources.reservation(&self.owner);
-        resources.reserve(&self.owner, &self.uri, &mut reservation, bytes, &self.inner.limits)
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.cover(bytes)
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        if let Some(reservation) = &mut self.reservation {
-            let mut resources = self.inner.live_resources();
-            let limits = &self.inner.limits;
-            resources.reserve(&self.owner, &self.uri, reservation, block.size, limits)?;
-        }
+        self.arrived += block.size;
+        self.cover(self.arrived)?;
         let offset = self.stored;
         self.stored += block.bytes.len() as u64;
         self.blocks.push((offset, block.bytes));

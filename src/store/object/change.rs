@@ -1,6 +1,6 @@
 //! Writes, deletions and expiries. Each is one record in the owner's ledger.
 
-use std::{panic, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     Inner,
@@ -16,12 +16,22 @@ use crate::{
 
 #[derive(Clone)]
 enum Operation {
-    /// Commits the uploaded content with that ID. Of what the owner's uploads count,
-    /// so much is its own.
-    Put(Box<Draft>, String, u64),
+    Put(Box<Put>),
     /// Removes the resource, if it has that version.
     Delete(Option<Version>),
     Expire,
+}
+
+/// Commits uploaded content.
+#[derive(Clone)]
+pub(super) struct Put {
+    pub(super) draft: Draft,
+    /// The ID of the content.
+    pub(super) content: String,
+    /// The ID of what the upload has reserved.
+    pub(super) reservation: String,
+    /// What this process counts for the upload beside that.
+    pub(super) unreserved: u64,
 }
 
 enum Outcome {
@@ -31,14 +41,9 @@ enum Outcome {
 }
 
 impl Inner {
-    pub(super) async fn put(
-        self: &Arc<Self>,
-        draft: Draft,
-        content: String,
-        uploaded: u64,
-    ) -> Result<Committed, StoreError> {
-        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        match self.change(&owner, &uri, Operation::Put(Box::new(draft), content, uploaded)).await? {
+    pub(super) async fn put(self: &Arc<Self>, put: Put) -> Result<Committed, StoreError> {
+        let (owner, uri) = (put.draft.owner.clone(), put.draft.uri.clone());
+        match self.change(&owner, &uri, Operation::Put(Box::new(put))).await? {
             Outcome::Put(committed) => Ok(committed),
             Outcome::Removed | Outcome::Unchanged => Err(StoreError::NotFound { uri }),
         }
@@ -63,8 +68,7 @@ impl Inner {
         self.change(owner, uri, Operation::Expire).await.map(|_| ())
     }
 
-    /// Runs the operation in its own task, so that it completes even if the
-    /// caller is dropped.
+    /// Runs the operation to its end, even if the caller is dropped.
     async fn change(
         self: &Arc<Self>,
         owner: &Owner,
@@ -72,12 +76,7 @@ impl Inner {
         operation: Operation,
     ) -> Result<Outcome, StoreError> {
         let (inner, owner, uri) = (Arc::clone(self), owner.clone(), uri.clone());
-        let changing =
-            tokio::spawn(async move { inner.change_locked(&owner, &uri, operation).await });
-        changing.await.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => panic::resume_unwind(panic),
-            Err(error) => Err(self.objects.failed(error)),
-        })
+        self.to_the_end(async move { inner.change_locked(&owner, &uri, operation).await }).await
     }
 
     async fn change_locked(
@@ -100,14 +99,16 @@ impl Inner {
             let expired = expired.map(|old| old.entry.expires);
             let living = old.as_ref().filter(|_| expired.is_none()).map(|old| &old.entry);
             let put = match &operation {
-                Operation::Put(draft, content, uploaded) => {
+                Operation::Put(put) => {
+                    let Put { draft, content, reservation, unreserved } = &**put;
                     let missing = || StoreError::NotFound { uri: uri.clone() };
                     let entry = Draft::clone(draft).apply_to(living).ok_or_else(missing)?;
                     let past = old.clone().filter(|_| expired.is_none()).zip(number);
                     let past = past.map_or_else(Vec::new, |(old, number)| old.into_earlier(number));
-                    let uploads = self.uploads.bytes(owner).saturating_sub(*uploaded);
+                    let reserved = tail.record.reserved.clone().without(now, reservation).bytes();
+                    let uploads = self.uploads.bytes(owner).saturating_sub(*unreserved);
                     let fit = |tail: &Tail| {
-                        let held = tail.record.kept.bytes(now) + uploads;
+                        let held = tail.record.kept.bytes(now) + reserved + uploads;
                         let (past, max) = (past.clone(), draft.revisions);
                         self.fitting_revisions(tail, held, &entry, exists, past, max)
                     };
@@ -120,6 +121,7 @@ impl Inner {
                     match fitting {
                         Ok(past) => Some(StoredEntry::new(content.clone(), entry, past)),
                         Err(full) => {
+                            lock.list_again();
                             drop(lock);
                             if swept {
                                 return Err(full);
@@ -145,7 +147,10 @@ impl Inner {
             // Reads of it that have begun can finish, unless its space is needed.
             let is_kept = old.is_some() && expired.is_none() && !self.is_disk_low().await;
             let until = is_kept.then(|| now.saturating_add(GRACE));
-            let next = self.next_record(&tail, old.as_ref(), exists, uri, put.clone(), until);
+            let mut next = self.next_record(&tail, old.as_ref(), exists, uri, put.clone(), until);
+            if let Operation::Put(put) = &operation {
+                next.reserved = next.reserved.without(now, &put.reservation);
+            }
             if !self.append(owner, &mut lock, &tail, next).await? {
                 continue;
             }
@@ -208,46 +213,6 @@ impl Inner {
         Ok(past)
     }
 
-    /// Refuses an upload of `uploaded` bytes so far that cannot fit.
-    pub(super) async fn check_room(
-        self: &Arc<Self>,
-        owner: &Owner,
-        uri: &ResourceUri,
-        uploaded: u64,
-    ) -> Result<(), StoreError> {
-        if self.has_room(owner, uri, uploaded).await.is_ok() {
-            return Ok(());
-        }
-        // Expired resources that are not removed yet may use the quota.
-        if let Err(error) = self.sweep().await {
-            tracing::debug!(%error, "cannot remove expired resources to free quota");
-        }
-        self.has_room(owner, uri, uploaded).await
-    }
-
-    async fn has_room(
-        &self,
-        owner: &Owner,
-        uri: &ResourceUri,
-        uploaded: u64,
-    ) -> Result<(), StoreError> {
-        let mut lock = self.locks.lock(owner).await;
-        let tail = self.tail(owner, &mut lock).await?;
-        let uploads = self.uploads.bytes(owner);
-        // What is kept makes room at the commit, and so do earlier revisions.
-        let over = (tail.record.bytes + uploads).saturating_sub(self.quota.bytes);
-        if over == 0 {
-            return Ok(());
-        }
-        let current = self.current(owner, uri).await?.and_then(|current| current.stored.ok());
-        let past = current.iter().flat_map(|current| &current.past);
-        if past.map(|earlier| earlier.size).sum::<u64>() >= over {
-            return Ok(());
-        }
-        let used = tail.record.bytes + uploads.saturating_sub(uploaded);
-        Err(self.quota.out_of_bytes(used, uploaded))
-    }
-
     /// The ledger record that replaces `old` by `put`. Old content is removed at
     /// `until`.
     fn next_record(
@@ -259,7 +224,7 @@ impl Inner {
         put: Option<StoredEntry>,
         until: Option<Timestamp>,
     ) -> LedgerRecord {
-        let LedgerRecord { bytes, resources, ref kept, .. } = tail.record;
+        let LedgerRecord { bytes, resources, ref kept, ref reserved, .. } = tail.record;
         let size = |stored: Option<&StoredEntry>| stored.map_or(0, StoredEntry::bytes);
         let resources = resources.saturating_sub(u64::from(existed));
         // The size of a damaged entry is unknown, so it counts until the owner has no
@@ -276,6 +241,7 @@ impl Inner {
             bytes: bytes + size(put.as_ref()),
             resources: resources + u64::from(put.is_some()),
             kept,
+            reserved: reserved.clone(),
             change: Some(Change { uri: uri.clone(), gone, until, put }),
         }
     }

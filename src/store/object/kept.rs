@@ -48,8 +48,7 @@ impl Kept {
     }
 }
 
-/// What the uploads of this process count, by owner. Another process counts them
-/// from their commit on.
+/// What uploads of this process count beside their reservations, by owner.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Uploads(Arc<Mutex<HashMap<Owner, u64>>>);
 
@@ -63,7 +62,7 @@ impl Uploads {
     }
 }
 
-/// Counts one upload until it is dropped.
+/// Counts bytes of one upload until it is dropped.
 pub(super) struct Uploading {
     uploads: Uploads,
     owner: Owner,
@@ -75,20 +74,20 @@ impl Uploading {
         self.bytes
     }
 
-    pub(super) fn grow(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        *self.uploads.0.lock().entry(self.owner.clone()).or_default() += bytes;
+    pub(super) fn set(&mut self, bytes: u64) {
+        let mut uploads = self.uploads.0.lock();
+        let counted = uploads.entry(self.owner.clone()).or_default();
+        *counted = *counted - self.bytes + bytes;
+        self.bytes = bytes;
+        if *counted == 0 {
+            uploads.remove(&self.owner);
+        }
     }
 }
 
 impl Drop for Uploading {
     fn drop(&mut self) {
-        let mut uploads = self.uploads.0.lock();
-        let Some(bytes) = uploads.get_mut(&self.owner) else { return };
-        *bytes -= self.bytes;
-        if *bytes == 0 {
-            uploads.remove(&self.owner);
-        }
+        self.set(0);
     }
 }
 

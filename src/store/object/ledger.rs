@@ -17,6 +17,7 @@ use super::{
     Inner,
     kept::{GRACE, Kept},
     layout,
+    reserved::Reserved,
     stored_entry::StoredEntry,
 };
 use crate::{
@@ -67,6 +68,9 @@ pub(super) struct LedgerRecord {
     /// What is kept for reads that have begun; not among `bytes`.
     #[serde(default, skip_serializing_if = "Kept::is_empty")]
     pub(super) kept: Kept,
+    /// What uploads have reserved; not among `bytes`.
+    #[serde(default, skip_serializing_if = "Reserved::is_empty")]
+    pub(super) reserved: Reserved,
     pub(super) change: Option<Change>,
 }
 
@@ -98,6 +102,13 @@ pub(super) struct OwnerLock {
     listed: Option<Instant>,
     /// Changes since then.
     changes: u32,
+}
+
+impl OwnerLock {
+    /// Makes the next use list the ledger: another instance may have made room.
+    pub(super) fn list_again(&mut self) {
+        self.listed = None;
+    }
 }
 
 #[derive(Debug, Default)]
@@ -175,7 +186,7 @@ impl Inner {
         Ok(Tail { number, record })
     }
 
-    /// Appends a record after `tail` and applies its change. Returns `false` if
+    /// Appends a record after `tail` and applies its change, if it has one. Returns `false` if
     /// another process appended one first.
     pub(super) async fn append(
         &self,

@@ -18,6 +18,7 @@ mod ledger;
 mod listing;
 mod location;
 mod objects;
+mod reserved;
 #[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 mod slots;
 mod stored_entry;
@@ -27,7 +28,7 @@ pub(super) mod tests;
 mod upload;
 mod usage;
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
@@ -116,8 +117,29 @@ impl Backend for ObjectBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        Ok(Box::new(ObjectUpload::new(Arc::clone(&self.inner), owner.clone(), uri)))
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        Ok(Box::new(ObjectUpload::new(inner, owner.clone(), uri, reservation)))
+    }
+
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.reserve(owner, uri, id, bytes, ttl, 0).await
+    }
+
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+        self.inner.release(owner, id).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

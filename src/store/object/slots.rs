@@ -14,7 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{ObjectLocation, objects::Objects};
 use crate::{
     clock::{Clock, Timestamp},
-    store::{StoreError, blocks::hex},
+    hex::hex,
+    store::StoreError,
     vault::{Slot, Slots, VaultError},
 };
 

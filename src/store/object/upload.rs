@@ -3,13 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::runtime::Handle;
 
-use super::{
-    Inner,
-    content_writer::{ContentWriter, PART_BYTES},
-    kept::Uploading,
-    layout,
-};
+use super::{Inner, change::Put, content_writer::ContentWriter, layout, reserved::Reservation};
 use crate::{
     auth::Owner,
     store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
@@ -19,44 +15,39 @@ use crate::{
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    uri: ResourceUri,
     /// The ID of the content, never reused.
     id: String,
-    uploading: Uploading,
-    /// How many bytes may arrive until the quota is checked again.
-    unchecked: u64,
+    /// How many bytes of content have arrived.
+    arrived: u64,
+    reservation: Reservation,
     writer: ContentWriter,
 }
 
 impl ObjectUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: &ResourceUri) -> Self {
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        owner: Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Self {
         let id = inner.random.id();
         let path = layout::content(&layout::resource(&owner, uri), &id);
         let writer = ContentWriter::new(inner.objects.clone(), path);
-        let uploading = inner.uploads.begin(&owner);
-        Self { inner, owner, uri: uri.clone(), id, uploading, unchecked: PART_BYTES as u64, writer }
+        let reservation = Reservation::new(&inner, &owner, uri, reservation);
+        Self { inner, owner, id, arrived: 0, reservation, writer }
     }
 }
 
 #[async_trait]
 impl Upload for ObjectUpload {
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.inner.quota.check_upload(bytes)?;
-        let mut uploading = self.inner.uploads.begin(&self.owner);
-        uploading.grow(bytes);
-        self.inner.check_room(&self.owner, &self.uri, bytes).await?;
-        self.writer.check_disk().await
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.writer.check_disk().await?;
+        self.reservation.announce(bytes).await
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        // Refuses early what cannot fit. The commit checks the quota exactly.
-        self.uploading.grow(block.size);
-        self.inner.quota.check_upload(self.uploading.bytes())?;
-        self.unchecked = self.unchecked.saturating_sub(block.size);
-        if self.unchecked == 0 {
-            self.inner.check_room(&self.owner, &self.uri, self.uploading.bytes()).await?;
-            self.unchecked = PART_BYTES as u64;
-        }
+        self.arrived += block.size;
+        self.reservation.cover(self.arrived).await?;
         self.writer.append(block.bytes).await
     }
 
@@ -67,10 +58,36 @@ impl Upload for ObjectUpload {
         self.inner.schedule_expiry(&draft).await?;
         self.writer.finish().await?;
         let has_object = self.writer.keep();
-        let committed = self.inner.put(draft, self.id.clone(), self.uploading.bytes()).await;
-        if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
-            self.writer.discard(has_object);
+        let put = Put {
+            draft,
+            content: self.id.clone(),
+            reservation: self.reservation.id().to_owned(),
+            unreserved: self.reservation.unreserved(),
+        };
+        let committed = self.inner.put(put).await;
+        match &committed {
+            Ok(_) => self.reservation.committed(),
+            Err(StoreError::NotFound { .. } | StoreError::Full(_)) => {
+                self.writer.discard(has_object);
+            }
+            Err(_) => {}
         }
         committed
+    }
+
+    async fn discard(mut self: Box<Self>) {
+        if let Some(releasing) = self.reservation.releasing() {
+            releasing.await;
+        }
+    }
+}
+
+impl Drop for ObjectUpload {
+    fn drop(&mut self) {
+        if let Some(releasing) = self.reservation.releasing()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(releasing);
+        }
     }
 }

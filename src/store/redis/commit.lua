@@ -9,6 +9,8 @@ local stored_bytes = tonumber(ARGV[17]) -- the length of the content as stored
 local rest = ARGV[18] -- content that is appended first, or ''
 local revisions = tonumber(ARGV[19]) -- how many to keep, including this one
 local counted = tonumber(ARGV[20]) -- what this revision counts
+local reservation = ARGV[21] -- the ID of what the upload counts
+local outlives = ARGV[22] == '1' -- whether it stays if the commit is refused
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
@@ -27,10 +29,14 @@ if predecessor ~= '' and old ~= predecessor then
 end
 
 -- From here on the content counts for the resource, not as an upload.
-release(index, index.uploads, id)
+local until_ = tonumber(redis.call('ZSCORE', index.uploads, reservation) or '0')
+local reserved = release(index, index.uploads, reservation)
 
 -- Refused content is removed.
 local function refuse(reason, number)
+  if outlives and until_ > 0 then
+    hold(index, index.uploads, reservation, reserved, until_)
+  end
   save_index(index)
   redis.call('UNLINK', blob)
   return { reason, number, index.external }

@@ -20,7 +20,9 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use super::{
-    Inner, entry, unavailable,
+    Inner, entry,
+    reservation::Reservation,
+    unavailable,
     upload::{Chunks, RedisUpload, Rest, discard},
 };
 use crate::{
@@ -28,7 +30,7 @@ use crate::{
     clock::{Clock, Timestamp},
     redis::cmd,
     store::{
-        Committed, Draft, ObjectLocation, ResourceUri, StoreError, StoredBlock, Upload, WriteMode,
+        Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload, WriteMode,
         object::{ContentWriter, Objects},
     },
 };
@@ -211,7 +213,8 @@ pub(super) struct ExternalUpload {
     inner: Arc<Inner>,
     blobs: ExternalBlobs,
     owner: Owner,
-    uri: ResourceUri,
+    /// What the upload counts; taken by the upload that content in Redis becomes.
+    reservation: Option<Reservation>,
     size: u64,
     /// Content up to the threshold, which may still go to Redis.
     buffer: Vec<StoredBlock>,
@@ -225,43 +228,64 @@ impl ExternalUpload {
         inner: Arc<Inner>,
         blobs: ExternalBlobs,
         owner: Owner,
-        uri: ResourceUri,
+        reservation: Reservation,
     ) -> Self {
         Self {
             inner,
             blobs,
             owner,
-            uri,
+            reservation: Some(reservation),
             size: 0,
             buffer: Vec::new(),
             buffered_bytes: 0,
             external: None,
         }
     }
+
+    /// Makes sure that at least the bytes that have arrived are reserved.
+    async fn cover(&mut self) -> Result<(), StoreError> {
+        match &mut self.reservation {
+            Some(reservation) => reservation.cover(self.size).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what Redis has of the upload, if it has anything. The writer removes the object.
+    fn discarding(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let id = self.external.take().map(|(id, _)| id).unwrap_or_default();
+        let reservation = self.reservation.take()?;
+        let is_known = !id.is_empty() || reservation.is_used();
+        is_known.then(|| discard(Arc::clone(&self.inner), self.owner.clone(), &id, &reservation))
+    }
 }
 
 #[async_trait]
 impl Upload for ExternalUpload {
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.inner.check_room(&self.owner, &self.uri, bytes).await
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        match &mut self.reservation {
+            Some(reservation) => reservation.announce(bytes).await,
+            None => Ok(()),
+        }
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;
-        if let Some((id, writer)) = &mut self.external {
-            self.inner.reserve(&self.owner, &self.uri, id, self.size).await?;
+        if self.external.is_some() {
+            self.cover().await?;
+        }
+        if let Some((_, writer)) = &mut self.external {
             return writer.append(block.bytes).await;
         }
         self.buffered_bytes += block.bytes.len();
         self.buffer.push(block);
         if self.buffered_bytes > self.blobs.threshold {
+            self.cover().await?;
             let id = format!("{ID_PREFIX}{}", self.inner.random.id());
             let path = object_path(self.inner.redis.keys().prefix(), &id);
             let path = path.expect("the ID has the prefix");
             let writer = ContentWriter::new(self.blobs.objects.clone(), path);
-            let (id, writer) = self.external.insert((id, writer));
-            self.inner.reserve(&self.owner, &self.uri, id, self.size).await?;
+            let (_, writer) = self.external.insert((id, writer));
             for block in self.buffer.drain(..) {
                 writer.append(block.bytes).await?;
             }
@@ -270,10 +294,11 @@ impl Upload for ExternalUpload {
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        let Some((id, mut writer)) = self.external.take() else {
-            let inner = Arc::clone(&self.inner);
-            let mut upload =
-                Box::new(RedisUpload::new(inner, self.owner.clone(), self.uri.clone()));
+        let missing = || StoreError::NotFound { uri: draft.uri.clone() };
+        if self.external.is_none() {
+            let (inner, reservation) = (Arc::clone(&self.inner), self.reservation.take());
+            let reservation = reservation.ok_or_else(missing)?;
+            let mut upload = Box::new(RedisUpload::new(inner, self.owner.clone(), reservation));
             for block in std::mem::take(&mut self.buffer) {
                 if let Err(error) = upload.append(block).await {
                     upload.discard().await;
@@ -281,9 +306,12 @@ impl Upload for ExternalUpload {
                 }
             }
             return upload.commit(draft).await;
-        };
+        }
+        let Some((id, mut writer)) = self.external.take() else { return Err(missing()) };
+        let reservation = self.reservation.take().ok_or_else(missing)?;
+        let discarding = || discard(Arc::clone(&self.inner), self.owner.clone(), &id, &reservation);
         if let Err(full) = writer.check_disk().await {
-            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
+            discarding().await;
             return Err(full);
         }
         // Scheduled before the object is complete, so that no object remains unchecked.
@@ -299,27 +327,28 @@ impl Upload for ExternalUpload {
         writer.finish().await?;
         let has_object = writer.keep();
         let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
-        let committed = self.inner.commit(draft, &id, mark, MARK.len() as u64).await;
+        let stored = MARK.len() as u64;
+        let committed = self.inner.commit(draft, &id, &reservation, mark, stored).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             writer.discard(has_object);
-            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
+            discarding().await;
         }
         committed
     }
 
     async fn discard(mut self: Box<Self>) {
-        if let Some((id, _)) = self.external.take() {
-            discard(Arc::clone(&self.inner), self.owner.clone(), id).await;
+        if let Some(discarding) = self.discarding() {
+            discarding.await;
         }
     }
 }
 
 impl Drop for ExternalUpload {
     fn drop(&mut self) {
-        if let Some((id, _)) = self.external.take()
+        if let Some(discarding) = self.discarding()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(discard(Arc::clone(&self.inner), self.owner.clone(), id));
+            runtime.spawn(discarding);
         }
     }
 }

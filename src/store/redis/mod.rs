@@ -9,6 +9,7 @@ mod entry;
 mod events;
 mod external_blobs;
 mod lookup;
+mod reservation;
 mod schedule;
 mod scripts;
 #[cfg(test)]
@@ -16,7 +17,7 @@ mod tests;
 mod time;
 mod upload;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -24,8 +25,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub use self::external_blobs::ExternalBlobs;
 use self::{
-    external_blobs::ExternalUpload, schedule::SweepSchedule, scripts::Scripts, time::RedisTime,
-    upload::RedisUpload,
+    external_blobs::ExternalUpload, reservation::Reservation, schedule::SweepSchedule,
+    scripts::Scripts, time::RedisTime, upload::RedisUpload,
 };
 use super::{
     Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
@@ -153,12 +154,33 @@ impl Backend for RedisBackend {
         &self.inner.feed
     }
 
-    async fn begin(&self, owner: &Owner, uri: &ResourceUri) -> Result<Box<dyn Upload>, StoreError> {
-        let inner = Arc::clone(&self.inner);
+    async fn begin(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Result<Box<dyn Upload>, StoreError> {
+        let (inner, owner) = (Arc::clone(&self.inner), owner.clone());
+        let counted = Reservation::new(Arc::clone(&inner), owner.clone(), uri.clone(), reservation);
         Ok(match inner.blobs.clone() {
-            Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner.clone(), uri.clone())),
-            None => Box::new(RedisUpload::new(inner, owner.clone(), uri.clone())),
+            Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner, counted)),
+            None => Box::new(RedisUpload::new(inner, owner, counted)),
         })
+    }
+
+    async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.reserve(owner, uri, id, bytes, ttl).await
+    }
+
+    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+        self.inner.discard(owner, "", id).await.map_err(unavailable)
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

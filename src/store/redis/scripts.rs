@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Inner, entry, events, unavailable,
-    upload::{Chunks, MAX_BUFFERED, Rest, UPLOAD_TTL},
+    Inner, entry, events,
+    reservation::Reservation,
+    unavailable,
+    upload::{Chunks, Rest},
 };
 use crate::{
     auth::Owner,
@@ -15,7 +17,10 @@ use crate::{
         layout::{self, Layout},
         millis,
     },
-    store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode},
+    store::{
+        ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode,
+        quota::MAX_RESERVATIONS,
+    },
 };
 
 /// How long replaced or deleted content stays, so that reads that have begun can
@@ -160,11 +165,12 @@ impl Inner {
     }
 
     /// Commits the content with that ID: what Redis has of it, and then `rest`;
-    /// `stored` bytes in total.
+    /// `stored` bytes in total. Ends the reservation.
     pub(super) async fn commit(
         &self,
         draft: Draft,
         id: &str,
+        reservation: &Reservation,
         rest: Rest,
         stored: u64,
     ) -> Result<Committed, StoreError> {
@@ -195,6 +201,7 @@ impl Inner {
             let call = call.arg(self.quota.bytes).arg(self.quota.resources);
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions).arg(entry.counted_bytes());
+            let call = call.arg(reservation.id()).arg(u8::from(reservation.is_given()));
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
             self.remove_external(&owner, &reply.external).await;
             match reply.status.as_str() {
@@ -220,7 +227,7 @@ impl Inner {
         }
     }
 
-    /// Counts an upload towards its owner's quota: `bytes` in total so far.
+    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
     ///
     /// # Errors
     /// [`StoreError::Full`].
@@ -230,45 +237,33 @@ impl Inner {
         uri: &ResourceUri,
         id: &str,
         bytes: u64,
+        ttl: Duration,
     ) -> Result<(), StoreError> {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
         let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
         let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
-        let call = call.arg(self.quota.bytes).arg(millis(UPLOAD_TTL));
+        let call = call.arg(self.quota.bytes).arg(millis(ttl)).arg(MAX_RESERVATIONS);
         let reply = self.run(&call).await.map_err(unavailable)?;
         self.remove_external(owner, &reply.external).await;
         match reply.status.as_str() {
             "done" => Ok(()),
+            "reservations" => Err(self.quota.out_of_reservations()),
             _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
         }
     }
 
-    /// Checks that an upload of `bytes` in total fits into its owner's quota.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`].
-    pub(super) async fn check_room(
+    /// Removes the content of an upload, and ends its reservation. Either ID may be empty.
+    pub(super) async fn discard(
         &self,
         owner: &Owner,
-        uri: &ResourceUri,
-        bytes: u64,
-    ) -> Result<(), StoreError> {
-        self.quota.check_upload(bytes)?;
-        // The commit of content that is sent with it costs one round trip.
-        if bytes <= MAX_BUFFERED as u64 {
-            return Ok(());
-        }
-        let id = self.random.id();
-        self.reserve(owner, uri, &id, bytes).await?;
-        self.discard(owner, &id).await.map_err(unavailable)
-    }
-
-    /// Removes the content of an upload, and what it counts.
-    pub(super) async fn discard(&self, owner: &Owner, id: &str) -> Result<(), RedisError> {
+        id: &str,
+        reservation: &str,
+    ) -> Result<(), RedisError> {
         let shard = self.shard_of(owner);
         let call = self.scripts.call(&self.scripts.discard, &shard, &[]);
-        self.run(&call.arg(escape(owner.as_str())).arg(id)).await.map(drop)
+        let call = call.arg(escape(owner.as_str())).arg(id).arg(reservation);
+        self.run(&call).await.map(drop)
     }
 
     /// Publishes the expiries of a shard. Returns the time until the next one, if

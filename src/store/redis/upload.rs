@@ -1,17 +1,21 @@
 //! Uploads into Redis, to a key that expires if the upload is abandoned.
 
-use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
+use std::{future::poll_fn, io::Write, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Inner, entry, unavailable};
+use super::{
+    Inner, entry,
+    reservation::{Reservation, UPLOAD_TTL},
+    unavailable,
+};
 use crate::{
     auth::Owner,
     redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, millis, pipe},
-    store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
 };
 
 /// How many bytes are buffered while others are sent. The rest goes with the
@@ -21,9 +25,6 @@ pub(super) const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
 /// How many bytes may go as an argument of the script. The script copies it a few
 /// times, so for more bytes a separate command is cheaper.
 const MAX_INLINE: usize = 16 * 1024;
-
-/// When the content expires unless more arrives or the upload is committed.
-pub(super) const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
@@ -75,7 +76,6 @@ struct Sending {
 pub(super) struct RedisUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    uri: ResourceUri,
     /// The ID of the content, never reused.
     id: String,
     key: String,
@@ -87,27 +87,25 @@ pub(super) struct RedisUpload {
     buffer: Chunks,
     /// Whether any content was sent.
     started: bool,
-    /// Whether the upload counts in Redis.
-    reserved: bool,
+    reservation: Reservation,
     sending: Option<Sending>,
     remove_on_drop: bool,
 }
 
 impl RedisUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner, uri: ResourceUri) -> Self {
+    pub(super) fn new(inner: Arc<Inner>, owner: Owner, reservation: Reservation) -> Self {
         let id = inner.random.id();
         let key = entry::blob_key(&inner.shard_of(&owner), &id);
         Self {
             inner,
             owner,
-            uri,
             id,
             key,
             size: 0,
             stored: 0,
             buffer: Chunks::default(),
             started: false,
-            reserved: false,
+            reservation,
             sending: None,
             remove_on_drop: true,
         }
@@ -132,6 +130,14 @@ impl RedisUpload {
                 .ignore();
         }
         commands
+    }
+
+    /// Removes what Redis has of the upload, if it has anything.
+    fn discarding(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let is_known = self.started || self.reservation.is_used();
+        is_known.then(|| {
+            discard(Arc::clone(&self.inner), self.owner.clone(), &self.id, &self.reservation)
+        })
     }
 
     /// Sends the buffer in the background.
@@ -164,8 +170,8 @@ impl Sending {
 
 #[async_trait]
 impl Upload for RedisUpload {
-    async fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.inner.check_room(&self.owner, &self.uri, bytes).await
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.reservation.announce(bytes).await
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
@@ -176,10 +182,8 @@ impl Upload for RedisUpload {
         {
             // Counted before it is sent. Content of one block is counted by the commit.
             let size = self.size + block.size;
-            let reserving = self.inner.reserve(&self.owner, &self.uri, &self.id, size);
             let sending = self.sending.take();
-            self.reserved = true;
-            tokio::try_join!(reserving, async {
+            tokio::try_join!(self.reservation.cover(size), async {
                 match sending {
                     Some(sending) => sending.finish().await,
                     None => Ok(()),
@@ -215,7 +219,7 @@ impl Upload for RedisUpload {
                 None => Ok(()),
             }
         };
-        let committing = self.inner.commit(draft, &self.id, rest, self.stored);
+        let committing = self.inner.commit(draft, &self.id, &self.reservation, rest, self.stored);
         let (sent, committed) = tokio::join!(sending, committing);
         let committed = match (sent, committed) {
             // This error is the cause of the other.
@@ -228,8 +232,8 @@ impl Upload for RedisUpload {
 
     async fn discard(mut self: Box<Self>) {
         self.sending = None;
-        if self.started || self.reserved {
-            discard(Arc::clone(&self.inner), self.owner.clone(), self.id.clone()).await;
+        if let Some(discarding) = self.discarding() {
+            discarding.await;
         }
         self.remove_on_drop = false;
     }
@@ -239,17 +243,26 @@ impl Drop for RedisUpload {
     fn drop(&mut self) {
         // It would expire, but may be large. Without a runtime it is left to expire.
         if self.remove_on_drop
-            && (self.started || self.reserved)
+            && let Some(discarding) = self.discarding()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(discard(Arc::clone(&self.inner), self.owner.clone(), self.id.clone()));
+            runtime.spawn(discarding);
         }
     }
 }
 
-/// Removes an abandoned upload.
-pub(super) async fn discard(inner: Arc<Inner>, owner: Owner, id: String) {
-    if let Err(error) = inner.discard(&owner, &id).await {
-        tracing::debug!(%error, "cannot remove abandoned content; it will expire");
+/// Removes an abandoned upload with its own reservation.
+pub(super) fn discard(
+    inner: Arc<Inner>,
+    owner: Owner,
+    id: &str,
+    reservation: &Reservation,
+) -> impl Future<Output = ()> + Send + use<> {
+    let reservation = if reservation.is_given() { "" } else { reservation.id() }.to_owned();
+    let id = id.to_owned();
+    async move {
+        if let Err(error) = inner.discard(&owner, &id, &reservation).await {
+            tracing::debug!(%error, "cannot remove abandoned content; it will expire");
+        }
     }
 }

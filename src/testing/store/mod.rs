@@ -165,6 +165,8 @@ macro_rules! store_contract {
                 parts_become_one_resource,
                 one_of_two_appends_wins,
                 what_does_not_complete_vanishes,
+                an_upload_in_parts_counts_from_its_beginning_and_once,
+                an_upload_in_parts_without_a_size_counts_as_it_grows,
                 uploads_in_parts_are_limited;
             revisions:
                 earlier_revisions_are_kept_and_read,
@@ -192,6 +194,7 @@ macro_rules! store_contract {
                 metadata_has_a_maximum_length,
                 an_upload_in_progress_counts,
                 announced_content_that_cannot_fit_is_refused_before_it_arrives,
+                announced_content_counts_before_it_arrives_and_once,
                 content_that_is_kept_for_readers_makes_room,
                 the_error_names_what_is_wrong,
                 deleting_makes_room,

@@ -291,7 +291,8 @@ fn is_full<T>(result: Result<T, StoreError>) {
     }
 }
 
-/// What is announced is compared with the room before any of it is read, and counts nothing.
+/// What is announced is compared with the room before any of it is read, and counts nothing once
+/// it is refused.
 pub async fn announced_content_that_cannot_fit_is_refused_before_it_arrives(harness: &dyn Harness) {
     let bytes = 8 * BLOCK_BYTES as u64;
     let store = harness.store(Setup::default().max_bytes(bytes)).await;
@@ -304,4 +305,35 @@ pub async fn announced_content_that_cannot_fit_is_refused_before_it_arrives(harn
         is_full(alice.try_create("temp://b", content, Details::default()).await);
     }
     alice.put("temp://b", vec![2; 3 * BLOCK_BYTES]).await;
+}
+
+/// Content that is announced counts from the beginning of its upload: of two uploads that exceed
+/// the quota together, one is refused before it arrives. It counts no longer when it is dropped,
+/// and once when it is stored.
+pub async fn announced_content_counts_before_it_arrives_and_once(harness: &dyn Harness) {
+    let store = harness.store(Setup::default().max_bytes(8 * BLOCK_BYTES as u64)).await;
+    let alice = Caller::new(&store, "alice");
+    let expected = || Expected { size: Some(5 * BLOCK_BYTES as u64), sha256: None };
+    let (request, requested) = oneshot::channel();
+    let pending = stream::once(async move {
+        request.send(()).expect("the check waits for this");
+        std::future::pending().await
+    });
+    let pending = Content::byte_stream(pending).expecting(expected());
+    let upload = alice.try_create("temp://a", pending, Details::default());
+    tokio::select! {
+        _ = upload => panic!("content is missing"),
+        () = async {
+            requested.await.expect("the content is requested");
+            let never = Content::byte_stream(stream::poll_fn(|_| panic!("the content is read")));
+            let never = never.expecting(expected());
+            is_full(alice.try_create("temp://b", never, Details::default()).await);
+            is_full(alice.try_create("temp://b", super::noise(4 * BLOCK_BYTES), Details::default()).await);
+            Caller::new(&store, "bob").put("temp://b", super::noise(5 * BLOCK_BYTES)).await;
+        } => {}
+    }
+    let five = || Content::from(super::noise(5 * BLOCK_BYTES)).expecting(expected());
+    patiently(async || alice.try_create("temp://b", five(), Details::default()).await.ok()).await;
+    alice.put("temp://c", super::noise(2 * BLOCK_BYTES)).await;
+    is_full(alice.try_create("temp://d", super::noise(BLOCK_BYTES), Details::default()).await);
 }

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
-use super::{Caller, Harness, Setup, in_pieces, noise, refused, resource_uri};
+use super::{Caller, Harness, Setup, in_pieces, noise, patiently, refused, resource_uri};
 use crate::{
     random::Random,
     store::{
-        AppendError, BLOCK_BYTES, ContentStream, Kind, PartialUpload, StoreError, UploadTarget,
+        AppendError, BLOCK_BYTES, ContentStream, Details, Kind, PartialUpload, StoreError,
+        UploadTarget,
     },
 };
 
@@ -127,4 +128,60 @@ pub async fn uploads_in_parts_are_limited(harness: &dyn Harness) {
     let full = upload.append(endless, &Random::system()).await;
     assert!(matches!(full, Err(AppendError::Store(StoreError::Full(_)))), "{full:?}");
     assert_eq!(upload.offset(), 0);
+}
+
+/// What is announced counts from the beginning, until the upload is cancelled or ends, and the
+/// resource that it becomes counts once.
+pub async fn an_upload_in_parts_counts_from_its_beginning_and_once(harness: &dyn Harness) {
+    let size = Some(5 * BLOCK_BYTES as u64);
+    let store = harness.store(Setup::default().max_bytes(8 * BLOCK_BYTES as u64)).await;
+    let alice = Caller::new(&store, "alice");
+    let begin = async |id: &str, ttl: u32| {
+        let begun =
+            store.begin_upload(&alice.owner, id, target("temp://a"), size, ttl * harness.tick());
+        begun.await
+    };
+    let is_full = |result: Result<_, StoreError>| {
+        assert!(matches!(refused(result), StoreError::Full(_)), "it is another error");
+    };
+    let mut upload = begin("7", 2000).await.expect("it begins");
+    is_full(begin("8", 2000).await.map(drop));
+    let other = || alice.try_create("temp://b", noise(3 * BLOCK_BYTES), Details::default());
+    is_full(other().await.map(drop));
+    upload.cancel().await.expect("it is removed");
+    upload = begin("9", 2000).await.expect("there is room again");
+    for part in noise(5 * BLOCK_BYTES).chunks(2 * BLOCK_BYTES) {
+        append(&mut upload, part).await;
+        is_full(other().await.map(drop));
+    }
+    upload.store().await.expect("it is stored");
+    alice.put("temp://b", noise(2 * BLOCK_BYTES)).await;
+    is_full(alice.try_create("temp://c", noise(BLOCK_BYTES), Details::default()).await.map(drop));
+    for uri in ["temp://a", "temp://b"] {
+        assert!(alice.delete(uri).await, "it existed");
+    }
+    begin("10", 4).await.expect("there is room again");
+    is_full(begin("11", 2000).await.map(drop));
+    harness.pass(5 * harness.tick()).await;
+    patiently(async || begin("12", 2000).await.ok()).await;
+}
+
+/// Without an announced size the parts count as they arrive, and what one of them announces
+/// before it arrives.
+pub async fn an_upload_in_parts_without_a_size_counts_as_it_grows(harness: &dyn Harness) {
+    let store = harness.store(Setup::default().max_bytes(8 * BLOCK_BYTES as u64)).await;
+    let alice = Caller::new(&store, "alice");
+    let ttl = 2000 * harness.tick();
+    let begin = store.begin_upload(&alice.owner, "7", target("temp://a"), None, ttl);
+    let mut upload = begin.await.expect("it begins");
+    alice.put("temp://b", noise(3 * BLOCK_BYTES)).await;
+    append(&mut upload, &noise(2 * BLOCK_BYTES)).await;
+    let announced = upload.expect(5 * BLOCK_BYTES as u64).await;
+    assert!(matches!(announced, Err(StoreError::Full(_))), "{announced:?}");
+    let full = upload.append(pieces(&noise(3 * BLOCK_BYTES)), &Random::system()).await;
+    assert!(matches!(full, Err(AppendError::Store(StoreError::Full(_)))), "{full:?}");
+    assert_eq!(upload.offset(), 2 * BLOCK_BYTES as u64, "what had arrived before stays");
+    assert!(alice.delete("temp://b").await, "it existed");
+    append(&mut upload, &noise(3 * BLOCK_BYTES)).await;
+    assert_eq!(upload.store().await.expect("it is stored").size, 5 * BLOCK_BYTES as u64);
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::ToolOptions;
 use crate::{
     handler::{Context, Structured, ToolError},
-    query::{Engine, Queries, QueryError, QueryLimits, Question},
+    query::{Engine, Queries, QueryError, Question},
     registry::{Registry, Tool},
 };
 
@@ -97,8 +97,7 @@ enum Format {
     Log,
 }
 
-pub(super) fn tool<S: Send + Sync + 'static>(limits: QueryLimits, may_store: bool) -> Tool<S> {
-    let queries = Arc::new(Queries::new(limits));
+pub(super) fn tool<S: Send + Sync + 'static>(queries: Arc<Queries>, may_store: bool) -> Tool<S> {
     Tool::new(move |ctx: Context<S>, args: QueryResource| {
         let queries = Arc::clone(&queries);
         async move { query(&ctx, args, &queries, may_store).await }

@@ -34,7 +34,7 @@ const BEFORE_BYTES: u64 = 1_000;
 /// The structured result: the same as the text, because some hosts show a model only
 /// one of them.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct SearchResult {
+pub(crate) struct SearchResult {
     /// The number of all matches; with invert, of the lines without one.
     total: u64,
     /// The number of lines with a match; with invert, without one.

@@ -104,6 +104,47 @@ pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
     })
 }
 
+/// A search by another tool.
+#[derive(Debug)]
+pub(crate) struct LineSearch {
+    pub(crate) uri: String,
+    pub(crate) query: String,
+    pub(crate) ignore_case: bool,
+    /// Whether `query` is the text itself.
+    pub(crate) literal: bool,
+    /// The most matches.
+    pub(crate) limit: u64,
+    /// How many matches to skip.
+    pub(crate) offset: u64,
+    pub(crate) revision: Option<u64>,
+}
+
+impl LineSearch {
+    /// The lines in about `budget` bytes, with the total of matches.
+    pub(crate) async fn run<S>(
+        self,
+        ctx: &Context<S>,
+        budget: usize,
+    ) -> Result<SearchResult, ToolError> {
+        let args = SearchResource {
+            uri: self.uri,
+            query: self.query,
+            ignore_case: self.ignore_case,
+            literal: self.literal,
+            whole_word: false,
+            invert: false,
+            count_only: false,
+            max_per_line: None,
+            context: 0,
+            limit: Some(self.limit),
+            offset: self.offset,
+            revision: self.revision,
+        };
+        let (Structured(found), _) = search(ctx, args, budget).await?;
+        Ok(found)
+    }
+}
+
 async fn search<S>(
     ctx: &Context<S>,
     args: SearchResource,

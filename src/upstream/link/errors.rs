@@ -11,11 +11,6 @@ impl Link {
         UpstreamError::Invalid { name: Arc::clone(&self.name), problem: problem.to_owned() }
     }
 
-    /// The error for an upstream that cannot be used now.
-    pub(in crate::upstream) fn unavailable(&self, problem: &str) -> UpstreamError {
-        UpstreamError::Unavailable { name: Arc::clone(&self.name), problem: problem.to_owned() }
-    }
-
     /// The error for a request that the upstream has not processed.
     pub(in crate::upstream) fn not_processed(&self, reason: &str) -> UpstreamError {
         UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }

@@ -1,6 +1,11 @@
 //! Larder as a client of an authorization server: as the settings say, by a Client ID Metadata
 //! Document, or registered dynamically (RFC 7591).
 
+use base64::{Engine, prelude::BASE64_STANDARD};
+use reqwest::{
+    Method, Request, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,11 +19,11 @@ use crate::{
 
 /// Who Larder is to an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ClientIdentity {
-    pub(super) id: String,
-    pub(super) secret: Option<String>,
+pub(in crate::upstream) struct ClientIdentity {
+    pub(in crate::upstream) id: String,
+    pub(in crate::upstream) secret: Option<String>,
     /// Whether the secret is sent in the body, not in a header.
-    pub(super) is_secret_in_body: bool,
+    pub(in crate::upstream) is_secret_in_body: bool,
 }
 
 /// A dynamic registration.
@@ -152,10 +157,9 @@ impl Login {
             LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
         };
         let url = safe_url(endpoint).map_err(refused)?;
-        let mut request = reqwest::Request::new(reqwest::Method::POST, url);
-        let headers = request.headers_mut();
-        for name in ["content-type", "accept"] {
-            headers.insert(name, reqwest::header::HeaderValue::from_static("application/json"));
+        let mut request = Request::new(Method::POST, url);
+        for name in [CONTENT_TYPE, ACCEPT] {
+            request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
         }
         *request.body_mut() = Some(metadata.to_string().into());
         let sent = self.fetcher.send(request).await;
@@ -166,6 +170,39 @@ impl Login {
             }
             _ => Err(refused(&format!("status {status}"))),
         }
+    }
+}
+
+impl ClientIdentity {
+    /// A request to an authorization server: a form, with what authenticates Larder.
+    pub(in crate::upstream) fn form(&self, url: Url, pairs: &[(&str, &str)]) -> Request {
+        let mut request = Request::new(Method::POST, url);
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(pairs);
+        match &self.secret {
+            Some(secret) if !self.is_secret_in_body => {
+                let encode = |text: &str| -> String {
+                    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+                };
+                let credentials = format!("{}:{}", encode(&self.id), encode(secret));
+                let header = format!("Basic {}", BASE64_STANDARD.encode(credentials));
+                if let Ok(mut header) = HeaderValue::try_from(header) {
+                    header.set_sensitive(true);
+                    request.headers_mut().insert(AUTHORIZATION, header);
+                }
+            }
+            secret => {
+                form.append_pair("client_id", &self.id);
+                if let Some(secret) = secret {
+                    form.append_pair("client_secret", secret);
+                }
+            }
+        }
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(CONTENT_TYPE, form_type);
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        *request.body_mut() = Some(form.finish().into());
+        request
     }
 }
 

@@ -2,11 +2,11 @@
 //! authorization). They are sealed in the vault and sent to nobody but the upstream and its
 //! authorization server.
 
-mod account;
 mod challenge;
 mod client;
 mod discovery;
 mod flow;
+mod login_account;
 mod record;
 mod tokens;
 
@@ -15,10 +15,11 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 pub(super) use self::{
-    account::{Account, LoginNeeded, Refused},
+    client::ClientIdentity,
     flow::provided,
+    login_account::{LoginAccount, LoginNeeded, Refused},
 };
-use super::settings::{OAuth, Remote};
+use super::settings::OAuth;
 use crate::{
     auth::Fetcher,
     registry::{LoginProblem, LoginSite},
@@ -38,20 +39,19 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// `None` for an upstream without logins.
-    pub(super) fn of(name: &str, remote: &Remote) -> Option<Arc<Self>> {
-        let settings = remote.auth.clone()?;
+    /// `None` if no requests can be sent, which is logged.
+    pub(super) fn new(name: &str, url: &str, settings: &OAuth) -> Option<Self> {
         let fetcher = Fetcher::new().inspect_err(|error| {
             tracing::error!(upstream = name, %error, "no requests can be sent");
         });
-        Some(Arc::new(Self {
+        Some(Self {
             name: name.into(),
-            url: remote.url.clone(),
-            settings,
+            url: url.to_owned(),
+            settings: settings.clone(),
             fetcher: fetcher.ok()?,
             site: OnceLock::new(),
             changed: watch::Sender::new(0),
-        }))
+        })
     }
 
     /// Gives it what logins need.

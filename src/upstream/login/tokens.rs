@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use oauth2::{
     AuthType, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl,
     RefreshToken, RequestTokenError, Scope, TokenResponse, TokenUrl,
     basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
 };
-use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::client::ClientIdentity;
@@ -181,7 +179,8 @@ impl Tokens {
         let url = safe_url(endpoint)?;
         let refresh = self.refresh.as_ref().map(|token| (token, "refresh_token"));
         for (token, hint) in refresh.into_iter().chain([(&self.access, "access_token")]) {
-            let request = self.source.client.revocation(url.clone(), token, hint);
+            let pairs = [("token", token.as_str()), ("token_type_hint", hint)];
+            let request = self.source.client.form(url.clone(), &pairs);
             match fetcher.send(request).await {
                 Ok((200, _)) => {}
                 // Tokens with claims of their own only expire (RFC 7009, 2.2.1).
@@ -197,34 +196,4 @@ impl Tokens {
 fn is_unsupported(body: &[u8]) -> bool {
     let body = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
     body["error"] == "unsupported_token_type"
-}
-
-impl ClientIdentity {
-    fn revocation(&self, url: reqwest::Url, token: &str, hint: &str) -> reqwest::Request {
-        let mut request = reqwest::Request::new(reqwest::Method::POST, url);
-        let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.append_pair("token", token).append_pair("token_type_hint", hint);
-        match &self.secret {
-            Some(secret) if !self.is_secret_in_body => {
-                let encode = |text: &str| -> String {
-                    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
-                };
-                let credentials = format!("{}:{}", encode(&self.id), encode(secret));
-                let header = format!("Basic {}", BASE64_STANDARD.encode(credentials));
-                if let Ok(header) = header.parse() {
-                    request.headers_mut().insert(reqwest::header::AUTHORIZATION, header);
-                }
-            }
-            secret => {
-                form.append_pair("client_id", &self.id);
-                if let Some(secret) = secret {
-                    form.append_pair("client_secret", secret);
-                }
-            }
-        }
-        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert(reqwest::header::CONTENT_TYPE, form_type);
-        *request.body_mut() = Some(form.finish().into());
-        request
-    }
 }

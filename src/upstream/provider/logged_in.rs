@@ -23,7 +23,7 @@ impl Upstream {
         if let Some(listed) = self.listed(scope).await? {
             return Ok(Some(listed));
         }
-        if self.connections.shared.login.is_none() {
+        if self.connections.shared.login().is_none() {
             return Ok(None);
         }
         let connection = self.connections.of(scope).await.map_err(UpstreamError::into_fault)?;
@@ -58,7 +58,7 @@ impl Upstream {
         arguments: JsonObject,
         scope: &Arc<Scope>,
     ) -> Result<CallToolResult, UpstreamError> {
-        if self.connections.shared.login.is_none() {
+        if self.connections.shared.login().is_none() {
             return self.call(name, arguments, scope).await;
         }
         let again = arguments.clone();

@@ -162,6 +162,11 @@ impl Provider {
         self.control(&format!("userinfo/{mode}")).await;
     }
 
+    /// Sets how the token endpoint responds: `up`, `down` or `hang`.
+    pub(crate) async fn token_endpoint(&self, mode: &str) {
+        self.control(&format!("token/{mode}")).await;
+    }
+
     /// Forgets the clients that have registered.
     pub(crate) async fn forget_clients(&self) {
         self.control("forget").await;

@@ -160,7 +160,8 @@ async fn a_large_file_continues_after_cut_connections() {
     let url = format!("http://{proxy}/mcp");
     let put = ["put", file.to_str().unwrap(), "--uri", "x:large"];
     assert_eq!(said(&client(&url, &put, b"").await), "x:large\n");
-    let back = client(&url, &["cat", "x:large"], b"").await;
+    let proxy = dropping_proxy(server.address(), 3, 15_000_000).await;
+    let back = client(&format!("http://{proxy}/mcp"), &["cat", "x:large"], b"").await;
     assert!(back.stdout == content, "{} bytes: {:?}", back.stdout.len(), back.stderr);
 }
 

@@ -179,6 +179,13 @@ async fn every_wrong_link_is_the_same_404() {
         let changed = format!("{}{other}{}", &token[..index], &token[index + 1..]);
         wrong.push(format!("{start}{changed}/{name}"));
     }
+    // The claims of one link with the signature of another one.
+    let two = url(&client, json!({ "uri": "x:2" })).await;
+    let other = two[start.len()..].split_once('/').unwrap().0;
+    assert_eq!(token.len(), other.len());
+    let spliced = (1..token.len()).map(|cut| format!("{}{}", &token[..cut], &other[cut..]));
+    let spliced = spliced.filter(|spliced| spliced != token && spliced != other);
+    wrong.extend(spliced.map(|spliced| format!("{start}{spliced}/{name}")));
     wrong.push(format!("{start}{token}/other"));
     wrong.push(format!("{start}{token}/{name}%20"));
     wrong.push(format!("{start}{token}/%FF"));

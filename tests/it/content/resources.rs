@@ -98,6 +98,41 @@ async fn the_headers_describe_the_content_and_keep_it_from_running() {
 }
 
 #[tokio::test]
+async fn a_client_that_accepts_zstd_gets_the_blocks_as_they_are_stored() {
+    let text = numbered_lines(60_000);
+    let zstd = ("accept-encoding", "gzip, zstd");
+    for stored in each_backend().await {
+        let (client, backend) = (Modern::at(&stored.server.url), stored.backend);
+        client.create(json!({ "uri": "x:1", "text": text })).await;
+        let url = resource(&stored.server.url, "x:1");
+        let plain = get(&url, &[]).await;
+        assert_eq!(
+            (plain.header("content-encoding"), plain.header("vary")),
+            (None, Some("accept-encoding"))
+        );
+        let encoded = get(&url, &[zstd]).await;
+        assert_eq!(encoded.header("content-encoding"), Some("zstd"), "{backend}");
+        assert_eq!(encoded.header("content-length"), Some(&*encoded.body.len().to_string()));
+        assert!(encoded.body.len() < text.len() / 2, "{backend}: {}", encoded.body.len());
+        assert!(zstd::decode_all(&encoded.body[..]).unwrap() == text.as_bytes(), "{backend}");
+        // It is another representation, with a tag of its own and without the digest.
+        let tag = encoded.header("etag").unwrap();
+        assert_ne!(Some(tag), plain.header("etag"));
+        assert_eq!(encoded.header("repr-digest"), None);
+        assert_eq!(get(&url, &[zstd, ("if-none-match", tag)]).await.status, 304);
+        assert_eq!(get(&url, &[("if-none-match", tag)]).await.status, 200);
+        let head = head(&url, &[zstd]).await;
+        assert_eq!(head.header("content-length"), encoded.header("content-length"));
+        let part = get(&url, &[zstd, ("range", "bytes=-5")]).await;
+        assert_eq!((part.status, part.header("content-encoding")), (206, None), "{backend}");
+        assert_eq!(part.body, &text.as_bytes()[text.len() - 5..]);
+        assert_eq!(delete(&url, &[("if-match", tag)]).await.status, 204, "{backend}");
+    }
+    let (_server, url) = with_text("short").await;
+    assert_eq!(get(&url, &[zstd]).await.header("content-encoding"), None);
+}
+
+#[tokio::test]
 async fn a_range_selects_bytes_if_the_content_is_what_the_client_knows() {
     let (server, url) = with_text("0123456789").await;
     let tag = get(&url, &[]).await.header("etag").unwrap().to_owned();

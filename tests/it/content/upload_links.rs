@@ -2,17 +2,19 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
+use futures_util::{StreamExt, stream};
 use larder::tools;
-use reqwest::Method;
+use reqwest::{Body, Method};
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     downloads::{at, instances, is_not_found},
     each_backend, get, hex, problem, request, resource,
 };
 use crate::support::{
-    Answer, Modern, Server, TextFile, numbered_lines, patiently,
+    Answer, Modern, Server, TextFile, eventually, numbered_lines, patiently,
     process::{Process, larder, run},
     sha256,
 };
@@ -58,8 +60,10 @@ async fn curl_uploads_by_the_link_into_every_backend() {
         let answer = client.call("upload_url", arguments).await;
         let link = &answer.result()["structuredContent"];
         let size = text.len();
-        let file =
-            json!({ "uri": "x:1", "name": "Lines.csv", "mimeType": "text/csv", "size": size });
+        let digest = format!("sha-256:{}", hex(text.as_bytes()));
+        let file = json!({
+            "uri": "x:1", "name": "Lines.csv", "mimeType": "text/csv", "size": size, "digest": digest
+        });
         assert_eq!((&link["file"], &link["upload"]["method"]), (&file, &json!("PUT")));
         assert_eq!(check(&client, link).await, json!({ "state": "waiting" }), "{backend}");
         let said = answer.text();
@@ -135,6 +139,16 @@ async fn every_wrong_link_is_the_same_404() {
     for method in [Method::DELETE, Method::PATCH] {
         is_not_found(&Answer::of(request(method, &one, &[])).await);
     }
+    // The claims of one link with the signature of another one.
+    let two = url(&client, json!({ "uri": "x:2" })).await;
+    let other = &two[start.len()..];
+    assert_eq!(token.len(), other.len());
+    for cut in 1..token.len() {
+        let spliced = format!("{}{}", &token[..cut], &other[cut..]);
+        if spliced != token && spliced != other {
+            is_not_found(&put(&format!("{start}{spliced}"), &[], "text").await);
+        }
+    }
     let host = format!("localhost:{}", server.address.port());
     is_not_found(&put(&one, &[("host", &host)], "text").await);
     let foreign = put(&one, &[("origin", "https://evil.example")], "text").await;
@@ -196,7 +210,9 @@ async fn an_upload_in_parts_uses_the_link_when_it_is_complete() {
         assert_eq!(head.header("upload-offset"), Some("4"), "{backend}");
         assert_eq!(head.header("upload-length"), Some("10"), "the link says so");
         assert_eq!(append(&other, 0, "?0", "other ten.").await.status, 204);
-        assert_eq!(check(&client, &link).await["state"], "waiting");
+        let checked = check(&client, &link).await;
+        assert_eq!(checked["state"], "receiving", "{backend}");
+        assert!(matches!(checked["received"].as_u64(), Some(4 | 10)), "{checked}");
         let created = append(&first, 4, "?1", "bytes.").await;
         assert_eq!(created.status, 201, "{backend} {created:?}");
         assert_eq!(created.header("location"), Some("../../../resources?uri=x%3A1"));
@@ -298,6 +314,72 @@ async fn of_many_uploads_to_two_instances_one_is_stored() {
         let other = Modern::at(&instances[1].url);
         assert_eq!(check(&other, &link).await["state"], "stored");
     }
+}
+
+/// A PUT whose content is cut before its end.
+fn unfinished(url: &str, host: &str) -> (tokio::sync::oneshot::Sender<()>, AbortOnDropHandle<()>) {
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let pieces = stream::iter([Ok("the first half")]).chain(stream::once(async move {
+        let _ = ended.await;
+        Err(std::io::Error::other("the sender is gone"))
+    }));
+    let put = request(Method::PUT, url, &[("host", host)]).body(Body::wrap_stream(pieces));
+    (end, AbortOnDropHandle::new(tokio::spawn(async move { drop(put.send().await) })))
+}
+
+/// Waits until the link is in that state, at every one of the clients.
+async fn has_state(clients: &[Modern], link: &Value, state: &str) {
+    for client in clients {
+        eventually(&format!("the state {state}"), async || {
+            check(client, link).await["state"] == *state
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn every_instance_tells_that_content_arrives() {
+    let (_redis, instances) = instances().await;
+    let clients = instances.each_ref().map(|instance| Modern::at(&instance.url));
+    let link = link(&clients[0], json!({ "uri": "x:1" })).await;
+    has_state(&clients, &link, "waiting").await;
+    let url = at(&instances[1], &url_of(&link));
+    let (end, sending) = unfinished(&url, "larder.test");
+    has_state(&clients, &link, "receiving").await;
+    drop(end);
+    has_state(&clients, &link, "waiting").await;
+    drop(sending);
+    let stored = put(&url, &[("host", "larder.test")], "text").await;
+    assert_eq!(stored.status, 201, "{stored:?}");
+    has_state(&clients, &link, "stored").await;
+}
+
+#[tokio::test]
+async fn a_link_that_a_killed_server_had_claimed_can_be_used_again() {
+    let (_redis, [mut a, b]) = instances().await;
+    let client = Modern::at(&b.url);
+    let link = link(&client, json!({ "uri": "x:1" })).await;
+    let (host, content) = ([("host", "larder.test")], numbered_lines(2_000_000));
+    let upload = {
+        let begun = request(Method::POST, &at(&a, &url_of(&link)), &host);
+        let begun = Answer::of(begun.header("upload-complete", "?0")).await;
+        let id = begun.header("location").unwrap().rsplit('/').next().unwrap().to_owned();
+        format!("{}/{id}", at(&a, &url_of(&link)))
+    };
+    let last = request(Method::PATCH, &upload, &host)
+        .header("content-type", "application/partial-upload")
+        .header("upload-offset", "0")
+        .header("upload-complete", "?1")
+        .body(content);
+    let sending = AbortOnDropHandle::new(tokio::spawn(async move { drop(last.send().await) }));
+    let page = at(&b, &url_of(&link));
+    eventually("the claim", async || get(&page, &host).await.status == 404).await;
+    a.kill().await;
+    drop(sending);
+    assert_eq!(check(&client, &link).await["state"], "receiving");
+    eventually("the end of the lease", async || get(&page, &host).await.status == 200).await;
+    assert_eq!(put(&page, &host, "text").await.status, 201);
+    assert_eq!(get(&resource(&b.url, "x:1"), &[]).await.body, "text");
 }
 
 #[tokio::test]

@@ -6,42 +6,59 @@ use std::sync::{
 };
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-/// A proxy of TCP that drops the first `cuts` connections after `bytes` from the client.
+/// Where to cut connections.
+#[derive(Clone)]
+struct Cuts {
+    /// How many connections are still to be cut.
+    left: Arc<AtomicUsize>,
+    /// After so many bytes in one direction.
+    bytes: usize,
+}
+
+/// A proxy to that server, which cuts so many connections, each after so many bytes of one
+/// direction. Its address.
 pub(crate) async fn dropping_proxy(server: &str, cuts: usize, bytes: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let server = server.to_owned();
+    let (server, cuts) = (server.to_owned(), Cuts { left: Arc::new(cuts.into()), bytes });
     tokio::spawn(async move {
-        let left = Arc::new(AtomicUsize::new(cuts));
         while let Ok((client, _)) = listener.accept().await {
-            let (server, left) = (server.clone(), Arc::clone(&left));
+            let (server, cuts) = (server.clone(), cuts.clone());
             tokio::spawn(async move {
-                let upstream = TcpStream::connect(server).await.unwrap();
-                let (mut from, mut back) = client.into_split();
-                let (mut answers, mut to) = upstream.into_split();
-                let answering = tokio::spawn(async move {
-                    let _ = tokio::io::copy(&mut answers, &mut back).await;
-                });
-                let (mut sent, mut buffer) = (0, vec![0; 65_536]);
-                while let Ok(read @ 1..) = from.read(&mut buffer).await {
-                    sent += read;
-                    let may_cut = |left: usize| left.checked_sub(1);
-                    if sent > bytes
-                        && left.fetch_update(Ordering::AcqRel, Ordering::Acquire, may_cut).is_ok()
-                    {
-                        answering.abort();
-                        return;
-                    }
-                    if to.write_all(&buffer[..read]).await.is_err() {
-                        return;
-                    }
+                // The server may be restarting.
+                let Ok(upstream) = TcpStream::connect(server).await else { return };
+                let (requests, responses) = client.into_split();
+                let (answers, sent) = upstream.into_split();
+                // Both halves are dropped at a cut.
+                tokio::select! {
+                    () = cuts.pass(requests, sent) => {}
+                    () = cuts.pass(answers, responses) => {}
                 }
             });
         }
     });
     address
+}
+
+impl Cuts {
+    /// Passes bytes on until one side ends or the connection is cut.
+    async fn pass(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+        let (mut passed, mut buffer) = (0, vec![0; 65_536]);
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            passed += read;
+            let may_cut = |left: usize| left.checked_sub(1);
+            if passed > self.bytes
+                && self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, may_cut).is_ok()
+            {
+                return;
+            }
+            if to.write_all(&buffer[..read]).await.is_err() {
+                return;
+            }
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod references;
 mod streaming;
 mod subscriptions;
 mod tasks;
+mod token_exchange;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use self::names::owner_segment;
 pub(super) use self::names::{list_start, resource, stem, uri};
-use crate::{auth::Owner, clock::Timestamp, store::blocks::hex};
+use crate::{auth::Owner, clock::Timestamp, hex::hex};
 
 /// The maximum length of the configured prefix, in bytes: the part of a key of
 /// S3 that [`names::MAX_PATH`] leaves.

@@ -20,10 +20,7 @@ use object_store::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::path;
-use crate::{
-    auth::Owner,
-    store::{ResourceUri, blocks::hex},
-};
+use crate::{auth::Owner, hex::hex, store::ResourceUri};
 
 /// The maximum length of a part, in bytes. File names are limited to 255 bytes;
 /// the rest is for prefixes and suffixes.

@@ -227,3 +227,29 @@ async fn a_read_that_has_begun_finishes_while_another_instance_replaces() {
         assert!(content == old, "{way}: the content differs");
     }
 }
+
+#[tokio::test]
+async fn what_one_reserves_counts_for_the_other() {
+    let server = RedisServer::start().await;
+    let setup = Setup::default().max_bytes(1 << 20);
+    let (a, b) =
+        (instance(&settings(&server), &setup).await, instance(&settings(&server), &setup).await);
+    let (owner, ttl) = (Owner::new("alice"), std::time::Duration::from_secs(2));
+    let name = uri("x:1");
+    a.backend.reserve(&owner, &name, "1", 700_000, ttl).await.expect("it fits");
+    let full = b.backend.reserve(&owner, &name, "2", 700_000, ttl).await;
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    // It is the same reservation, of any instance.
+    b.backend.reserve(&owner, &name, "1", 800_000, ttl).await.expect("it fits");
+    let full = a.backend.reserve(&owner, &name, "2", 300_000, ttl).await;
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    a.backend.release(&owner, "1").await.expect("it ends");
+    a.backend.reserve(&owner, &name, "2", 700_000, ttl).await.expect("it fits");
+    // Nobody releases it, as after a crash.
+    patiently(async {
+        while b.backend.reserve(&owner, &name, "3", 700_000, ttl).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}

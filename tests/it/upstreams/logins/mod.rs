@@ -10,7 +10,7 @@ use larder::{
     Context, Registry, Resource, Tool,
     clock::{Clock, SystemClock},
     config::{AuthMode, Config, IssuerConfig, TokenConfig},
-    upstream::{OAuth, Remote, Settings, Upstream},
+    upstream::{OAuth, Remote, RemoteAuth, Settings, Upstream},
 };
 use reqwest::{Client, Response, Url, redirect};
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn upstream(issuer: &str) -> Server {
 }
 
 fn crm(url: &str) -> Settings {
-    let auth = Some(OAuth::default());
+    let auth = Some(RemoteAuth::Login(OAuth::default()));
     Settings::new("crm", Remote { url: url.into(), auth, ..Remote::default() })
 }
 

@@ -1,4 +1,4 @@
-//! [`Account`]: the access token of one principal, for the requests of one connection.
+//! [`LoginAccount`]: the access token of one principal, by its login.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(100);
 const LOGIN_WAIT: Duration = Duration::from_secs(45);
 
 /// The access token of one principal.
-pub(in crate::upstream) struct Account {
+pub(in crate::upstream) struct LoginAccount {
     login: Arc<Login>,
     identity: Identity,
     cached: Mutex<Option<Cached>>,
@@ -66,9 +66,14 @@ pub(in crate::upstream) enum Refused {
     Other,
 }
 
-impl Account {
+impl LoginAccount {
     pub(in crate::upstream) fn new(login: &Arc<Login>, identity: &Identity) -> Self {
         Self { login: Arc::clone(login), identity: identity.clone(), cached: Mutex::default() }
+    }
+
+    /// The upstream's name.
+    pub(in crate::upstream) fn name(&self) -> &Arc<str> {
+        &self.login.name
     }
 
     /// Sees each login and logout on this instance.

@@ -1,0 +1,68 @@
+//! Lines of text.
+
+use serde::Serialize;
+
+use super::table::PART_BYTES;
+use crate::{
+    handler::ToolError,
+    preview::words::cut,
+    protocol::json_size,
+    store::{StoredResource, WindowEnd},
+};
+
+/// The longest line that is sent, in bytes.
+const MAX_LINE_BYTES: usize = 4_000;
+/// The most bytes that are read for one part.
+const READ_BYTES: usize = 128 << 10;
+
+/// Consecutive lines.
+#[derive(Debug, Serialize)]
+pub(super) struct Lines {
+    lines: Vec<Line>,
+    /// The number of the first line, from 0.
+    offset: u64,
+    total: u64,
+}
+
+/// A line as it is, or the beginning of a long one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Line {
+    Whole(String),
+    Long {
+        text: String,
+        /// Its bytes, as far as they were read.
+        bytes: usize,
+    },
+}
+
+/// Lines from `offset` on.
+pub(super) async fn window(
+    found: &StoredResource,
+    offset: u64,
+    limit: u64,
+) -> Result<Lines, ToolError> {
+    let window = found.lines(offset, limit, READ_BYTES).await?;
+    let text = String::from_utf8_lossy(&window.bytes);
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    // What follows the last line feed is no line, unless the content ends without one.
+    if lines.last() == Some(&"") && !matches!(window.end, WindowEnd::Byte(_)) {
+        lines.pop();
+    }
+    let mut bytes = 0;
+    let mut sent: Vec<Line> = Vec::new();
+    for text in lines {
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let line = if text.len() <= MAX_LINE_BYTES {
+            Line::Whole(text.to_owned())
+        } else {
+            Line::Long { text: cut(text, MAX_LINE_BYTES).to_owned(), bytes: text.len() }
+        };
+        bytes += json_size(&line) + 1;
+        if bytes > PART_BYTES && !sent.is_empty() {
+            break;
+        }
+        sent.push(line);
+    }
+    Ok(Lines { lines: sent, offset, total: found.entry.lines })
+}

@@ -1,0 +1,57 @@
+//! `[apps]`: pages that hosts show beside a conversation.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// `[apps]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AppsConfig {
+    /// Whether view_resource is offered, which shows stored content to people in hosts of MCP
+    /// Apps.
+    pub enabled: bool,
+    /// Seconds between two looks of an open page for a new revision.
+    pub poll: u64,
+    /// The domains at which hosts serve the page, by the name that the client reports: a domain,
+    /// or `auto` for the one that the host derives from server.public_url. A trailing `*`
+    /// matches any ending.
+    pub domains: BTreeMap<String, String>,
+}
+
+impl AppsConfig {
+    /// # Errors
+    /// Names the setting.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::require_positive("apps.poll", self.poll)?;
+        let is_domain = |domain: &str| {
+            !domain.is_empty()
+                && domain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        };
+        match self.domains.iter().find(|(_, domain)| !is_domain(domain)) {
+            Some((client, _)) => {
+                let setting = format!("apps.domains.{client}");
+                Err(ConfigError::new(&setting, "it must be a domain or \"auto\""))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// How often pages look for a new revision.
+    pub fn poll(&self) -> Duration {
+        Duration::from_secs(self.poll)
+    }
+}
+
+impl Default for AppsConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            poll: 3,
+            domains: BTreeMap::from([("claude*".to_owned(), "auto".to_owned())]),
+        }
+    }
+}

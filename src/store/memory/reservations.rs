@@ -1,0 +1,54 @@
+//! Reservations for content that arrives in several requests. They end by themselves.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::account::Reservation;
+use crate::{auth::Owner, clock::Timestamp};
+
+#[derive(Default)]
+pub(super) struct Reservations {
+    by_owner: HashMap<Owner, HashMap<String, Reserved>>,
+    by_expiry: BTreeSet<(Timestamp, Owner, String)>,
+}
+
+/// Bytes that are reserved until a time.
+pub(super) struct Reserved {
+    pub(super) bytes: Reservation,
+    pub(super) until: Timestamp,
+}
+
+impl Reservations {
+    pub(super) fn count(&self, owner: &Owner) -> u64 {
+        self.by_owner.get(owner).map_or(0, |reserved| reserved.len() as u64)
+    }
+
+    pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: Reserved) {
+        self.by_expiry.insert((reserved.until, owner.clone(), id.to_owned()));
+        self.by_owner.entry(owner.clone()).or_default().insert(id.to_owned(), reserved);
+    }
+
+    pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<Reserved> {
+        let of_owner = self.by_owner.get_mut(owner)?;
+        let reserved = of_owner.remove(id)?;
+        if of_owner.is_empty() {
+            self.by_owner.remove(owner);
+        }
+        self.by_expiry.remove(&(reserved.until, owner.clone(), id.to_owned()));
+        Some(reserved)
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
+        self.by_expiry.first().map(|(at, ..)| *at)
+    }
+
+    /// Ends a reservation that is over at `now`. Returns whose it was.
+    pub(super) fn end_one(&mut self, now: Timestamp) -> Option<Owner> {
+        let (at, owner, id) = self.by_expiry.first()?;
+        if *at > now {
+            return None;
+        }
+        let (owner, id) = (owner.clone(), id.clone());
+        self.take(&owner, &id);
+        Some(owner)
+    }
+}

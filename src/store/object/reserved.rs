@@ -1,0 +1,317 @@
+//! What uploads count before their commit: in the records of the ledger, so that all instances see
+//! it. A reservation ends by itself unless it is extended.
+
+use std::{panic, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Inner, content_writer::PART_BYTES, kept::Uploading, ledger::LedgerRecord};
+use crate::{
+    auth::Owner,
+    clock::Timestamp,
+    store::{ResourceUri, StoreError, quota::MAX_RESERVATIONS},
+};
+
+/// How long an upload counts unless more arrives or it is committed.
+const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
+
+/// Announced content up to this size is counted by its commit, and by this process until then.
+const UNRESERVED: u64 = 1 << 20;
+
+/// The reservations of one owner: their IDs, ends and bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Reserved(Vec<(String, Timestamp, u64)>);
+
+impl Reserved {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The same without those that have ended, and without that one.
+    pub(super) fn without(mut self, now: Timestamp, id: &str) -> Self {
+        self.0.retain(|(other, until, _)| *until > now && other != id);
+        self
+    }
+
+    /// How many bytes are reserved.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|(.., bytes)| bytes).sum()
+    }
+
+    fn of(&self, now: Timestamp, id: &str) -> Option<(Timestamp, u64)> {
+        let found = self.0.iter().find(|(other, until, _)| *until > now && other == id);
+        found.map(|(_, until, bytes)| (*until, *bytes))
+    }
+}
+
+/// The reservation of one upload.
+pub(super) struct Reservation {
+    inner: Arc<Inner>,
+    owner: Owner,
+    uri: ResourceUri,
+    id: String,
+    /// Whether the reservation is older than the upload, and counts all of its content.
+    is_given: bool,
+    /// How many bytes the ledger has, and when they were last reserved.
+    reserved: Option<(u64, Timestamp)>,
+    /// The bytes that the ledger does not have.
+    uploading: Uploading,
+}
+
+impl Reservation {
+    /// The reservation of that ID, or a new one of no bytes.
+    pub(super) fn new(
+        inner: &Arc<Inner>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        given: Option<&str>,
+    ) -> Self {
+        Self {
+            id: given.map_or_else(|| inner.random.id(), str::to_owned),
+            inner: Arc::clone(inner),
+            owner: owner.clone(),
+            uri: uri.clone(),
+            is_given: given.is_some(),
+            reserved: None,
+            uploading: inner.uploads.begin(owner),
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The bytes of this upload that only this process counts.
+    pub(super) fn unreserved(&self) -> u64 {
+        self.uploading.bytes()
+    }
+
+    /// Reserves what is announced.
+    pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.inner.quota.check_upload(bytes)?;
+        if self.is_given || bytes <= UNRESERVED { Ok(()) } else { self.reserve(bytes).await }
+    }
+
+    /// Makes sure that at least `bytes` count. The ledger has all but the last few of them.
+    pub(super) async fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.inner.quota.check_upload(bytes)?;
+        if self.is_given {
+            return Ok(());
+        }
+        let reserved = self.reserved.map_or(0, |(reserved, _)| reserved);
+        let beyond = bytes.saturating_sub(reserved);
+        self.uploading.set(beyond);
+        let age = self.reserved.map_or(Duration::ZERO, |(_, at)| self.inner.clock.now().since(at));
+        if beyond < PART_BYTES as u64 && age < UPLOAD_TTL / 2 {
+            return Ok(());
+        }
+        self.reserve(bytes.max(reserved)).await
+    }
+
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        // Even if this is dropped while it waits, the ledger may have it.
+        let (before, now) = (self.reserved.map_or(0, |(reserved, _)| reserved), self.now());
+        self.reserved = Some((before, now));
+        let (inner, own) = (&self.inner, self.unreserved());
+        inner.reserve(&self.owner, &self.uri, &self.id, bytes, UPLOAD_TTL, own).await?;
+        self.reserved = Some((bytes, now));
+        self.uploading.set(0);
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// Says that the commit has ended the reservation.
+    pub(super) fn committed(&mut self) {
+        self.reserved = None;
+    }
+
+    /// Ends the reservation, if it belongs to this upload alone and has reserved anything.
+    pub(super) fn releasing(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        self.reserved.take()?;
+        let (inner, owner, id) = (Arc::clone(&self.inner), self.owner.clone(), self.id.clone());
+        Some(async move {
+            if let Err(error) = inner.release(&owner, &id).await {
+                tracing::debug!(%error, "cannot end a reservation; it will end by itself");
+            }
+        })
+    }
+}
+
+impl Inner {
+    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
+    /// `unreserved` of the bytes are counted by this process so far. Continues if the caller is dropped.
+    pub(super) async fn reserve(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+        unreserved: u64,
+    ) -> Result<(), StoreError> {
+        let (inner, owner, uri, id) = (Arc::clone(self), owner.clone(), uri.clone(), id.to_owned());
+        let reserving = async move {
+            let reserved = inner.try_reserve(&owner, &uri, &id, bytes, ttl, unreserved).await;
+            if !matches!(reserved, Err(StoreError::Full(_))) {
+                return reserved;
+            }
+            // Expired resources that are not removed yet may use the quota.
+            if let Err(error) = inner.sweep().await {
+                tracing::debug!(%error, "cannot remove expired resources to free quota");
+            }
+            inner.try_reserve(&owner, &uri, &id, bytes, ttl, unreserved).await
+        };
+        self.to_the_end(reserving).await
+    }
+
+    async fn try_reserve(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+        unreserved: u64,
+    ) -> Result<(), StoreError> {
+        let mut lock = self.locks.lock(owner).await;
+        loop {
+            let tail = self.tail(owner, &mut lock).await?;
+            let now = self.clock.now();
+            let own = tail.record.reserved.of(now, id);
+            let mut reserved = tail.record.reserved.clone().without(now, id);
+            if own.is_none() && reserved.0.len() as u64 >= MAX_RESERVATIONS {
+                lock.list_again();
+                return Err(self.quota.out_of_reservations());
+            }
+            let uploads = self.uploads.bytes(owner).saturating_sub(unreserved);
+            let used = tail.record.bytes + reserved.bytes() + uploads;
+            let bytes = own.map_or(bytes, |(_, own)| bytes.max(own));
+            let over = used.saturating_add(bytes).saturating_sub(self.quota.bytes);
+            // What is kept makes room at the commit, and so do earlier revisions.
+            if over > 0 && self.past_bytes(owner, uri).await? < over {
+                lock.list_again();
+                return Err(self.quota.out_of_bytes(used, bytes));
+            }
+            let until = now.saturating_add(ttl);
+            let until = own.map_or(until, |(before, _)| until.max(before));
+            reserved.0.push((id.to_owned(), until, bytes));
+            let (id, change) = (self.random.id(), None);
+            let next = LedgerRecord { id, change, reserved, ..tail.record.clone() };
+            if self.append(owner, &mut lock, &tail, next).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends a reservation. Continues if the caller is dropped.
+    pub(super) async fn release(
+        self: &Arc<Self>,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<(), StoreError> {
+        let (inner, owner, id) = (Arc::clone(self), owner.clone(), id.to_owned());
+        let releasing = async move {
+            let mut lock = inner.locks.lock(&owner).await;
+            loop {
+                let tail = inner.tail(&owner, &mut lock).await?;
+                let now = inner.clock.now();
+                if tail.record.reserved.of(now, &id).is_none() {
+                    return Ok(());
+                }
+                let reserved = tail.record.reserved.clone().without(now, &id);
+                let (id, change) = (inner.random.id(), None);
+                let next = LedgerRecord { id, change, reserved, ..tail.record.clone() };
+                if inner.append(&owner, &mut lock, &tail, next).await? {
+                    return Ok(());
+                }
+            }
+        };
+        self.to_the_end(releasing).await
+    }
+
+    /// What earlier revisions of the resource count.
+    async fn past_bytes(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<u64, StoreError> {
+        let current = self.current(owner, uri).await?.and_then(|current| current.stored.ok());
+        let past = current.iter().flat_map(|current| &current.past);
+        Ok(past.map(|earlier| earlier.size).sum())
+    }
+
+    /// Runs a change in its own task, so that it completes even if the caller is dropped.
+    pub(super) async fn to_the_end<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        tokio::spawn(change).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => panic::resume_unwind(panic),
+            Err(error) => Err(self.objects.failed(error)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        random::Random,
+        store::{Backend, ObjectBackend, ObjectLocation, OwnerQuota},
+    };
+
+    #[tokio::test]
+    async fn what_one_instance_reserves_counts_for_the_other_until_it_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let (clock, ttl) = (ManualClock::new(), Duration::from_secs(60));
+        let instance = async || {
+            let url = format!("file://{}", directory.path().display());
+            let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
+            let quota = OwnerQuota { bytes: 1 << 20, ..OwnerQuota::default() };
+            ObjectBackend::new(location, Arc::new(clock.clone()), Random::system(), quota)
+        };
+        let (a, b) = (instance().await, instance().await);
+        let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:1").unwrap());
+        let reserve =
+            async |on: &ObjectBackend, id, bytes| on.reserve(&owner, &uri, id, bytes, ttl).await;
+        // Both know the ledger before the other one changes it.
+        for instance in [&a, &b] {
+            reserve(instance, "0", 1).await.unwrap();
+        }
+        a.release(&owner, "0").await.unwrap();
+        reserve(&a, "1", 700_000).await.unwrap();
+        assert!(matches!(reserve(&b, "2", 700_000).await, Err(StoreError::Full(_))));
+        // It is the same reservation, of any instance.
+        reserve(&b, "1", 800_000).await.unwrap();
+        reserve(&b, "1", 1).await.unwrap();
+        assert!(matches!(reserve(&a, "2", 300_000).await, Err(StoreError::Full(_))));
+        b.release(&owner, "1").await.unwrap();
+        reserve(&a, "2", 700_000).await.unwrap();
+        // Nobody releases it, as after a crash.
+        assert!(matches!(reserve(&b, "3", 700_000).await, Err(StoreError::Full(_))));
+        clock.advance(ttl);
+        reserve(&b, "3", 700_000).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn there_are_not_more_reservations_than_a_record_may_have() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("file://{}", directory.path().display());
+        let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
+        let clock = Arc::new(ManualClock::new());
+        let backend = ObjectBackend::new(location, clock, Random::system(), OwnerQuota::default());
+        let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:1").unwrap());
+        for n in 0..=MAX_RESERVATIONS {
+            let ttl = Duration::from_secs(60);
+            let reserved = backend.reserve(&owner, &uri, &n.to_string(), 1, ttl).await;
+            assert_eq!(reserved.is_ok(), n < MAX_RESERVATIONS, "{reserved:?}");
+        }
+    }
+}

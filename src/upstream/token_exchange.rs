@@ -1,0 +1,265 @@
+//! [`TokenExchange`]: gets tokens of an upstream in exchange for those that callers present
+//! (RFC 8693). The upstream never sees a caller's own token.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use quick_cache::sync::Cache;
+use reqwest::Url;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::{error::UpstreamError, login::ClientIdentity, settings::TokenExchangeSettings};
+use crate::{
+    auth::{Fetcher, Identity, Secret, audit, safe_url},
+    quote::quoted,
+};
+
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
+/// The most tokens that are kept.
+const MAX_TOKENS: usize = 10_000;
+/// How long a token is used at most. A caller's token that was revoked is then not exchanged
+/// again.
+const MAX_AGE: Duration = Duration::from_secs(300);
+/// How long before its end a token is exchanged anew.
+const MARGIN: Duration = Duration::from_secs(10);
+/// How long a refusal holds, so that the authorization server is not asked at each call.
+const REFUSED_AGE: Duration = Duration::from_secs(10);
+
+type TokenDigest = [u8; 32];
+
+/// The exchange of tokens for one upstream.
+pub(super) struct TokenExchange {
+    name: Arc<str>,
+    settings: TokenExchangeSettings,
+    endpoint: Url,
+    fetcher: Fetcher,
+    /// By the digest of the caller's token.
+    known: Cache<TokenDigest, Arc<Answer>>,
+}
+
+/// What the authorization server has answered.
+struct Answer {
+    /// The token, or why there is none.
+    token: Result<String, String>,
+    until: Instant,
+}
+
+/// The callers of one connection, who are one principal.
+pub(super) struct ExchangeAccount {
+    exchange: Arc<TokenExchange>,
+    latest: Mutex<Latest>,
+}
+
+/// The token that was presented last. Larder's own requests use it.
+struct Latest {
+    identity: Identity,
+    /// Why it was refused, if it was: then it is not sent again.
+    refused: Option<String>,
+}
+
+impl TokenExchange {
+    /// `None` if no requests can be sent, which is logged.
+    pub(super) fn new(name: &str, settings: &TokenExchangeSettings) -> Option<Self> {
+        let fetcher = Fetcher::new().inspect_err(|error| {
+            tracing::error!(upstream = name, %error, "no requests can be sent");
+        });
+        let endpoint = safe_url(&settings.token_url).inspect_err(|problem| {
+            tracing::error!(upstream = name, problem, "upstreams.exchange.token_url is not used");
+        });
+        Some(Self {
+            name: name.into(),
+            settings: settings.clone(),
+            endpoint: endpoint.ok()?,
+            fetcher: fetcher.ok()?,
+            known: Cache::new(MAX_TOKENS),
+        })
+    }
+
+    /// The token for the upstream. Of all requests with one token, one asks for it.
+    async fn token(&self, caller: &Identity) -> Result<String, UpstreamError> {
+        let Some(presented) = caller.bearer() else {
+            return Err(self.error("there is no token to exchange"));
+        };
+        let digest = digest(presented.reveal());
+        loop {
+            match self.known.get_value_or_guard_async(&digest).await {
+                Ok(known) if known.until > Instant::now() => {
+                    return known.token.clone().map_err(|why| self.error(&why));
+                }
+                Ok(stale) => self.forget(&digest, &stale),
+                Err(guard) => {
+                    let answer = Arc::new(self.ask(presented.reveal(), caller).await?);
+                    // An error means that the entry was removed meanwhile.
+                    let _ = guard.insert(Arc::clone(&answer));
+                    return answer.token.clone().map_err(|why| self.error(&why));
+                }
+            }
+        }
+    }
+
+    fn forget(&self, digest: &TokenDigest, answer: &Arc<Answer>) {
+        self.known.remove_if(digest, |known| Arc::ptr_eq(known, answer));
+    }
+
+    /// Asks the authorization server.
+    async fn ask(&self, presented: &str, caller: &Identity) -> Result<Answer, UpstreamError> {
+        let TokenExchangeSettings { audience, resource, scopes, .. } = &self.settings;
+        let scopes = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let mut pairs = vec![
+            ("grant_type", GRANT_TYPE),
+            ("subject_token", presented),
+            ("subject_token_type", ACCESS_TOKEN),
+            ("requested_token_type", ACCESS_TOKEN),
+        ];
+        let optional = [("audience", audience), ("resource", resource), ("scope", &scopes)];
+        pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
+        let client = ClientIdentity {
+            id: self.settings.client_id.clone(),
+            secret: Some(self.settings.client_secret.clone()),
+            is_secret_in_body: false,
+        };
+        let request = client.form(self.endpoint.clone(), &pairs);
+        let unavailable = |problem: String| {
+            tracing::warn!(upstream = %self.name, problem, "a token cannot be exchanged");
+            self.error(
+                "the authorization server that exchanges it does not respond. Try again shortly",
+            )
+        };
+        let sent = self.fetcher.send(request).await;
+        let (status, body) = sent.map_err(|error| unavailable(error.to_string()))?;
+        let what = format_args!("exchange of the token for {}", self.name).to_string();
+        match serde_json::from_slice(&body) {
+            Ok(Response::Token(token)) if status == 200 && token.is_bearer() => {
+                audit::allowed(caller, &what);
+                let age = token.expires_in.map_or(MAX_AGE, Duration::from_secs).min(MAX_AGE);
+                let until = Instant::now() + age.saturating_sub(MARGIN).max(MARGIN.min(age));
+                Ok(Answer { token: Ok(token.access_token), until })
+            }
+            Ok(Response::Refused { error }) if (400..500).contains(&status) => {
+                let code = quoted(&error);
+                audit::refused(caller, &what, &format_args!("{code}: {}", cause(&error)));
+                let why = format!("the authorization server does not exchange it ({code})");
+                Ok(Answer { token: Err(why), until: Instant::now() + REFUSED_AGE })
+            }
+            // No response is shown, because it may contain a token.
+            _ => Err(unavailable(format!("status {status}, without a bearer token"))),
+        }
+    }
+
+    fn error(&self, problem: &str) -> UpstreamError {
+        UpstreamError::TokenExchange { name: Arc::clone(&self.name), problem: problem.to_owned() }
+    }
+}
+
+/// What an operator may mend.
+fn cause(error: &str) -> &'static str {
+    match error {
+        "invalid_client" => "check upstreams.exchange.client_id and client_secret",
+        "unauthorized_client" | "unsupported_grant_type" => {
+            "the authorization server does not let this client exchange tokens (upstreams.exchange.client_id)"
+        }
+        "invalid_target" => "check upstreams.exchange.audience and resource",
+        "invalid_scope" => "check upstreams.exchange.scopes",
+        _ => "the caller's token is not accepted there",
+    }
+}
+
+fn digest(token: &str) -> TokenDigest {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Response {
+    Token(Exchanged),
+    Refused { error: String },
+}
+
+#[derive(Deserialize)]
+struct Exchanged {
+    access_token: String,
+    token_type: String,
+    expires_in: Option<u64>,
+}
+
+impl Exchanged {
+    /// `N_A` is a token that no request can use as it is (RFC 8693, 2.2.1).
+    fn is_bearer(&self) -> bool {
+        self.token_type.eq_ignore_ascii_case("bearer")
+    }
+}
+
+impl Latest {
+    /// Whether it is the token of that identity.
+    fn has(&self, identity: &Identity) -> bool {
+        let [own, other] = [&self.identity, identity].map(|i| i.bearer().map(Secret::reveal));
+        own == other
+    }
+}
+
+impl ExchangeAccount {
+    pub(super) fn new(exchange: &Arc<TokenExchange>, identity: &Identity) -> Self {
+        let latest = Latest { identity: identity.clone(), refused: None };
+        Self { exchange: Arc::clone(exchange), latest: Mutex::new(latest) }
+    }
+
+    /// Larder's own requests use that token from now on.
+    pub(super) fn present(&self, identity: &Identity) {
+        let mut latest = self.latest.lock();
+        if identity.bearer().is_some() && !latest.has(identity) {
+            *latest = Latest { identity: identity.clone(), refused: None };
+        }
+    }
+
+    /// The token for a request of that caller, or for one of Larder's own.
+    pub(super) async fn token(&self, caller: Option<&Identity>) -> Result<String, UpstreamError> {
+        if let Some(caller) = caller {
+            return self.exchange.token(caller).await;
+        }
+        let identity = {
+            let latest = self.latest.lock();
+            if let Some(why) = &latest.refused {
+                return Err(self.exchange.error(why));
+            }
+            latest.identity.clone()
+        };
+        let token = self.exchange.token(&identity).await;
+        if token.is_err() {
+            let refused = self.refusal(&identity);
+            let mut latest = self.latest.lock();
+            // Another token may have been presented meanwhile.
+            if latest.has(&identity) {
+                latest.refused = refused;
+            }
+        }
+        token
+    }
+
+    /// Why the authorization server does not exchange the token, if it has said so.
+    fn refusal(&self, identity: &Identity) -> Option<String> {
+        let known = self.exchange.known.get(&digest(identity.bearer()?.reveal()))?;
+        known.token.clone().err()
+    }
+
+    /// The upstream does not accept the token any more.
+    pub(super) fn forget(&self, caller: Option<&Identity>, used: Option<&str>) {
+        let latest = || self.latest.lock().identity.clone();
+        let identity = caller.cloned().unwrap_or_else(latest);
+        let Some(presented) = identity.bearer() else { return };
+        let digest = digest(presented.reveal());
+        if let Some(known) = self.exchange.known.get(&digest)
+            && known.token.as_deref().ok() == used
+        {
+            self.exchange.forget(&digest, &known);
+        }
+    }
+
+    /// The upstream refuses even a new token.
+    pub(super) fn refused_by_upstream(&self) -> UpstreamError {
+        self.exchange.error("it refuses the one that was exchanged for it (HTTP 401)")
+    }
+}

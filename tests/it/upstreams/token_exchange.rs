@@ -1,0 +1,223 @@
+//! Upstreams that get tokens in exchange for those of callers (RFC 8693), by the certified OpenID
+//! provider.
+
+use larder::{
+    Context, Registry, Resource, Tool,
+    clock::{Clock, SystemClock},
+    config::{AuthMode, IssuerConfig},
+    upstream::{Remote, RemoteAuth, Settings, TokenExchangeSettings, Upstream},
+};
+use serde_json::json;
+
+use super::text;
+use crate::{
+    auth::provider::Provider,
+    support::{
+        Legacy, Modern, Server, TextFile,
+        process::{larder, run},
+    },
+};
+
+/// Says who calls.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Whoami {}
+
+/// A server that accepts the tokens of a provider that are for itself.
+async fn server(issuer: &str, registry: Registry) -> Server {
+    let issuer = issuer.to_owned();
+    let server = Server::configured(|setup| {
+        let config = &mut setup.config;
+        config.server.public_url = Some(format!("http://{}/mcp", config.server.listen));
+        config.auth.mode = AuthMode::OAuth;
+        config.auth.issuers = vec![IssuerConfig { issuer, ..IssuerConfig::default() }];
+        setup.offers = Box::new(|_, _| registry);
+    })
+    .await;
+    let now = SystemClock.now().since(server.clock.now());
+    server.clock.advance(now);
+    server
+}
+
+async fn upstream(issuer: &str) -> Server {
+    let whoami = |ctx: Context, _: Whoami| async move { ctx.principal().to_string() };
+    let builder = Registry::builder("crm").tool(Tool::new(whoami));
+    let secret = Resource::text("docs://secret", "hush").scope("mcp:write");
+    server(issuer, builder.resource(secret).build().unwrap()).await
+}
+
+/// Larder in front of it.
+async fn gateway(
+    issuer: &str,
+    upstream: &str,
+    change: impl Fn(&mut TokenExchangeSettings),
+) -> Server {
+    let mut exchange = TokenExchangeSettings {
+        token_url: format!("{issuer}/token"),
+        client_id: "gateway".into(),
+        client_secret: "a secret for tests only".into(),
+        resource: Some(upstream.to_owned()),
+        ..TokenExchangeSettings::default()
+    };
+    change(&mut exchange);
+    let auth = Some(RemoteAuth::Exchange(exchange));
+    let remote = Remote { url: upstream.into(), auth, ..Remote::default() };
+    let builder = Upstream::all(vec![Settings::new("crm", remote)], []).into_iter();
+    let builder = builder.fold(Registry::builder("gateway"), larder::Builder::provider);
+    server(issuer, builder.build().unwrap()).await
+}
+
+struct World {
+    provider: Provider,
+    upstream: Server,
+    gateway: Server,
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::changed(|_| {}).await
+    }
+
+    async fn changed(change: impl Fn(&mut TokenExchangeSettings)) -> Self {
+        let provider = Provider::start().await;
+        let upstream = upstream(&provider.issuer).await;
+        let gateway = gateway(&provider.issuer, &upstream.url, change).await;
+        Self { provider, upstream, gateway }
+    }
+
+    /// A client whose token is for the gateway only.
+    async fn client(&self, machine: &str, scope: &str) -> Modern {
+        let token = self.provider.machine_for(machine, scope, &self.gateway.url).await;
+        Modern::bearing(&self.gateway, &token)
+    }
+
+    /// How many tokens were asked for.
+    async fn tokens(&self) -> u64 {
+        self.provider.fetches("/token").await
+    }
+}
+
+async fn whoami(client: &Modern) -> String {
+    text(&client.call("whoami", json!({})).await.result()).to_owned()
+}
+
+#[tokio::test]
+async fn each_caller_has_a_token_of_its_own_at_the_upstream() {
+    let world = World::new().await;
+    let rsa = world.client("rs256", "mcp:read").await;
+    let curve = world.client("es256", "mcp:read").await;
+    let before = world.tokens().await;
+    for _ in 0..3 {
+        assert!(whoami(&rsa).await.contains("machine-rs256"));
+        assert!(whoami(&curve).await.contains("machine-es256"));
+    }
+    // One exchange for each token, however many requests there are.
+    assert_eq!(world.tokens().await, before + 2);
+    // A session presents a token with each request, too.
+    let token = world.provider.machine_for("rs256", "mcp:read", &world.gateway.url).await;
+    let legacy = Legacy::bearing(&world.gateway, &token).await;
+    let said = legacy.call("whoami", json!({})).await.result();
+    assert!(text(&said).contains("machine-rs256"), "{said}");
+}
+
+#[tokio::test]
+async fn a_request_uses_the_token_that_came_with_it() {
+    let world = World::new().await;
+    let narrow = world.client("rs256", "mcp:read").await;
+    let wide = world.client("rs256", "mcp:read mcp:write").await;
+    let read = async |client: &Modern| {
+        let read = client.send("resources/read", json!({ "uri": "docs://secret" })).await;
+        read.in_any_form().json()["result"]["contents"][0]["text"].as_str().map(str::to_owned)
+    };
+    // They are one principal and share a connection, not their rights.
+    assert_eq!(read(&wide).await.as_deref(), Some("hush"));
+    assert_eq!(read(&narrow).await, None);
+    assert_eq!(read(&wide).await.as_deref(), Some("hush"));
+}
+
+#[tokio::test]
+async fn the_own_token_of_a_caller_does_not_reach_the_upstream() {
+    let world = World::new().await;
+    let token = world.provider.machine_for("rs256", "mcp:read", &world.gateway.url).await;
+    // The upstream would not accept it: it is for the gateway.
+    let direct = Modern::bearing(&world.upstream, &token);
+    assert_eq!(direct.send("tools/list", json!({})).await.status, 401);
+    let client = Modern::bearing(&world.gateway, &token);
+    assert!(whoami(&client).await.contains("machine-rs256"));
+}
+
+#[tokio::test]
+async fn a_refused_exchange_is_told_and_not_repeated_at_each_call() {
+    let refused = [
+        (
+            "invalid_client",
+            (|exchange| exchange.client_secret = "wrong".into()) as fn(&mut TokenExchangeSettings),
+        ),
+        ("invalid_target", |exchange| exchange.resource = None),
+        ("invalid_scope", |exchange| exchange.scopes = vec!["nonsense".into()]),
+    ];
+    for (code, change) in refused {
+        let world = World::changed(change).await;
+        let client = world.client("rs256", "mcp:read").await;
+        let before = world.tokens().await;
+        for _ in 0..4 {
+            let result = client.call("whoami", json!({})).await.result();
+            assert_eq!(result["isError"], true, "{result}");
+            let said = text(&result);
+            assert!(said.contains("crm cannot be used with your token: "), "{said}");
+            assert!(said.contains(code) && !said.contains("eyJ"), "{said}");
+        }
+        assert_eq!(world.tokens().await, before + 1, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_the_upstream_refuses_is_exchanged_once_more() {
+    let world = World::new().await;
+    let client = world.client("rs256", "mcp:read").await;
+    assert!(whoami(&client).await.contains("machine-rs256"));
+    let before = world.tokens().await;
+    // For the upstream, an hour has passed: it refuses the old token and the new one.
+    world.upstream.clock.advance(std::time::Duration::from_secs(3600));
+    let result = client.call("whoami", json!({})).await.result();
+    let said = text(&result);
+    assert!(said.contains("it refuses the one that was exchanged for it"), "{said}");
+    assert_eq!(world.tokens().await, before + 1);
+}
+
+#[tokio::test]
+async fn without_the_authorization_server_calls_fail_and_recover() {
+    let world = World::new().await;
+    let client = world.client("rs256", "mcp:read").await;
+    world.provider.token_endpoint("down").await;
+    let result = client.call("whoami", json!({})).await.result();
+    let said = text(&result);
+    assert!(said.contains("does not respond. Try again shortly"), "{said}");
+    world.provider.token_endpoint("up").await;
+    assert!(whoami(&client).await.contains("machine-rs256"));
+}
+
+#[tokio::test]
+async fn settings_that_cannot_work_are_refused_at_the_start() {
+    let exchange = "exchange = { token_url = \"https://login.example/token\", client_id = \"larder\", client_secret = \"x\" }";
+    let remote = "url = \"https://crm.example/mcp\"";
+    for (mode, upstream, problem) in [
+        ("none", format!("{remote}\n{exchange}"), "auth.mode = \"oauth\""),
+        ("oauth", format!("command = [\"crm\"]\n{exchange}"), "it is for upstreams with a url"),
+        ("oauth", format!("{remote}\nauth = {{ kind = \"oauth\" }}\n{exchange}"), "auth as well"),
+        ("oauth", format!("{remote}\nsession = \"all\"\n{exchange}"), "each caller needs its own"),
+        (
+            "oauth",
+            format!("{remote}\n{}", exchange.replace("https://login", "ftp://login")),
+            "upstreams.exchange.token_url",
+        ),
+    ] {
+        let file = TextFile::new(&format!(
+            "[server]\npublic_url = \"https://larder.example/mcp\"\nstate_key_file = \"/dev/null\"\n\
+             [auth]\nmode = \"{mode}\"\n[[auth.issuers]]\nissuer = \"https://login.example\"\n\
+             [[upstreams]]\nname = \"crm\"\n{upstream}\n"
+        ));
+        let checked = run(larder(&["config", "check", "--config", file.path()])).await;
+        assert_ne!(checked.code, Some(0), "{checked:?}");
+        assert!(checked.stderr.contains(problem), "{problem}: {checked:?}");
+    }
+}

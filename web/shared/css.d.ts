@@ -1,0 +1,2 @@
+// Style sheets are bundled.
+declare module "*.css";

@@ -1,0 +1,40 @@
+// Numbers, sizes and times as people read them.
+
+const NUMBER = new Intl.NumberFormat("en-US");
+
+export const number = (value: number): string => NUMBER.format(value);
+
+export const count = (value: number, noun: string): string =>
+  `${number(value)} ${value === 1 ? noun : noun.endsWith("h") ? `${noun}es` : `${noun}s`}`;
+
+export function size(bytes: number): string {
+  if (bytes < 1000) return count(bytes, "byte");
+  const units = ["kB", "MB", "GB", "TB"];
+  let value = bytes;
+  let unit = -1;
+  do {
+    value /= 1000;
+    unit += 1;
+  } while (value >= 999.5 && unit < units.length - 1);
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** `expires in 23 h`, or `expired`. */
+export function expiry(time: string, now: number): string {
+  const seconds = (Date.parse(time) - now) / 1000;
+  if (Number.isNaN(seconds)) return "";
+  if (seconds <= 0) return "expired";
+  if (seconds < 90) return `expires in ${Math.round(seconds)} s`;
+  if (seconds < 90 * 60) return `expires in ${Math.round(seconds / 60)} min`;
+  if (seconds < 48 * 3600) return `expires in ${Math.round(seconds / 3600)} h`;
+  return `expires in ${Math.round(seconds / 86400)} days`;
+}
+
+/** Text for one line: control characters made visible, ANSI colours removed. */
+export function visible(text: string): string {
+  return text
+    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
+      c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
+    );
+}
