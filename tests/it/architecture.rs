@@ -188,7 +188,7 @@ fn modules_use_only_modules_of_lower_layers() {
 #[test]
 fn store_and_session_use_few_other_modules() {
     let may_use: [(&str, &[&str]); 2] = [
-        ("session", &["protocol", "clock", "random", "auth", "redis"]),
+        ("session", &["protocol", "clock", "random", "auth", "redis", "quote"]),
         (
             "store",
             &[
