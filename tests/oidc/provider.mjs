@@ -138,7 +138,7 @@ function exchangeTokens(oidc, { keys }) {
     ...(alg && { alg }),
   });
   const known = createLocalJWKSet({ keys: keys.map(publicKey) });
-  const exchange = async (ctx, next) => {
+  const exchange = async (ctx) => {
     const { client, params } = ctx.oidc;
     const verified = jwtVerify(params.subject_token, known, { issuer: oidc.issuer });
     const { payload } = await verified.catch(() => {
@@ -163,7 +163,6 @@ function exchangeTokens(oidc, { keys }) {
       token_type: 'Bearer',
       expires_in: 600,
     };
-    await next();
   };
   const required = ['subject_token', 'subject_token_type', 'requested_token_type'];
   oidc.registerGrantType(TOKEN_EXCHANGE, exchange, [...required, 'audience', 'resource', 'scope']);
