@@ -72,10 +72,10 @@ pub struct OAuth {
 }
 
 /// How tokens are exchanged (RFC 8693).
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenExchangeSettings {
-    /// The token endpoint of the authorization server.
-    pub token_url: String,
+    /// The authorization server.
+    pub server: TokenServer,
     /// Larder's client ID there.
     pub client_id: String,
     /// The secret of that client.
@@ -86,6 +86,17 @@ pub struct TokenExchangeSettings {
     pub resource: Option<String>,
     /// The scopes to ask for. If there are none, the authorization server decides.
     pub scopes: Vec<String>,
+    /// The most exchanged tokens that are kept in memory.
+    pub max_tokens: usize,
+}
+
+/// Where the token endpoint of an authorization server is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenServer {
+    /// At this URL.
+    Endpoint(String),
+    /// In the metadata of this issuer.
+    Issuer(String),
 }
 
 impl fmt::Debug for TokenExchangeSettings {
