@@ -78,7 +78,7 @@ impl Live {
         let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
         let settings = new.upstreams.iter().map(UpstreamConfig::settings);
         let settings = settings.collect::<Result<Vec<_>, _>>()?;
-        // Files of headers may have changed, too.
+        // Files of headers and secrets may have changed, too.
         if !upstreams.differ_from(&settings) {
             return Ok(None);
         }
@@ -97,7 +97,11 @@ impl Live {
         let files = {
             let config = self.config.lock();
             let headers = config.upstreams.iter().flat_map(|upstream| &upstream.header_files);
-            files.into_iter().chain(headers.map(|(_, file)| file.clone())).collect()
+            let headers = headers.map(|(_, file)| file.clone());
+            let exchanges =
+                config.upstreams.iter().filter_map(|upstream| upstream.exchange.as_ref());
+            let secrets = exchanges.filter_map(|exchange| exchange.client_secret_file.clone());
+            files.into_iter().chain(headers).chain(secrets).collect()
         };
         files
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     app::App,
-    config::Config,
+    config::{Config, ConfigError},
     http::{self, Dependencies, ServeLimits},
     registry::BuildError,
     shutdown,
@@ -26,6 +26,10 @@ pub(super) async fn serve(
     build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
+    if args.stdio && config.has_exchanges() {
+        let problem = "over stdio, callers have no token to exchange: serve over HTTP";
+        return fail(USAGE, &ConfigError::new("upstreams.exchange", problem));
+    }
     // There is no HTTP over which content could be downloaded.
     config.content.enabled &= !args.stdio;
     let Server { registry, upstreams } = match build(&config) {

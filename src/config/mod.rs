@@ -9,6 +9,8 @@ mod content;
 #[cfg(feature = "cli")]
 mod environment;
 mod error;
+#[cfg(feature = "upstream")]
+mod exchange;
 mod limits;
 #[cfg(feature = "cli")]
 mod load;
@@ -68,10 +70,9 @@ pub use self::{
 };
 #[cfg(feature = "upstream")]
 pub use self::{
+    exchange::UpstreamExchangeConfig,
     units::{Size, Span},
-    upstreams::{
-        RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig, UpstreamExchangeConfig,
-    },
+    upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
 #[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
@@ -195,6 +196,12 @@ impl Config {
             return Err(ConfigError::new("server.public_url", problem));
         }
         self.check_state_key("upstreams.auth")
+    }
+
+    /// Whether tokens of callers are exchanged for those of upstreams.
+    #[cfg(feature = "cli")]
+    pub(crate) fn has_exchanges(&self) -> bool {
+        self.upstreams.iter().any(|upstream| upstream.exchange.is_some())
     }
 
     /// What seals the tokens in a shared store.

@@ -10,16 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuthMode, ConfigError,
+    AuthMode, ConfigError, UpstreamExchangeConfig,
     units::{Size, Span},
 };
 use crate::{
     auth::check_url,
     registry::Spill,
-    upstream::{
-        Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
-        ToolFilter,
-    },
+    upstream::{Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, ToolFilter},
 };
 
 /// `[[upstreams]]`
@@ -155,42 +152,8 @@ pub struct UpstreamAuthConfig {
     pub issuer: Option<String>,
 }
 
-/// `exchange` of an upstream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UpstreamExchangeConfig {
-    /// The token endpoint of the authorization server, which must know the tokens of callers.
-    pub token_url: String,
-    /// Larder's client ID there.
-    pub client_id: String,
-    /// The secret of that client. `${NAME}` is replaced as in `env`.
-    pub client_secret: String,
-    /// What the new token is for, by its name at the authorization server.
-    #[serde(default)]
-    pub audience: Option<String>,
-    /// What the new token is for, by its URL.
-    #[serde(default)]
-    pub resource: Option<String>,
-    /// The scopes to ask for. By default the authorization server decides.
-    #[serde(default)]
-    pub scopes: Vec<String>,
-}
-
-impl UpstreamExchangeConfig {
-    fn settings(&self) -> Result<TokenExchangeSettings, ConfigError> {
-        Ok(TokenExchangeSettings {
-            token_url: self.token_url.clone(),
-            client_id: self.client_id.clone(),
-            client_secret: secret("upstreams.exchange.client_secret", &self.client_secret)?,
-            audience: self.audience.clone(),
-            resource: self.resource.clone(),
-            scopes: self.scopes.clone(),
-        })
-    }
-}
-
 /// A secret, with the variables of Larder's environment filled in.
-fn secret(setting: &str, value: &str) -> Result<String, ConfigError> {
+pub(super) fn expand_secret(setting: &str, value: &str) -> Result<String, ConfigError> {
     expand(value, |name| std::env::var(name).ok())
         .map_err(|missing| ConfigError::new(setting, format!("the variable {missing} is not set")))
 }
@@ -198,8 +161,9 @@ fn secret(setting: &str, value: &str) -> Result<String, ConfigError> {
 impl UpstreamAuthConfig {
     fn settings(&self) -> Result<OAuth, ConfigError> {
         let client_secret = self.client_secret.as_ref();
-        let client_secret =
-            client_secret.map(|value| secret("upstreams.auth.client_secret", value)).transpose()?;
+        let client_secret = client_secret
+            .map(|value| expand_secret("upstreams.auth.client_secret", value))
+            .transpose()?;
         Ok(OAuth {
             client_id: self.client_id.clone(),
             client_secret,
@@ -310,7 +274,7 @@ impl UpstreamConfig {
                     return problem("auth.issuer", why);
                 }
             }
-            if let Some(exchange) = &upstream.exchange {
+            if upstream.exchange.is_some() {
                 if upstream.url.is_none() {
                     return problem("exchange", "it is for upstreams with a url");
                 }
@@ -320,15 +284,9 @@ impl UpstreamConfig {
                 if upstream.session == SessionPolicy::All {
                     return problem("session", "with exchange, each caller needs its own");
                 }
-                if let Err(why) = check_url(&exchange.token_url) {
-                    return problem("exchange.token_url", why);
-                }
-                for (setting, value) in
-                    [("client_id", &exchange.client_id), ("client_secret", &exchange.client_secret)]
-                {
-                    if value.is_empty() {
-                        return problem(&format!("exchange.{setting}"), "it must not be empty");
-                    }
+                let names = upstream.headers.keys().chain(upstream.header_files.keys());
+                if names.into_iter().any(|name| name.eq_ignore_ascii_case("authorization")) {
+                    return problem("headers", "with exchange, authorization is not set here");
                 }
                 if mode != AuthMode::OAuth {
                     return problem(

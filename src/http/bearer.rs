@@ -57,7 +57,19 @@ async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthErr
     // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).
     let values = head.headers.get_all(header::AUTHORIZATION);
     let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
-    let identity = authenticator.authenticate(token, peer(&head.extensions)).await?;
+    verify(endpoint, head, token).await
+}
+
+/// The identity of a token. It has the token itself if that is exchanged for those of an upstream.
+///
+/// # Errors
+/// The token is not accepted, or cannot be checked.
+pub(super) async fn verify(
+    endpoint: &Endpoint,
+    head: &Parts,
+    token: &str,
+) -> Result<Identity, AuthError> {
+    let identity = endpoint.authenticator.authenticate(token, peer(&head.extensions)).await?;
     #[cfg(feature = "upstream")]
     if endpoint.dispatcher.registry().exchanges_tokens() {
         return Ok(identity.with_bearer(token));

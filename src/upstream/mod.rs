@@ -46,6 +46,6 @@ pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
     Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
-    ToolFilter,
+    TokenServer, ToolFilter,
 };
 pub use status::{LastError, State, Status};

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::{Host, Url};
 
 use crate::registry::Spill;
 
@@ -72,10 +73,10 @@ pub struct OAuth {
 }
 
 /// How tokens are exchanged (RFC 8693).
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenExchangeSettings {
-    /// The token endpoint of the authorization server.
-    pub token_url: String,
+    /// The authorization server.
+    pub server: TokenServer,
     /// Larder's client ID there.
     pub client_id: String,
     /// The secret of that client.
@@ -86,6 +87,17 @@ pub struct TokenExchangeSettings {
     pub resource: Option<String>,
     /// The scopes to ask for. If there are none, the authorization server decides.
     pub scopes: Vec<String>,
+    /// The most exchanged tokens that are kept in memory.
+    pub max_tokens: usize,
+}
+
+/// Where the token endpoint of an authorization server is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenServer {
+    /// At this URL.
+    Endpoint(String),
+    /// In the metadata of this issuer.
+    Issuer(String),
 }
 
 impl fmt::Debug for TokenExchangeSettings {
@@ -249,13 +261,16 @@ impl Settings {
         if name.is_empty() { "upstream".to_owned() } else { name.to_owned() }
     }
 
-    /// A name for a URL: the first part of its host.
+    /// A name for a URL: the first telling part of its host, or of its path if the host is an IP
+    /// address.
     pub fn name_of_url(url: &str) -> String {
-        let host = url.split("://").nth(1).unwrap_or_default();
-        let host = host.rsplit('@').next().unwrap_or_default();
-        let first =
-            host.split(['.', ':', '/']).find(|part| !matches!(*part, "www" | "mcp" | "api"));
-        Self::name_of(&[first.unwrap_or_default().to_owned()])
+        let Ok(url) = Url::parse(url) else { return Self::name_of(&[]) };
+        let is_telling = |part: &&str| !matches!(*part, "" | "www" | "mcp" | "api" | "sse");
+        let part = match url.host() {
+            Some(Host::Domain(domain)) => domain.split('.').find(is_telling),
+            _ => url.path().split('/').find(is_telling),
+        };
+        Self::name_of(&[part.unwrap_or_default().to_owned()])
     }
 
     /// Whether a name can be an upstream's: 1 to 24 of a-z, 0-9 and -, none at
@@ -289,6 +304,25 @@ mod tests {
             assert_eq!(filter.name(own), name, "{own}");
         }
         assert_eq!(ToolFilter::default().name("x"), Some("x"));
+    }
+
+    #[test]
+    fn a_url_names_its_upstream() {
+        for (url, name) in [
+            ("https://crm.example/mcp", "crm"),
+            ("https://user:secret@mcp.linear.example:8443/sse", "linear"),
+            ("http://localhost:3000/mcp", "localhost"),
+            ("http://127.0.0.1:3000/mcp", "upstream"),
+            ("http://127.0.0.1:3000/crm/mcp", "crm"),
+            ("http://192.168.1.2/api/Files", "files"),
+            ("http://[::1]:3000/mcp", "upstream"),
+            ("https://mcp", "upstream"),
+            ("nonsense", "upstream"),
+        ] {
+            let named = Settings::name_of_url(url);
+            assert_eq!(named, name, "{url}");
+            assert!(Settings::is_name(&named));
+        }
     }
 
     #[test]

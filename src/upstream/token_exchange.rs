@@ -1,26 +1,30 @@
 //! [`TokenExchange`]: gets tokens of an upstream in exchange for those that callers present
 //! (RFC 8693). The upstream never sees a caller's own token.
 
-use std::{sync::Arc, time::Duration};
+mod endpoint;
 
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
-use reqwest::Url;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use self::endpoint::TokenEndpoint;
 use super::{error::UpstreamError, login::ClientIdentity, settings::TokenExchangeSettings};
 use crate::{
-    auth::{Fetcher, Identity, Secret, audit, safe_url},
+    auth::{Fetcher, Identity, MAX_TOKEN_BYTES, Secret, audit},
     quote::quoted,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
-/// The most tokens that are kept.
-const MAX_TOKENS: usize = 10_000;
 /// How long a token is used at most. A caller's token that was revoked is then not exchanged
 /// again.
 const MAX_AGE: Duration = Duration::from_secs(300);
@@ -35,7 +39,7 @@ type TokenDigest = [u8; 32];
 pub(super) struct TokenExchange {
     name: Arc<str>,
     settings: TokenExchangeSettings,
-    endpoint: Url,
+    endpoint: OnceLock<TokenEndpoint>,
     fetcher: Fetcher,
     /// By the digest of the caller's token.
     known: Cache<TokenDigest, Arc<Answer>>,
@@ -57,8 +61,8 @@ pub(super) struct ExchangeAccount {
 /// The token that was presented last. Larder's own requests use it.
 struct Latest {
     identity: Identity,
-    /// Why it was refused, if it was: then it is not sent again.
-    refused: Option<String>,
+    /// Why it was refused: it is not sent again until the next call.
+    refused: Option<UpstreamError>,
 }
 
 impl TokenExchange {
@@ -67,15 +71,12 @@ impl TokenExchange {
         let fetcher = Fetcher::new().inspect_err(|error| {
             tracing::error!(upstream = name, %error, "no requests can be sent");
         });
-        let endpoint = safe_url(&settings.token_url).inspect_err(|problem| {
-            tracing::error!(upstream = name, problem, "upstreams.exchange.token_url is not used");
-        });
         Some(Self {
             name: name.into(),
             settings: settings.clone(),
-            endpoint: endpoint.ok()?,
+            endpoint: OnceLock::new(),
             fetcher: fetcher.ok()?,
-            known: Cache::new(MAX_TOKENS),
+            known: Cache::new(settings.max_tokens),
         })
     }
 
@@ -117,23 +118,32 @@ impl TokenExchange {
         ];
         let optional = [("audience", audience), ("resource", resource), ("scope", &scopes)];
         pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
-        let client = ClientIdentity {
-            id: self.settings.client_id.clone(),
-            secret: Some(self.settings.client_secret.clone()),
-            is_secret_in_body: false,
-        };
-        let request = client.form(self.endpoint.clone(), &pairs);
         let unavailable = |problem: String| {
             tracing::warn!(upstream = %self.name, problem, "a token cannot be exchanged");
             self.error(
                 "the authorization server that exchanges it does not respond. Try again shortly",
             )
         };
-        let sent = self.fetcher.send(request).await;
+        // Callers do not wait for each other here: a server that hangs would delay the last of
+        // them by all others' timeouts.
+        let endpoint = match self.endpoint.get() {
+            Some(endpoint) => endpoint,
+            None => {
+                let found = TokenEndpoint::find(&self.settings.server, &self.fetcher).await;
+                let found = found.map_err(unavailable)?;
+                self.endpoint.get_or_init(|| found)
+            }
+        };
+        let client = ClientIdentity {
+            id: self.settings.client_id.clone(),
+            secret: Some(self.settings.client_secret.clone()),
+            is_secret_in_body: endpoint.is_secret_in_body,
+        };
+        let sent = self.fetcher.send(client.form(endpoint.url.clone(), &pairs)).await;
         let (status, body) = sent.map_err(|error| unavailable(error.to_string()))?;
         let what = format_args!("exchange of the token for {}", self.name).to_string();
         match serde_json::from_slice(&body) {
-            Ok(Response::Token(token)) if status == 200 && token.is_bearer() => {
+            Ok(Response::Token(token)) if status == 200 && token.can_be_sent(presented) => {
                 audit::allowed(caller, &what);
                 let age = token.expires_in.map_or(MAX_AGE, Duration::from_secs).min(MAX_AGE);
                 let until = Instant::now() + age.saturating_sub(MARGIN).max(MARGIN.min(age));
@@ -146,7 +156,7 @@ impl TokenExchange {
                 Ok(Answer { token: Err(why), until: Instant::now() + REFUSED_AGE })
             }
             // No response is shown, because it may contain a token.
-            _ => Err(unavailable(format!("status {status}, without a bearer token"))),
+            _ => Err(unavailable(format!("status {status}, without another bearer token"))),
         }
     }
 
@@ -187,9 +197,12 @@ struct Exchanged {
 }
 
 impl Exchanged {
-    /// `N_A` is a token that no request can use as it is (RFC 8693, 2.2.1).
-    fn is_bearer(&self) -> bool {
+    /// `N_A` is a token that no request can use as it is (RFC 8693, 2.2.1). The caller's own
+    /// goes to no upstream, even if the authorization server returns it.
+    fn can_be_sent(&self, presented: &str) -> bool {
         self.token_type.eq_ignore_ascii_case("bearer")
+            && (1..=MAX_TOKEN_BYTES).contains(&self.access_token.len())
+            && self.access_token != presented
     }
 }
 
@@ -209,9 +222,8 @@ impl ExchangeAccount {
 
     /// Larder's own requests use that token from now on.
     pub(super) fn present(&self, identity: &Identity) {
-        let mut latest = self.latest.lock();
-        if identity.bearer().is_some() && !latest.has(identity) {
-            *latest = Latest { identity: identity.clone(), refused: None };
+        if identity.bearer().is_some() {
+            *self.latest.lock() = Latest { identity: identity.clone(), refused: None };
         }
     }
 
@@ -222,27 +234,32 @@ impl ExchangeAccount {
         }
         let identity = {
             let latest = self.latest.lock();
-            if let Some(why) = &latest.refused {
-                return Err(self.exchange.error(why));
+            if let Some(refused) = &latest.refused {
+                return Err(refused.clone());
             }
             latest.identity.clone()
         };
+        // Without a call, an expired token is not exchanged.
+        if identity.invalidated().now_or_never().is_some() {
+            return Err(self.exchange.error("it has expired. Call again with a new one"));
+        }
         let token = self.exchange.token(&identity).await;
-        if token.is_err() {
-            let refused = self.refusal(&identity);
+        if let Err(error) = &token
+            && self.was_refused(&identity)
+        {
             let mut latest = self.latest.lock();
             // Another token may have been presented meanwhile.
             if latest.has(&identity) {
-                latest.refused = refused;
+                latest.refused = Some(error.clone());
             }
         }
         token
     }
 
-    /// Why the authorization server does not exchange the token, if it has said so.
-    fn refusal(&self, identity: &Identity) -> Option<String> {
-        let known = self.exchange.known.get(&digest(identity.bearer()?.reveal()))?;
-        known.token.clone().err()
+    /// Whether the authorization server has refused to exchange the token.
+    fn was_refused(&self, identity: &Identity) -> bool {
+        let known = identity.bearer().and_then(|b| self.exchange.known.get(&digest(b.reveal())));
+        known.is_some_and(|answer| answer.token.is_err())
     }
 
     /// The upstream does not accept the token any more.
@@ -261,5 +278,68 @@ impl ExchangeAccount {
     /// The upstream refuses even a new token.
     pub(super) fn refused_by_upstream(&self) -> UpstreamError {
         self.exchange.error("it refuses the one that was exchanged for it (HTTP 401)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{
+        auth::{AuthOptions, Authenticator, Hierarchy, Scopes, StaticToken},
+        clock::{Clock, ManualClock},
+        upstream::settings::TokenServer,
+    };
+
+    #[test]
+    fn only_another_bearer_token_is_sent() {
+        let can_be_sent = |token: &str, kind: &str| {
+            let exchanged = Exchanged {
+                access_token: token.to_owned(),
+                token_type: kind.to_owned(),
+                expires_in: None,
+            };
+            exchanged.can_be_sent("own")
+        };
+        assert!(can_be_sent("new", "Bearer") && can_be_sent("new", "bearer"));
+        let long = "x".repeat(MAX_TOKEN_BYTES + 1);
+        for (token, kind) in
+            [("own", "Bearer"), ("new", "N_A"), ("new", "DPoP"), ("", "Bearer"), (&*long, "Bearer")]
+        {
+            assert!(!can_be_sent(token, kind), "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_a_call_an_expired_token_is_not_exchanged() {
+        let clock = ManualClock::new();
+        let minute = Duration::from_secs(60);
+        let token = StaticToken {
+            name: "alice".into(),
+            sha256: digest("first"),
+            scopes: Scopes::default(),
+            groups: Vec::new(),
+            expires: Some(clock.now().saturating_add(minute)),
+        };
+        let options = AuthOptions::Static { tokens: vec![token], hierarchy: Hierarchy::default() };
+        let authenticator = Arc::new(Authenticator::new(options, Arc::new(clock.clone())).unwrap());
+        let caller = authenticator.authenticate("first", None).await.unwrap().with_bearer("first");
+        let settings = TokenExchangeSettings {
+            // Nothing listens there.
+            server: TokenServer::Endpoint("http://127.0.0.1:1/token".into()),
+            client_id: "larder".into(),
+            client_secret: "secret".into(),
+            audience: None,
+            resource: None,
+            scopes: Vec::new(),
+            max_tokens: 10,
+        };
+        let exchange = Arc::new(TokenExchange::new("crm", &settings).unwrap());
+        let account = ExchangeAccount::new(&exchange, &caller);
+        let said = async || account.token(None).await.unwrap_err().to_string();
+        assert!(said().await.contains("does not respond"));
+        clock.advance(minute);
+        assert!(said().await.contains("it has expired. Call again with a new one"));
     }
 }

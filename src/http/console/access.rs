@@ -12,9 +12,8 @@ use crate::{
     auth::{AuthError, Identity, audit},
     era::Era,
     http::{
-        Endpoint,
+        Endpoint, bearer,
         error::{HttpError, fault_response, set_retry_after},
-        instrument::peer,
     },
     vault::VaultError,
 };
@@ -75,7 +74,7 @@ pub(super) async fn verify(
     head: &Parts,
     token: &str,
 ) -> Result<Identity, AuthError> {
-    let found = endpoint.authenticator.authenticate(token, peer(&head.extensions)).await;
+    let found = bearer::verify(endpoint, head, token).await;
     found.inspect_err(|error| endpoint.unknown_callers.refused(&action(head), error))
 }
 

@@ -5,7 +5,7 @@ use larder::{
     Context, Registry, Resource, Tool,
     clock::{Clock, SystemClock},
     config::{AuthMode, IssuerConfig},
-    upstream::{Remote, RemoteAuth, Settings, TokenExchangeSettings, Upstream},
+    upstream::{Remote, RemoteAuth, Settings, TokenExchangeSettings, TokenServer, Upstream},
 };
 use serde_json::json;
 
@@ -52,11 +52,13 @@ async fn gateway(
     change: impl Fn(&mut TokenExchangeSettings),
 ) -> Server {
     let mut exchange = TokenExchangeSettings {
-        token_url: format!("{issuer}/token"),
+        server: TokenServer::Endpoint(format!("{issuer}/token")),
         client_id: "gateway".into(),
         client_secret: "a secret for tests only".into(),
         resource: Some(upstream.to_owned()),
-        ..TokenExchangeSettings::default()
+        audience: None,
+        scopes: Vec::new(),
+        max_tokens: 10,
     };
     change(&mut exchange);
     let auth = Some(RemoteAuth::Exchange(exchange));
@@ -192,7 +194,25 @@ async fn without_the_authorization_server_calls_fail_and_recover() {
     let result = client.call("whoami", json!({})).await.result();
     let said = text(&result);
     assert!(said.contains("does not respond. Try again shortly"), "{said}");
+    // One that hangs is given up, in less time than a call may take.
+    world.provider.token_endpoint("hang").await;
+    let result = client.call("whoami", json!({})).await.result();
+    assert!(text(&result).contains("does not respond. Try again shortly"), "{result}");
     world.provider.token_endpoint("up").await;
+    assert!(whoami(&client).await.contains("machine-rs256"));
+}
+
+#[tokio::test]
+async fn the_metadata_of_an_issuer_name_the_token_endpoint() {
+    let provider = Provider::start().await;
+    let upstream = upstream(&provider.issuer).await;
+    let issuer = provider.issuer.clone();
+    let gateway = gateway(&issuer, &upstream.url, |exchange| {
+        exchange.server = TokenServer::Issuer(issuer.clone());
+    })
+    .await;
+    let token = provider.machine_for("rs256", "mcp:read", &gateway.url).await;
+    let client = Modern::bearing(&gateway, &token);
     assert!(whoami(&client).await.contains("machine-rs256"));
 }
 
@@ -210,6 +230,26 @@ async fn settings_that_cannot_work_are_refused_at_the_start() {
             format!("{remote}\n{}", exchange.replace("https://login", "ftp://login")),
             "upstreams.exchange.token_url",
         ),
+        (
+            "oauth",
+            format!("{remote}\n{}", exchange.replace("token_url", "audience")),
+            "set either this or issuer",
+        ),
+        (
+            "oauth",
+            format!("{remote}\n{}", exchange.replace("client_secret", "client_secret_file")),
+            "upstreams.exchange.client_secret_file",
+        ),
+        (
+            "oauth",
+            format!("{remote}\n{}", exchange.replace(", client_secret = \"x\"", "")),
+            "set either this or client_secret_file",
+        ),
+        (
+            "oauth",
+            format!("{remote}\nheaders = {{ Authorization = \"x\" }}\n{exchange}"),
+            "with exchange, authorization is not set here",
+        ),
     ] {
         let file = TextFile::new(&format!(
             "[server]\npublic_url = \"https://larder.example/mcp\"\nstate_key_file = \"/dev/null\"\n\
@@ -220,4 +260,12 @@ async fn settings_that_cannot_work_are_refused_at_the_start() {
         assert_ne!(checked.code, Some(0), "{checked:?}");
         assert!(checked.stderr.contains(problem), "{problem}: {checked:?}");
     }
+    let file = TextFile::new(&format!(
+        "[server]\npublic_url = \"https://larder.example/mcp\"\n\
+         [auth]\nmode = \"oauth\"\n[[auth.issuers]]\nissuer = \"https://login.example\"\n\
+         [[upstreams]]\nname = \"crm\"\n{remote}\n{exchange}\n"
+    ));
+    let served = run(larder(&["serve", "--stdio", "--config", file.path()])).await;
+    assert_eq!(served.code, Some(2), "{served:?}");
+    assert!(served.stderr.contains("upstreams.exchange: over stdio"), "{served:?}");
 }
