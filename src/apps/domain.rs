@@ -26,8 +26,8 @@ fn automatic(client: &str, endpoint: &str) -> Option<String> {
         return None;
     }
     let digest = Sha256::digest(endpoint);
-    let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("{hash}.claudemcpcontent.com"))
+    let hash = digest.iter().take(16).fold(0_u128, |hash, byte| (hash << 8) | u128::from(*byte));
+    Some(format!("{hash:032x}.claudemcpcontent.com"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const READ_BYTES: usize = 128 << 10;
 
 /// Consecutive lines.
 #[derive(Debug, Serialize)]
-pub(super) struct Lines {
+pub(super) struct LineWindow {
     lines: Vec<Line>,
     /// The number of the first line, from 0.
     offset: u64,
@@ -41,7 +41,7 @@ pub(super) async fn window(
     found: &StoredResource,
     offset: u64,
     limit: u64,
-) -> Result<Lines, ToolError> {
+) -> Result<LineWindow, ToolError> {
     let window = found.lines(offset, limit, READ_BYTES).await?;
     let text = String::from_utf8_lossy(&window.bytes);
     let mut lines: Vec<&str> = text.split('\n').collect();
@@ -64,5 +64,5 @@ pub(super) async fn window(
         }
         sent.push(line);
     }
-    Ok(Lines { lines: sent, offset, total: found.entry.lines })
+    Ok(LineWindow { lines: sent, offset, total: found.entry.lines })
 }

@@ -37,7 +37,7 @@ pub(super) struct Records {
 
 /// Rows of a table.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Rows {
+pub(super) struct RowWindow {
     /// The columns of these rows, in the order of their cells.
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
@@ -51,7 +51,7 @@ pub(super) struct Rows {
     pub(super) step: Option<u64>,
 }
 
-impl Rows {
+impl RowWindow {
     /// Drops every second row until the rest fits into one part.
     #[cfg(feature = "query")]
     pub(super) fn thin(mut self) -> Self {
@@ -110,10 +110,10 @@ pub(super) async fn window(
     at: Option<&Pointer>,
     offset: u64,
     limit: u64,
-) -> Result<Rows, ToolError> {
+) -> Result<RowWindow, ToolError> {
     let index = found.record_index(caller, at).await.map_err(|error| no_records(found, error))?;
     let rows = read(caller, found, &index, offset, limit).await?;
-    Ok(Rows { total: Some(index.total()), ..rows })
+    Ok(RowWindow { total: Some(index.total()), ..rows })
 }
 
 /// Why there are no rows, for the page.
@@ -130,7 +130,7 @@ async fn read(
     index: &RecordIndex,
     offset: u64,
     limit: u64,
-) -> Result<Rows, ToolError> {
+) -> Result<RowWindow, ToolError> {
     let window = found.records(caller, index, offset, limit, READ_BYTES).await;
     let window = window.map_err(|error| no_records(found, error))?;
     if let Some(start) = window.too_long {
@@ -138,16 +138,16 @@ async fn read(
         let text = format!("{}…", String::from_utf8_lossy(&part.bytes));
         let columns = vec![Column { name: VALUE.into(), r#type: Type::Text }];
         let rows = vec![vec![Some(text)]];
-        return Ok(Rows { columns, rows, offset, ..Rows::default() });
+        return Ok(RowWindow { columns, rows, offset, ..RowWindow::default() });
     }
     let rows = match index.layout() {
         Layout::Rows { delimiter } => delimited(&window, delimiter),
         layout => objects(&window.text, layout, index.container()),
     };
-    Ok(Rows { offset, ..rows.fit() })
+    Ok(RowWindow { offset, ..rows.fit() })
 }
 
-fn delimited(window: &RecordWindow, delimiter: u8) -> Rows {
+fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
     let header = window.header.as_deref().and_then(|header| first_row(header, delimiter));
     let names = header.iter().flatten().take(MAX_COLUMNS);
     let mut columns: Vec<_> = names.map(Column::new).collect();
@@ -169,13 +169,13 @@ fn delimited(window: &RecordWindow, delimiter: u8) -> Rows {
         }
         rows.push(row);
     }
-    Rows { columns, rows, ..Rows::default() }
+    RowWindow { columns, rows, ..RowWindow::default() }
 }
 
 /// A record on each line, as JSON.
-fn objects(text: &[u8], layout: Layout, container: Container) -> Rows {
+fn objects(text: &[u8], layout: Layout, container: Container) -> RowWindow {
     let has_keys = layout == Layout::Json && container == Container::Object;
-    let mut rows = Rows::default();
+    let mut rows = RowWindow::default();
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let (key, value) = if has_keys { member(inside(line)) } else { (None, line) };
         let mut row = vec![None; rows.columns.len()];
@@ -199,7 +199,7 @@ fn objects(text: &[u8], layout: Layout, container: Container) -> Rows {
     rows
 }
 
-impl Rows {
+impl RowWindow {
     /// Sets a cell by the name of its column, which may be a new one.
     fn set(&mut self, row: &mut Vec<Cell>, name: &str, (cell, kind): (Cell, Type)) {
         let known = self.columns.iter().position(|column| column.name == name);
@@ -238,7 +238,7 @@ pub(super) fn member(line: &[u8]) -> (Option<String>, &[u8]) {
 mod tests {
     use super::*;
 
-    fn named(rows: &Rows) -> Vec<(&str, Type)> {
+    fn named(rows: &RowWindow) -> Vec<(&str, Type)> {
         rows.columns.iter().map(|column| (&*column.name, column.r#type)).collect()
     }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_part_is_at_most_as_large_as_an_answer() {
         let row = || vec![Some("x".repeat(500)); 100];
-        let rows = Rows { rows: (0..20).map(|_| row()).collect(), ..Rows::default() };
+        let rows = RowWindow { rows: (0..20).map(|_| row()).collect(), ..RowWindow::default() };
         assert_eq!(rows.fit().rows.len(), 1);
     }
 }

@@ -24,7 +24,7 @@ const MAX_LONG: usize = 4;
 
 /// Children of one value.
 #[derive(Debug, Serialize)]
-pub(super) struct Children {
+pub(super) struct ChildWindow {
     /// `list`, `object` or `scalar`.
     container: Container,
     children: Vec<Child>,
@@ -65,7 +65,7 @@ pub(super) async fn window(
     at: &Pointer,
     offset: u64,
     limit: u64,
-) -> Result<Children, ToolError> {
+) -> Result<ChildWindow, ToolError> {
     let index = found.record_index(caller, Some(at)).await;
     let index = index.map_err(|error| no_records(found, error))?;
     let (mut children, mut bytes, mut long) = (Vec::new(), 0, 0);
@@ -95,7 +95,7 @@ pub(super) async fn window(
             next += 1;
         }
     }
-    Ok(Children { container: index.container(), children, offset, total: index.total() })
+    Ok(ChildWindow { container: index.container(), children, offset, total: index.total() })
 }
 
 fn child(index: &RecordIndex, line: &[u8]) -> Child {

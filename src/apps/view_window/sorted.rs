@@ -8,7 +8,7 @@ use super::{Filter, Op, Part, ViewWindow};
 use crate::{
     apps::{
         columns::{self, Cell, Column, Type},
-        table::Rows,
+        table::RowWindow,
     },
     auth::Owner,
     handler::ToolError,
@@ -32,7 +32,7 @@ pub(super) async fn window(
     found: &StoredResource,
     args: &ViewWindow,
     queries: &Queries,
-) -> Result<Rows, ToolError> {
+) -> Result<RowWindow, ToolError> {
     let layout = found.layout().await?.unwrap_or(Layout::Log);
     let table = Table { name: TABLE.into(), layout, rows: args.at.clone(), pattern: None };
     let ask = |text: String| ask(caller, found, &table, text, queries);
@@ -59,7 +59,7 @@ pub(super) async fn window(
         let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
         let sample = format!("SELECT {columns} FROM {TABLE} WHERE (rowid - 1) % {step} = 0");
         let rows = rows(ask(format!("{sample} ORDER BY rowid")).await?);
-        return Ok(Rows { total, step: Some(step), ..rows }.thin());
+        return Ok(RowWindow { total, step: Some(step), ..rows }.thin());
     }
     let order = args.sort.as_ref().map_or_else(String::new, |sort| {
         let column = quoted(&sort.column);
@@ -68,7 +68,7 @@ pub(super) async fn window(
     });
     let offset = args.offset;
     let sql = format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {offset}");
-    Ok(Rows { offset, total, ..rows(ask(sql).await?).fit() })
+    Ok(RowWindow { offset, total, ..rows(ask(sql).await?).fit() })
 }
 
 async fn ask(
@@ -151,7 +151,7 @@ fn quoted(name: &str) -> String {
     quoted
 }
 
-fn rows(answer: Answer) -> Rows {
+fn rows(answer: Answer) -> RowWindow {
     let mut columns: Vec<Column> =
         answer.columns.into_iter().map(|column| Column::new(column.name)).collect();
     let rows = answer.rows.iter().map(|row| {
@@ -163,7 +163,7 @@ fn rows(answer: Answer) -> Rows {
         cells.collect()
     });
     let rows = rows.collect();
-    Rows { columns, rows, ..Rows::default() }
+    RowWindow { columns, rows, ..RowWindow::default() }
 }
 
 #[cfg(test)]

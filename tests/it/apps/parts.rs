@@ -115,9 +115,10 @@ async fn rows_come_in_their_order_sorted_and_filtered() {
 async fn a_chart_gets_rows_from_the_beginning_to_the_end() {
     let server = server(|_| {}).await;
     let client = Modern::able(&server, showing());
-    let csv = (0..1_000).fold("id,text,n\n".to_owned(), |csv, id| {
-        csv + &format!("{id},{},{}\n", "x".repeat(400), id * 2)
-    });
+    let mut csv = "id,text,n\n".to_owned();
+    for id in 0..1_000 {
+        writeln!(csv, "{id},{},{}", "x".repeat(400), id * 2).unwrap();
+    }
     store(&client, "x:csv", "text/csv", &csv).await;
     let chart = |columns: Value| {
         let arguments = json!({ "uri": "x:csv", "as": "chart", "limit": 500, "columns": columns });
@@ -187,7 +188,10 @@ async fn a_tree_is_read_level_by_level() {
 async fn lines_are_read_and_searched() {
     let server = server(|_| {}).await;
     let client = Modern::able(&server, showing());
-    let mut log: String = (1..=1_000).fold(String::new(), |log, n| log + &format!("line {n}\n"));
+    let mut log = String::new();
+    for n in 1..=1_000 {
+        writeln!(log, "line {n}").unwrap();
+    }
     log += &"x".repeat(200_000);
     store(&client, "x:log", "text/plain", &log).await;
     let lines = window(&client, json!({ "uri": "x:log", "as": "log", "offset": 998 })).await;
