@@ -274,26 +274,8 @@ impl UpstreamConfig {
                     return problem("auth.issuer", why);
                 }
             }
-            if upstream.exchange.is_some() {
-                if upstream.url.is_none() {
-                    return problem("exchange", "it is for upstreams with a url");
-                }
-                if upstream.auth.is_some() {
-                    return problem("exchange", "there is auth as well");
-                }
-                if upstream.session == SessionPolicy::All {
-                    return problem("session", "with exchange, each caller needs its own");
-                }
-                let names = upstream.headers.keys().chain(upstream.header_files.keys());
-                if names.into_iter().any(|name| name.eq_ignore_ascii_case("authorization")) {
-                    return problem("headers", "with exchange, authorization is not set here");
-                }
-                if mode != AuthMode::OAuth {
-                    return problem(
-                        "exchange",
-                        "it needs tokens of callers: auth.mode = \"oauth\"",
-                    );
-                }
+            if let Err((setting, why)) = upstream.check_exchange(mode) {
+                return problem(setting, why);
             }
             for (setting, span) in [
                 ("idle", upstream.idle),
@@ -320,6 +302,30 @@ impl UpstreamConfig {
                 }
             }
             upstream.settings()?;
+        }
+        Ok(())
+    }
+
+    /// What `exchange` needs of the other settings. The error is a setting and what is wrong.
+    fn check_exchange(&self, mode: AuthMode) -> Result<(), (&'static str, &'static str)> {
+        if self.exchange.is_none() {
+            return Ok(());
+        }
+        let mut names = self.headers.keys().chain(self.header_files.keys());
+        if self.url.is_none() {
+            return Err(("exchange", "it is for upstreams with a url"));
+        }
+        if self.auth.is_some() {
+            return Err(("exchange", "there is auth as well"));
+        }
+        if self.session == SessionPolicy::All {
+            return Err(("session", "with exchange, each caller needs its own"));
+        }
+        if names.any(|name| name.eq_ignore_ascii_case("authorization")) {
+            return Err(("headers", "with exchange, authorization is not set here"));
+        }
+        if mode != AuthMode::OAuth {
+            return Err(("exchange", "it needs tokens of callers: auth.mode = \"oauth\""));
         }
         Ok(())
     }

@@ -54,8 +54,8 @@ async fn discover(issuer: &str, fetcher: &Fetcher) -> Result<Metadata, String> {
             Ok(document) => match serde_json::from_slice::<Metadata>(&document) {
                 // RFC 8414, section 3.3: otherwise one server could impersonate another.
                 Ok(metadata) if metadata.issuer == issuer => return Ok(metadata),
-                Ok(_) => problem = "its metadata is that of another issuer".to_owned(),
-                Err(_) => problem = "its metadata is not valid".to_owned(),
+                Ok(_) => problem = String::from("its metadata is that of another issuer"),
+                Err(_) => problem = String::from("its metadata is not valid"),
             },
             Err(FetchError::Status(400..=499)) => {}
             Err(error) => problem = error.to_string(),
