@@ -9,10 +9,11 @@ use larder::{testing::RedisServer, tools::ToolOptions};
 use reqwest::{Body, Method};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{each_backend, get, hex, problem, request, resource};
 use crate::support::{
-    Answer, Modern, Server, TextFile, noise, numbered_lines,
+    Answer, Modern, Server, TextFile, eventually, noise, numbered_lines,
     process::{Process, larder, serving},
     sha256,
 };
@@ -134,6 +135,49 @@ async fn too_much_is_refused_before_it_is_sent() {
     let refused = request(Method::PUT, &url, &[]).body(Body::wrap_stream(endless)).send().await;
     assert!(refused.is_err() || matches!(refused.unwrap().status().as_u16(), 413 | 507));
     assert_eq!(get(&url, &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn of_two_uploads_that_exceed_the_quota_together_one_is_refused_before_its_content() {
+    for stored in each_backend().await {
+        let (url, backend) = (&stored.server.url, stored.backend);
+        // More than half of the quota.
+        let size = if backend == "memory" { "150000000" } else { "300000000" };
+        let announced = [("content-length", size)];
+        let send = || {
+            let sent = request(Method::PUT, &resource(url, "x:1"), &announced).body(never()).send();
+            AbortOnDropHandle::new(tokio::spawn(async move { drop(sent.await) }))
+        };
+        let mut first = send();
+        let parts = [("upload-complete", "?0"), ("upload-length", size)];
+        let begin = async || {
+            let target = resource(url, "x:2");
+            let begun = Answer::of(request(Method::POST, &target, &parts)).await;
+            if begun.status == 201 {
+                let location = begun.header("location").unwrap();
+                let upload = reqwest::Url::parse(&target).unwrap().join(location).unwrap();
+                let removed = Answer::of(request(Method::DELETE, upload.as_str(), &[])).await;
+                assert_eq!(removed.status, 204, "{backend} {removed:?}");
+            }
+            begun.status
+        };
+        // The first one may just be on its way, and be refused for what began meanwhile.
+        eventually(&format!("the reservation in {backend}"), async || {
+            if first.is_finished() {
+                first = send();
+            }
+            begin().await == 507
+        })
+        .await;
+        let (status, detail) = problem(&put(&resource(url, "x:3"), &announced, never()).await);
+        assert_eq!(status, 507, "{backend}: {detail}");
+        assert!(detail.contains("uploads in progress included"), "{backend}: {detail}");
+        drop(first);
+        eventually(&format!("the end of the reservation in {backend}"), async || {
+            begin().await == 201
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
