@@ -32,6 +32,8 @@ const MAX_AGE: Duration = Duration::from_secs(300);
 const MARGIN: Duration = Duration::from_secs(10);
 /// How long a refusal holds, so that the authorization server is not asked at each call.
 const REFUSED_AGE: Duration = Duration::from_secs(10);
+/// How long a failure holds: the callers that wait for the same token do not fail one after another.
+const FAILED_AGE: Duration = Duration::from_secs(1);
 
 type TokenDigest = [u8; 32];
 
@@ -48,8 +50,17 @@ pub(super) struct TokenExchange {
 /// What the authorization server has answered.
 struct Answer {
     /// The token, or why there is none.
-    token: Result<String, String>,
+    token: Result<String, Failure>,
     until: Instant,
+}
+
+/// Why there is no token.
+#[derive(Clone)]
+enum Failure {
+    /// The authorization server does not exchange it.
+    Refused(String),
+    /// The authorization server does not respond as it should.
+    Unavailable,
 }
 
 /// The callers of one connection, who are one principal.
@@ -89,14 +100,14 @@ impl TokenExchange {
         loop {
             match self.known.get_value_or_guard_async(&digest).await {
                 Ok(known) if known.until > Instant::now() => {
-                    return known.token.clone().map_err(|why| self.error(&why));
+                    return known.token.clone().map_err(|why| self.failed(&why));
                 }
                 Ok(stale) => self.forget(&digest, &stale),
                 Err(guard) => {
-                    let answer = Arc::new(self.ask(presented.reveal(), caller).await?);
+                    let answer = Arc::new(self.ask(presented.reveal(), caller).await);
                     // An error means that the entry was removed meanwhile.
                     let _ = guard.insert(Arc::clone(&answer));
-                    return answer.token.clone().map_err(|why| self.error(&why));
+                    return answer.token.clone().map_err(|why| self.failed(&why));
                 }
             }
         }
@@ -107,7 +118,18 @@ impl TokenExchange {
     }
 
     /// Asks the authorization server.
-    async fn ask(&self, presented: &str, caller: &Identity) -> Result<Answer, UpstreamError> {
+    async fn ask(&self, presented: &str, caller: &Identity) -> Answer {
+        self.answer(presented, caller).await.unwrap_or_else(|problem| {
+            tracing::warn!(upstream = %self.name, problem, "a token cannot be exchanged");
+            Answer { token: Err(Failure::Unavailable), until: Instant::now() + FAILED_AGE }
+        })
+    }
+
+    /// Its answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn answer(&self, presented: &str, caller: &Identity) -> Result<Answer, String> {
         let TokenExchangeSettings { audience, resource, scopes, .. } = &self.settings;
         let scopes = (!scopes.is_empty()).then(|| scopes.join(" "));
         let mut pairs = vec![
@@ -118,19 +140,12 @@ impl TokenExchange {
         ];
         let optional = [("audience", audience), ("resource", resource), ("scope", &scopes)];
         pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
-        let unavailable = |problem: String| {
-            tracing::warn!(upstream = %self.name, problem, "a token cannot be exchanged");
-            self.error(
-                "the authorization server that exchanges it does not respond. Try again shortly",
-            )
-        };
         // Callers do not wait for each other here: a server that hangs would delay the last of
         // them by all others' timeouts.
         let endpoint = match self.endpoint.get() {
             Some(endpoint) => endpoint,
             None => {
-                let found = TokenEndpoint::find(&self.settings.server, &self.fetcher).await;
-                let found = found.map_err(unavailable)?;
+                let found = TokenEndpoint::find(&self.settings.server, &self.fetcher).await?;
                 self.endpoint.get_or_init(|| found)
             }
         };
@@ -140,7 +155,7 @@ impl TokenExchange {
             is_secret_in_body: endpoint.is_secret_in_body,
         };
         let sent = self.fetcher.send(client.form(endpoint.url.clone(), &pairs)).await;
-        let (status, body) = sent.map_err(|error| unavailable(error.to_string()))?;
+        let (status, body) = sent.map_err(|error| error.to_string())?;
         let what = format_args!("exchange of the token for {}", self.name).to_string();
         match serde_json::from_slice(&body) {
             Ok(Response::Token(token)) if status == 200 && token.can_be_sent(presented) => {
@@ -153,11 +168,21 @@ impl TokenExchange {
                 let code = quoted(&error);
                 audit::refused(caller, &what, &format_args!("{code}: {}", cause(&error)));
                 let why = format!("the authorization server does not exchange it ({code})");
-                Ok(Answer { token: Err(why), until: Instant::now() + REFUSED_AGE })
+                let token = Err(Failure::Refused(why));
+                Ok(Answer { token, until: Instant::now() + REFUSED_AGE })
             }
             // No response is shown, because it may contain a token.
-            _ => Err(unavailable(format!("status {status}, without another bearer token"))),
+            _ => Err(format!("status {status}, without another bearer token")),
         }
+    }
+
+    fn failed(&self, why: &Failure) -> UpstreamError {
+        self.error(match why {
+            Failure::Refused(why) => why,
+            Failure::Unavailable => {
+                "the authorization server that exchanges it does not respond. Try again shortly"
+            }
+        })
     }
 
     fn error(&self, problem: &str) -> UpstreamError {
@@ -259,7 +284,7 @@ impl ExchangeAccount {
     /// Whether the authorization server has refused to exchange the token.
     fn was_refused(&self, identity: &Identity) -> bool {
         let known = identity.bearer().and_then(|b| self.exchange.known.get(&digest(b.reveal())));
-        known.is_some_and(|answer| answer.token.is_err())
+        known.is_some_and(|answer| matches!(answer.token, Err(Failure::Refused(_))))
     }
 
     /// The upstream does not accept the token any more.
