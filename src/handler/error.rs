@@ -131,7 +131,10 @@ impl<T> ErrorContext<T> for Option<T> {
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
-        let is_permanent = !matches!(error, StoreError::Unavailable { .. } | StoreError::Full(_));
+        let is_permanent = !matches!(
+            error,
+            StoreError::Unavailable { .. } | StoreError::Full(_) | StoreError::Contended { .. }
+        );
         Self { message: error.to_string(), is_permanent, cause: None }
     }
 }

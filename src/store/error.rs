@@ -91,6 +91,12 @@ pub enum StoreError {
     /// The content is not what its sender announced.
     #[error("{0}")]
     NotAsAnnounced(String),
+    /// Others wrote the resource again and again while it was being rewritten.
+    #[error("{} is written by others all the time; nothing was changed. Try again.", shown(uri))]
+    Contended {
+        /// The requested URI.
+        uri: ResourceUri,
+    },
     /// The stream of the content to store failed.
     #[error("Reading the content to store failed: {0}")]
     Input(#[source] std::io::Error),

@@ -39,6 +39,7 @@ mod reading;
 mod records;
 #[cfg(feature = "redis")]
 mod redis;
+mod rewrite;
 mod sharing;
 #[cfg(test)]
 mod sharing_race;
@@ -81,6 +82,7 @@ pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
+pub use rewrite::Rewrite;
 pub use sharing::{Audience, LinkTarget, Share};
 pub use stored_bytes::StoredBytes;
 pub(crate) use uri::MAX_URI_BYTES;

@@ -175,6 +175,25 @@ sentinel failover-timeout {name} 3000
         String::from_utf8(text).expect("a text")
     }
 
+    /// Sends commands as they are in an append-only file, in the form of RESP.
+    ///
+    /// # Panics
+    /// When the server refuses one of them.
+    pub async fn load(&self, commands: &[u8]) {
+        const END: &[u8] = b"$6\r\nloaded\r\n";
+        let mut stream =
+            TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server accepts");
+        let echo = b"*2\r\n$4\r\nECHO\r\n$6\r\nloaded\r\n";
+        stream.write_all(&[commands, echo].concat()).await.expect("the commands are sent");
+        let mut replies = Vec::new();
+        while !replies.ends_with(END) {
+            let read = stream.read_buf(&mut replies).await.expect("the server replies");
+            assert!(read > 0, "the server closed the connection");
+        }
+        let replies = String::from_utf8_lossy(&replies);
+        assert!(!replies.lines().any(|reply| reply.starts_with('-')), "{replies}");
+    }
+
     /// Kills the server (`SIGKILL`).
     pub fn kill(&mut self) {
         let _ = self.child.kill();

@@ -95,12 +95,7 @@ pub(super) async fn content(
 ) -> Result<Content, ToolError> {
     match (text, blob, json) {
         (Some(text), None, None) => Ok(text.into()),
-        (None, Some(blob), None) => match BASE64_STANDARD.decode(blob.trim_ascii()) {
-            Ok(bytes) => Ok(bytes.into()),
-            Err(error) => Err(ToolError::permanent(format!(
-                "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
-            ))),
-        },
+        (None, Some(blob), None) => Ok(decoded(&blob)?.into()),
         (None, None, Some(StoredJson(json))) => {
             let (bytes, json) = (json.len(), move || Content::json(json.as_bytes()));
             let content = Compute::run(caller.as_str(), bytes, json).done().await;
@@ -111,6 +106,15 @@ pub(super) async fn content(
         }
         _ => Err(ToolError::permanent("Give exactly one of text, json and blob.")),
     }
+}
+
+/// The bytes of the argument `blob`.
+pub(super) fn decoded(blob: &str) -> Result<Vec<u8>, ToolError> {
+    BASE64_STANDARD.decode(blob.trim_ascii()).map_err(|error| {
+        ToolError::permanent(format!(
+            "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
+        ))
+    })
 }
 
 pub(super) fn ttl(seconds: f64) -> Result<Duration, ToolError> {

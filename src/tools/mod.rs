@@ -185,12 +185,12 @@ pub fn finding<S: Send + Sync + 'static>(
 pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let adds = hints("Store a resource", false, false);
-        let replaces = hints("Replace a resource's content", true, true);
+        let updates = hints("Update a resource", true, false);
         let shares = hints("Share a resource", false, false);
         let removes = hints("Delete a resource", true, true);
         builder
             .tool(create::tool().annotations(adds))
-            .tool(update::tool().annotations(replaces))
+            .tool(update::tool().annotations(updates))
             .tool(delete::tool().annotations(removes))
             .tool(share::tool().annotations(shares))
     }

@@ -1,5 +1,6 @@
 //! `update_resource`
 
+use bytes::Bytes;
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,10 +10,13 @@ use super::{create, wording};
 use crate::{
     handler::{Context, StoredFacts, Structured, ToolError},
     registry::{StoredJson, Tool},
+    store::Rewrite,
 };
 
-/// Replaces the content of a stored resource. Keeps its name, description, type
-/// and expiry, unless you give new ones. Give exactly one of text, json and blob.
+/// Replaces the content of a stored resource, or adds to its end, or restores an
+/// earlier revision. Without content, changes only what you give. Name, description,
+/// type and expiry stay, unless you give new ones. Give at most one of text, json,
+/// blob and revision.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
@@ -28,6 +32,13 @@ struct UpdateResource {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     json: Option<StoredJson>,
+    /// Adds text or blob at the end of the content instead of replacing it.
+    #[serde(default)]
+    append: bool,
+    /// The number of a stored revision to restore, with its type. describe_resource
+    /// lists them.
+    #[serde(default)]
+    revision: Option<u64>,
     /// A new short name.
     #[serde(default)]
     name: Option<String>,
@@ -51,8 +62,51 @@ async fn update<S>(
     ctx: &Context<S>,
     args: UpdateResource,
 ) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
-    let content = create::content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
+    let UpdateResource { uri, text, blob, json, append, revision, .. } = args;
+    let changes_metadata = args.name.is_some()
+        || args.description.is_some()
+        || args.mime_type.is_some()
+        || args.ttl.is_some();
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
-    let entry = ctx.update_resource(args.uri, content).details(details).await?;
-    Ok(wording::stored_result(&entry, "Updated"))
+    let has_content = text.is_some() || blob.is_some() || json.is_some();
+    let (update, verb) = match (revision, append, has_content) {
+        (Some(_), false, false) => {
+            let rewrite = Rewrite { revision, ..Rewrite::default() };
+            (ctx.rewrite_resource(uri, rewrite), "Restored")
+        }
+        (Some(_), ..) => {
+            return Err(ToolError::permanent("Give revision or new content, not both."));
+        }
+        (None, true, _) => {
+            let rewrite = Rewrite { appended: appended(text, blob, json)?, revision: None };
+            (ctx.rewrite_resource(uri, rewrite), "Appended to")
+        }
+        (None, false, true) => {
+            let content = create::content(ctx.identity().owner(), text, blob, json).await?;
+            (ctx.update_resource(uri, content), "Updated")
+        }
+        (None, false, false) if changes_metadata => {
+            (ctx.rewrite_resource(uri, Rewrite::default()), "Updated")
+        }
+        (None, false, false) => {
+            return Err(ToolError::permanent(
+                "There is nothing to change: give one of text, json, blob and revision, or a new name, description, mime_type or ttl.",
+            ));
+        }
+    };
+    let entry = update.details(details).await?;
+    Ok(wording::stored_result(&entry, verb))
+}
+
+/// The bytes to append.
+fn appended(
+    text: Option<String>,
+    blob: Option<String>,
+    json: Option<StoredJson>,
+) -> Result<Bytes, ToolError> {
+    match (text, blob, json) {
+        (Some(text), None, None) => Ok(text.into()),
+        (None, Some(blob), None) => Ok(create::decoded(&blob)?.into()),
+        _ => Err(ToolError::permanent("append needs exactly one of text and blob.")),
+    }
 }

@@ -8,7 +8,7 @@ use super::{Context, details_setters};
 use crate::{
     handler::{ReadContent, Scope, ToolError},
     protocol::Fault,
-    store::{Content, Details, Entry, ResourceUri, Share, StoreError, StoredResource},
+    store::{Content, Details, Entry, ResourceUri, Rewrite, Share, StoreError, StoredResource},
 };
 
 impl<S> Context<S> {
@@ -55,12 +55,28 @@ impl<S> Context<S> {
         uri: impl Into<String>,
         content: impl Into<Content>,
     ) -> UpdateResource<'_> {
-        UpdateResource {
-            scope: self.scope(),
-            uri: uri.into(),
-            content: content.into(),
-            details: Details::default(),
-        }
+        UpdateResource::new(self.scope(), uri.into(), NewContent::Given(content.into()))
+    }
+
+    /// Writes a resource from its own content as a new revision: with other metadata, with
+    /// more at its end, or with the content of an earlier revision. What the builder does not
+    /// set stays.
+    ///
+    /// ```
+    /// use larder::{Context, ToolError, store::Rewrite};
+    ///
+    /// async fn log(ctx: &Context, line: String) -> Result<(), ToolError> {
+    ///     let appended = (line + "\n").into();
+    ///     ctx.rewrite_resource("notes://log", Rewrite { appended, ..Rewrite::default() }).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::rewrite`](crate::store::Store::rewrite);
+    /// [`StoreError::ReadOnly`] for a resource of the server's definition.
+    pub fn rewrite_resource(&self, uri: impl Into<String>, rewrite: Rewrite) -> UpdateResource<'_> {
+        UpdateResource::new(self.scope(), uri.into(), NewContent::Rewritten(rewrite))
     }
 
     /// Deletes a resource. Returns whether it existed.
@@ -234,13 +250,24 @@ impl<'a> IntoFuture for CreateResource<'a> {
     }
 }
 
-/// Replaces a resource's content when awaited.
+enum NewContent {
+    Given(Content),
+    Rewritten(Rewrite),
+}
+
+/// Updates a resource when awaited.
 #[must_use = "nothing is updated until it is awaited"]
 pub struct UpdateResource<'a> {
     scope: &'a Scope,
     uri: String,
-    content: Content,
+    content: NewContent,
     details: Details,
+}
+
+impl<'a> UpdateResource<'a> {
+    fn new(scope: &'a Scope, uri: String, content: NewContent) -> Self {
+        Self { scope, uri, content, details: Details::default() }
+    }
 }
 
 impl UpdateResource<'_> {
@@ -264,9 +291,15 @@ impl<'a> IntoFuture for UpdateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let owner = self.scope.identity.owner();
-            let updated = self.scope.store.update(owner, uri.clone(), self.content, self.details);
-            let updated = updated.await;
+            let (store, owner) = (&self.scope.store, self.scope.identity.owner());
+            let updated = match self.content {
+                NewContent::Given(content) => {
+                    store.update(owner, uri.clone(), content, self.details).await
+                }
+                NewContent::Rewritten(rewrite) => {
+                    store.rewrite(owner, uri.clone(), rewrite, self.details).await
+                }
+            };
             match updated {
                 Err(error) if error.is_not_found() && self.scope.server.is_static(uri.as_str()) => {
                     Err(StoreError::ReadOnly { uri })

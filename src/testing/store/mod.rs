@@ -172,7 +172,10 @@ macro_rules! store_contract {
                 earlier_revisions_are_kept_and_read,
                 a_store_of_one_revision_keeps_the_last,
                 all_revisions_expire_together,
-                earlier_revisions_count_and_make_room;
+                earlier_revisions_count_and_make_room,
+                a_rewrite_keeps_what_it_is_not_given,
+                an_earlier_revision_is_restored,
+                no_concurrent_append_is_lost;
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
                 pages_neither_overlap_nor_leave_gaps,

@@ -1,7 +1,11 @@
-//! Earlier revisions.
+//! Earlier revisions, and new ones that are made from them.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tokio::task::JoinSet;
 
 use super::{Caller, Harness, Setup, overhead, refused, with_ttl};
-use crate::store::{Details, StoreError, StoreLimits, StoredResource};
+use crate::store::{Details, Entry, Rewrite, StoreError, StoreLimits, StoredResource};
 
 async fn keeping(revisions: usize, harness: &dyn Harness) -> Caller {
     let limits = StoreLimits { revisions, ..StoreLimits::default() };
@@ -20,6 +24,15 @@ impl Caller {
 
     async fn try_revision(&self, uri: &str, revision: u64) -> Result<StoredResource, StoreError> {
         self.store.revision(&self.owner, &super::resource_uri(uri), Some(revision)).await
+    }
+
+    async fn rewrite(
+        &self,
+        uri: &str,
+        rewrite: Rewrite,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        self.store.rewrite(&self.owner, super::resource_uri(uri), rewrite, details).await
     }
 
     async fn read_revision(&self, uri: &str, revision: u64) -> bytes::Bytes {
@@ -130,4 +143,83 @@ pub async fn earlier_revisions_count_and_make_room(harness: &dyn Harness) {
     assert!(matches!(full, StoreError::Full(_)), "{full:?}");
     assert!(alice.delete("temp://a").await, "it existed");
     alice.put("temp://b", vec![0; 100]).await;
+}
+
+/// A rewrite of nothing but metadata keeps the content, the expiry and all other
+/// metadata, and is a new revision.
+pub async fn a_rewrite_keeps_what_it_is_not_given(harness: &dyn Harness) {
+    let alice = keeping(3, harness).await;
+    let content = "one,two\n".repeat(200_000);
+    let details = Details {
+        name: Some("Name".into()),
+        description: Some("Description".into()),
+        mime_type: Some("text/csv".into()),
+        ..Details::default()
+    };
+    let before = alice.create("temp://a", content.clone(), details).await;
+    let named = Details { name: Some("Other".into()), ..Details::default() };
+    let after = alice.rewrite("temp://a", Rewrite::default(), named).await.expect("it exists");
+    assert_eq!((&*after.name, after.revision), ("Other", 2));
+    assert_eq!(after.description.as_deref(), Some("Description"));
+    assert_eq!((&*after.mime_type, after.expires), ("text/csv", before.expires));
+    assert_eq!((after.size, &after.sha256), (before.size, &before.sha256));
+    assert_eq!(alice.read("temp://a").await, content);
+
+    let bytes = vec![0, 255, 1];
+    alice.put("temp://bytes", bytes.clone()).await;
+    let appended = vec![254].into();
+    let rewrite = Rewrite { appended, ..Rewrite::default() };
+    alice.rewrite("temp://bytes", rewrite, Details::default()).await.expect("it exists");
+    assert_eq!(alice.read("temp://bytes").await, [&bytes[..], &[254]].concat());
+    // What is appended to text is text.
+    let rewrite = Rewrite { appended: vec![255].into(), ..Rewrite::default() };
+    let error = refused(alice.rewrite("temp://a", rewrite, Details::default()).await);
+    assert!(matches!(error, StoreError::NotText { .. }), "{error:?}");
+    assert_eq!(alice.read("temp://a").await, content);
+    let missing = alice.rewrite("temp://none", Rewrite::default(), Details::default()).await;
+    assert!(refused(missing).is_not_found());
+}
+
+/// A restored revision is the newest one, with its content and type; the one that it
+/// replaces is kept.
+pub async fn an_earlier_revision_is_restored(harness: &dyn Harness) {
+    let alice = keeping(3, harness).await;
+    let markdown = Details { mime_type: Some("text/markdown".into()), ..Details::default() };
+    alice.create("temp://a", "first", markdown).await;
+    alice.put("temp://a", vec![0, 255]).await;
+    let first = Rewrite { revision: Some(1), ..Rewrite::default() };
+    let restored = alice.rewrite("temp://a", first, Details::default()).await.expect("it is kept");
+    assert_eq!((restored.revision, &*restored.mime_type), (3, "text/markdown"));
+    assert_eq!(alice.read("temp://a").await, "first");
+    assert_eq!(alice.read_revision("temp://a", 2).await, [0, 255][..]);
+    let unknown = Rewrite { revision: Some(9), ..Rewrite::default() };
+    let error = refused(alice.rewrite("temp://a", unknown, Details::default()).await);
+    assert!(matches!(error, StoreError::NoRevision { .. }), "{error:?}");
+    assert_eq!(alice.numbers("temp://a").await, [1, 2, 3]);
+}
+
+/// Each of several writers that append at the same time finds its line in the content.
+pub async fn no_concurrent_append_is_lost(harness: &dyn Harness) {
+    let alice = Caller::alone(harness).await;
+    alice.put("temp://log", "").await;
+    let mut writers = JoinSet::new();
+    for n in 0..6 {
+        let (store, owner) = (alice.store.clone(), alice.owner.clone());
+        writers.spawn(async move {
+            let appended = format!("line {n}\n").into();
+            let (uri, rewrite) =
+                (super::resource_uri("temp://log"), Rewrite { appended, ..Rewrite::default() });
+            store.rewrite(&owner, uri, rewrite, Details::default()).await.map(|_| ())
+        });
+    }
+    for appended in writers.join_all().await {
+        appended.expect("the others end");
+    }
+    let log = alice.read("temp://log").await;
+    let lines: BTreeSet<_> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    let expected: Vec<_> = (0..6).map(|n| format!("line {n}\n")).collect();
+    assert_eq!(
+        lines.into_iter().collect::<Vec<_>>(),
+        expected.iter().map(String::as_bytes).collect::<Vec<_>>()
+    );
 }

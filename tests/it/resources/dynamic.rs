@@ -113,6 +113,67 @@ async fn an_update_changes_only_the_content() {
 }
 
 #[tokio::test]
+async fn an_update_without_content_changes_only_the_metadata() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:1", "text": "a,b", "name": "N", "description": "D", "mime_type": "text/csv", "ttl": 60 })).await;
+    let expires = async || {
+        let described = client.call("describe_resource", json!({ "uri": "x:1" })).await.text();
+        described.lines().find(|line| line.starts_with("expires")).map(str::to_owned).unwrap()
+    };
+    let before = expires().await;
+    let update = async |arguments| client.call("update_resource", arguments).await;
+    update(json!({ "uri": "x:1", "name": "M" })).await.text();
+    assert_eq!(expires().await, before);
+    update(json!({ "uri": "x:1", "ttl": 3600 })).await.text();
+    assert_ne!(expires().await, before);
+    let listed = client.list("resources/list", "resources").await;
+    let mine = listed.iter().find(|r| r["uri"] == "x:1").unwrap();
+    assert_eq!(
+        (&mine["name"], &mine["description"], &mine["mimeType"]),
+        (&json!("M"), &json!("D"), &json!("text/csv"))
+    );
+    assert_eq!(client.read("x:1").await["text"], "a,b");
+
+    let nothing = update(json!({ "uri": "x:1" })).await.failure();
+    assert!(nothing.contains("nothing to change"), "{nothing}");
+    let refused = update(json!({ "uri": "docs://welcome", "name": "M" })).await.failure();
+    assert!(refused.contains("part of this server"), "{refused}");
+    let unknown = update(json!({ "uri": "x:none", "name": "M" })).await.failure();
+    assert!(unknown.contains("x:none"), "{unknown}");
+}
+
+#[tokio::test]
+async fn an_update_appends_and_restores_earlier_revisions() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:1", "text": "one\n" })).await;
+    let update = async |arguments| client.call("update_resource", arguments).await;
+    let append = json!({ "uri": "x:1", "text": "two\n", "append": true });
+    let appended = update(append).await.result()["content"][1]["text"].as_str().unwrap().to_owned();
+    assert!(appended.starts_with("Appended to x:1"), "{appended}");
+    assert_eq!(client.read("x:1").await["text"], "one\ntwo\n");
+
+    let restore = json!({ "uri": "x:1", "revision": 1 });
+    let restored =
+        update(restore).await.result()["content"][1]["text"].as_str().unwrap().to_owned();
+    assert!(restored.starts_with("Restored x:1"), "{restored}");
+    assert_eq!(client.read("x:1").await["text"], "one\n");
+    assert_eq!(client.read("x:1?revision=2").await["text"], "one\ntwo\n");
+
+    for (arguments, message) in [
+        (json!({ "uri": "x:1", "revision": 1, "text": "x" }), "not both"),
+        (json!({ "uri": "x:1", "revision": 9 }), "Available revisions: 1, 2, 3"),
+        (json!({ "uri": "x:1", "append": true }), "exactly one of text and blob"),
+        (json!({ "uri": "x:1", "append": true, "json": [1] }), "exactly one of text and blob"),
+    ] {
+        let refused = update(arguments).await.failure();
+        assert!(refused.contains(message), "{refused}");
+    }
+    assert_eq!(client.read("x:1").await["text"], "one\n");
+}
+
+#[tokio::test]
 async fn a_dynamic_resource_overrides_a_static_one() {
     let server = Server::start().await;
     let client = Modern::of(&server);

@@ -3,6 +3,7 @@
 
 mod clocks;
 mod cluster;
+mod earlier;
 mod external_blobs;
 mod instances;
 mod keys;

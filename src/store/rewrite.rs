@@ -1,0 +1,83 @@
+//! [`Rewrite`]: new content of a resource that is made from its stored content.
+
+use std::{io, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::{
+    Content, Details, Entry, Expected, Kind, ResourceUri, Store, StoreError, StoredResource,
+    sharing,
+};
+use crate::auth::Owner;
+
+/// How often a rewrite starts again because another write was faster.
+const MAX_ATTEMPTS: usize = 32;
+
+/// New content of a resource: the content of one of its stored revisions, with more at
+/// its end. By default it is the current content.
+#[derive(Debug, Clone, Default)]
+pub struct Rewrite {
+    /// The number of the revision whose content and media type are used; the current one
+    /// if `None`.
+    pub revision: Option<u64>,
+    /// The bytes that follow this content; in text, UTF-8.
+    pub appended: Bytes,
+}
+
+impl Rewrite {
+    /// The new content, with the size and the digest that it must have.
+    fn content(&self, source: &StoredResource) -> Content {
+        let (entry, appended) = (&source.entry, self.appended.clone());
+        let expected = Expected {
+            size: Some(entry.size + appended.len() as u64),
+            sha256: appended.is_empty().then(|| entry.sha256.clone()),
+        };
+        let pieces = source.stream().map_err(io::Error::other);
+        let pieces = pieces.chain(stream::iter([Ok(appended)]));
+        let content = match entry.kind {
+            Kind::Text => Content::text_stream(pieces),
+            Kind::Binary => Content::byte_stream(pieces),
+        };
+        content.expecting(expected)
+    }
+}
+
+impl Store {
+    /// Writes a resource from its own content, in flat memory, as a new revision: with the
+    /// metadata that `details` has; the rest stays, and so do the expiry, without a new `ttl`,
+    /// and the session. No write of others is lost, whatever happens at the same time.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Expired`] or [`StoreError::NoRevision`];
+    /// those of [`Store::create`]; and [`StoreError::Contended`].
+    pub async fn rewrite(
+        &self,
+        owner: &Owner,
+        uri: ResourceUri,
+        rewrite: Rewrite,
+        details: Details,
+    ) -> Result<Arc<Entry>, StoreError> {
+        if sharing::is_link(&uri) {
+            return Err(StoreError::ReadOnly { uri });
+        }
+        // What is written comes from where the stored content comes from.
+        let store = self.tracing(self.origins.clone().unwrap_or_default());
+        for _ in 0..MAX_ATTEMPTS {
+            let current = store.get(owner, &uri).await?;
+            let mut details = details.clone();
+            let source = if rewrite.revision.is_some() {
+                let source = store.revision(owner, &uri, rewrite.revision).await?;
+                details.mime_type.get_or_insert_with(|| source.entry.mime_type.clone());
+                source
+            } else {
+                current.clone()
+            };
+            let content = rewrite.content(&source);
+            if let Some(entry) = store.update_unchanged(&current.entry, content, details).await? {
+                return Ok(entry);
+            }
+        }
+        Err(StoreError::Contended { uri })
+    }
+}
