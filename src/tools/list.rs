@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     handler::{Context, Json, ToolError},
+    protocol::APPS_SCHEME,
     quote::shortened,
     registry::Tool,
     store::ResourceUri,
@@ -138,6 +139,8 @@ async fn add_own<S>(
     for resource in catalog.resources().chain(&more_resources) {
         let shows = position >= skip
             && resource.uri.starts_with(prefix)
+            // Pages for people, which models cannot use.
+            && !resource.uri.starts_with(APPS_SCHEME)
             && registry.can_list_resource(grant, &resource.uri);
         // A stored resource of the same URI is listed instead.
         let shadowed = match ResourceUri::parse(&resource.uri) {

@@ -17,7 +17,7 @@ use super::{
     Inner,
     kept::{GRACE, Kept},
     layout,
-    reserved::Reserved,
+    reservations::Reserved,
     stored_entry::StoredEntry,
 };
 use crate::{

@@ -18,6 +18,7 @@ mod ledger;
 mod listing;
 mod location;
 mod objects;
+mod reservations;
 mod reserved;
 #[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 mod slots;

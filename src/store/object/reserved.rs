@@ -1,9 +1,6 @@
-//! What uploads count before their commit: in the records of the ledger, so that all instances see
-//! it. A reservation ends by itself unless it is extended.
+//! [`Reservation`]: what an upload counts before its commit. It ends by itself unless it is extended.
 
 use std::{panic, sync::Arc, time::Duration};
-
-use serde::{Deserialize, Serialize};
 
 use super::{Inner, content_writer::PART_BYTES, kept::Uploading, ledger::LedgerRecord};
 use crate::{
@@ -17,33 +14,6 @@ const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// Announced content up to this size is counted by its commit, and by this process until then.
 const UNRESERVED: u64 = 1 << 20;
-
-/// The reservations of one owner: their IDs, ends and bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Reserved(Vec<(String, Timestamp, u64)>);
-
-impl Reserved {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The same without those that have ended, and without that one.
-    pub(super) fn without(mut self, now: Timestamp, id: &str) -> Self {
-        self.0.retain(|(other, until, _)| *until > now && other != id);
-        self
-    }
-
-    /// How many bytes are reserved.
-    pub(super) fn bytes(&self) -> u64 {
-        self.0.iter().map(|(.., bytes)| bytes).sum()
-    }
-
-    fn of(&self, now: Timestamp, id: &str) -> Option<(Timestamp, u64)> {
-        let found = self.0.iter().find(|(other, until, _)| *until > now && other == id);
-        found.map(|(_, until, bytes)| (*until, *bytes))
-    }
-}
 
 /// The reservation of one upload.
 pub(super) struct Reservation {
@@ -183,7 +153,7 @@ impl Inner {
             let now = self.clock.now();
             let own = tail.record.reserved.of(now, id);
             let mut reserved = tail.record.reserved.clone().without(now, id);
-            if own.is_none() && reserved.0.len() as u64 >= MAX_RESERVATIONS {
+            if own.is_none() && reserved.count() >= MAX_RESERVATIONS {
                 lock.list_again();
                 return Err(self.quota.out_of_reservations());
             }
@@ -198,7 +168,7 @@ impl Inner {
             }
             let until = now.saturating_add(ttl);
             let until = own.map_or(until, |(before, _)| until.max(before));
-            reserved.0.push((id.to_owned(), until, bytes));
+            reserved.add(id, until, bytes);
             let (id, change) = (self.random.id(), None);
             let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
             if self.append(owner, &mut lock, &tail, next).await? {

@@ -26,6 +26,19 @@ pub(super) const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
 /// times, so for more bytes a separate command is cheaper.
 const MAX_INLINE: usize = 16 * 1024;
 
+/// The maximum size of a Redis string in bytes (`proto-max-bulk-len`).
+const MAX_STRING: u64 = 512 << 20;
+
+/// Refuses content that one string of Redis cannot have.
+fn check_string(stored: u64) -> Result<(), StoreError> {
+    if stored <= MAX_STRING {
+        return Ok(());
+    }
+    Err(StoreError::Full(
+        "The content is larger than 512 MiB when it is compressed, the most that Redis can have of one resource. Store less, or tell the server's operator to set store.blobs.".to_owned(),
+    ))
+}
+
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
 pub(super) struct Chunks(Vec<Bytes>);
@@ -177,6 +190,7 @@ impl Upload for RedisUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
+        check_string(self.stored + block.bytes.len() as u64)?;
         let idle = self.sending.as_ref().is_none_or(|sending| sending.task.is_finished());
         if !self.buffer.is_empty() && (idle || self.buffer.len() + block.bytes.len() > MAX_BUFFERED)
         {
@@ -264,5 +278,17 @@ pub(super) fn discard(
         if let Err(error) = inner.discard(&owner, &id, &reservation).await {
             tracing::debug!(%error, "cannot remove abandoned content; it will expire");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_that_redis_cannot_have_is_refused_with_what_helps() {
+        assert!(check_string(MAX_STRING).is_ok());
+        let refused = check_string(MAX_STRING + 1).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|why| why.contains("512 MiB") && why.contains("store.blobs")));
     }
 }

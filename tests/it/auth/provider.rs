@@ -14,7 +14,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use reqwest::{Client, Response, Url, redirect};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::{sync::OnceCell, task::spawn_blocking};
+use tokio::sync::{OnceCell, oneshot};
 
 use super::RESOURCE;
 use crate::support::{http, patiently};
@@ -53,12 +53,13 @@ impl Provider {
         command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("node, which runs the provider");
-        let stdout = process.stdout.take().unwrap();
-        let line = spawn_blocking(|| BufReader::new(stdout).lines().next());
+        let (stdout, stdin) = (process.stdout.take().unwrap(), process.stdin.take().unwrap());
+        let (sender, line) = oneshot::channel();
+        // No thread of the runtime, whose end would wait for it if node hangs at its start.
+        std::thread::spawn(move || sender.send(BufReader::new(stdout).lines().next()));
         let line = patiently("the provider", line).await.unwrap();
         let line = line.expect("a provider: run `npm ci` in tests/oidc, as `make test` does");
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let stdin = process.stdin.take().unwrap();
         let issuer = line["issuer"].as_str().unwrap().to_owned();
         Self { issuer, http, process: Mutex::new(process), _stdin: stdin }
     }

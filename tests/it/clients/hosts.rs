@@ -86,7 +86,7 @@ async fn the_installed_command_starts_a_server() {
     let line = patiently("an answer", lines.next_line()).await.unwrap().unwrap();
     let answer: Value = serde_json::from_str(&line).unwrap();
     // The tools show that the configuration file is used.
-    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 6, "{answer}");
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 7, "{answer}");
 }
 
 #[tokio::test]

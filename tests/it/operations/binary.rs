@@ -120,7 +120,7 @@ async fn flags_override_the_environment_and_the_environment_the_file() {
     let file = TextFile::new("[tools]\nwrite = false\n[server]\nmax_version = \"2025-06-18\"\n");
     let (_larder, url) = serving(&["--config", file.path()]).await;
     let tools = ask(&url, "tools/list", json!({})).await.result()["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 7);
+    assert_eq!(tools.as_array().unwrap().len(), 8);
     let environment = [("LARDER_SERVER__MAX_VERSION", "2025-03-26")];
     for (flags, environment, version) in [
         (&[][..], &[][..], "2025-06-18"),
