@@ -323,8 +323,14 @@ impl Upload for ExternalUpload {
             WriteMode::Update { ttl: None, .. } => CHECK_INTERVAL,
         };
         let installation = self.inner.redis.keys().prefix();
-        self.blobs.schedule_check(installation, &self.owner, &id, life).await?;
-        writer.finish().await?;
+        let completing = async {
+            self.blobs.schedule_check(installation, &self.owner, &id, life).await?;
+            writer.finish().await
+        };
+        if let Err(error) = completing.await {
+            discarding().await;
+            return Err(error);
+        }
         let has_object = writer.keep();
         let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
         let stored = MARK.len() as u64;
