@@ -4,11 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Inner, upload::MAX_BUFFERED};
+use super::Inner;
 use crate::{
     auth::Owner,
-    store::{ResourceUri, StoreError},
+    store::{ResourceUri, StoreError, blocks::BLOCK_BYTES},
 };
+
+/// Announced content up to this size is counted by its commit, with which it goes.
+pub(super) const UNRESERVED: usize = 2 * BLOCK_BYTES;
 
 /// When an upload no longer counts, and its content expires, unless more arrives or it is
 /// committed.
@@ -56,7 +59,7 @@ impl Reservation {
     /// costs one round trip in all.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
-        if bytes <= MAX_BUFFERED as u64 { Ok(()) } else { self.cover(bytes).await }
+        if bytes <= UNRESERVED as u64 { Ok(()) } else { self.cover(bytes).await }
     }
 
     /// Makes sure that at least `bytes` are reserved, for some minutes more.

@@ -9,18 +9,18 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Inner, entry,
-    reservation::{Reservation, UPLOAD_TTL},
+    reservation::{Reservation, UNRESERVED, UPLOAD_TTL},
     unavailable,
 };
 use crate::{
     auth::Owner,
     redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, millis, pipe},
-    store::{Committed, Draft, StoreError, StoredBlock, Upload, blocks::BLOCK_BYTES},
+    store::{Committed, Draft, StoreError, StoredBlock, Upload},
 };
 
 /// How many bytes are buffered while others are sent. The rest goes with the
 /// commit, so that small content takes one round trip in total.
-pub(super) const MAX_BUFFERED: usize = 2 * BLOCK_BYTES;
+const MAX_BUFFERED: usize = UNRESERVED;
 
 /// How many bytes may go as an argument of the script. The script copies it a few
 /// times, so for more bytes a separate command is cheaper.
