@@ -174,7 +174,7 @@ function Page({ pdf, at, zoom, ratio }: { pdf: PDFDocumentProxy; at: number; zoo
     };
   }, [isNear, width, pdf, at]);
   return (
-    <div ref={place} class="sheet" style={{ width: `${width}px`, height: `${Math.round(width * ratio)}px` }}>
+    <div ref={place} class="paper-page" style={{ width: `${width}px`, height: `${Math.round(width * ratio)}px` }}>
       {isNear && <canvas ref={canvas} aria-hidden="true" />}
       <p class="hidden">
         Page {number(at)}. {text}

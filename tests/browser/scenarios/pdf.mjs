@@ -15,7 +15,7 @@ export default async function pages(stage) {
   // What is drawn: dark points on white.
   const ink = () =>
     stage.frame().evaluate(() => {
-      const canvas = document.querySelector(".sheet canvas");
+      const canvas = document.querySelector(".paper-page canvas");
       if (!canvas?.width) return 0;
       const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       let dark = 0;
