@@ -1,7 +1,7 @@
 //! The viewer: a page by which hosts of MCP Apps show stored content to people, and the tools
 //! that it calls. All of them read as the caller does.
 //!
-//! `web/` has the source of the pages, [`page`] what is built from it. A page reads parts of
+//! `web/` has the source of the pages, `page` what is built from it. A page reads parts of
 //! content (`view_window`, `view_bytes`) and holds no more than it shows.
 
 mod columns;

@@ -46,8 +46,9 @@ pub use headers::HeaderParameter;
 #[cfg(feature = "upstream")]
 pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
 pub(crate) use output_rules::READING_TOOL;
+pub(crate) use output_rules::is_match;
 #[cfg(feature = "upstream")]
-pub(crate) use output_rules::{is_match, lookup};
+pub(crate) use output_rules::lookup;
 
 /// The tool that calls tools which are not listed.
 pub(crate) const CALL_TOOL: &str = "call_tool";

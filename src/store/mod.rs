@@ -75,6 +75,7 @@ pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use origins::Origins;
+#[cfg(feature = "http")]
 pub(crate) use partial::PART_BYTES;
 pub use partial::{AppendError, PartialUpload, UploadTarget};
 pub use quota::OwnerQuota;
