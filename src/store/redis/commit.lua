@@ -17,7 +17,7 @@ local index = index_of(env, owner)
 prune_held(index, batch)
 if prune(index, batch) == batch then
   save_index(index)
-  return { 'again' }
+  return { 'again', index.external }
 end
 
 local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past',
@@ -25,7 +25,7 @@ local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expire
 local old = fields[2]
 if predecessor ~= '' and old ~= predecessor then
   save_index(index)
-  return { 'changed' }
+  return { 'changed', index.external }
 end
 
 -- From here on the content counts for the resource, not as an upload.

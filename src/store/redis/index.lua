@@ -68,12 +68,20 @@ local function release(index, list, id)
   return bytes
 end
 
--- Ends the count of content that Redis has removed.
+-- Notes for the reply that content outside Redis is removed in so many milliseconds.
+local function note_external(index, id, millis)
+  if string.sub(id, 1, 2) == 'o-' then
+    index.external[#index.external + 1] = digits(millis) .. ' ' .. id
+  end
+end
+
+-- Ends the count of content that Redis has removed. What it has outside Redis is removed, too.
 local function prune_held(index, max)
   for _, list in ipairs({ index.kept, index.uploads }) do
     local gone = redis.call('ZRANGEBYSCORE', list, '-inf', digits(index.env.now), 'LIMIT', 0, max)
     for _, id in ipairs(gone) do
       release(index, list, id)
+      note_external(index, id, 0)
     end
   end
 end
@@ -82,13 +90,6 @@ end
 local function used_bytes(index)
   local sizes = redis.call('HMGET', index.sizes, '', 'held')
   return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
-end
-
--- Notes for the reply that content outside Redis is removed in so many milliseconds.
-local function note_external(index, id, millis)
-  if string.sub(id, 1, 2) == 'o-' then
-    index.external[#index.external + 1] = digits(millis) .. ' ' .. id
-  end
 end
 
 -- Removes kept content, oldest first, until `bytes` more fit, and at most `max`

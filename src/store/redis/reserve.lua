@@ -8,12 +8,12 @@ local index = index_of(env, owner)
 prune_held(index, batch)
 if prune(index, batch) == batch then
   save_index(index)
-  return { 'again' }
+  return { 'again', index.external }
 end
 local until_ = tonumber(redis.call('ZSCORE', index.uploads, id) or '0')
 if until_ == 0 and redis.call('ZCARD', index.uploads) >= max_reservations then
   save_index(index)
-  return { 'reservations' }
+  return { 'reservations', index.external }
 end
 local own = release(index, index.uploads, id)
 bytes = math.max(bytes, own)

@@ -119,14 +119,14 @@ impl Inner {
         before: &mut Option<Pipeline>,
         call: &Call<'_>,
     ) -> Result<Reply, RedisError> {
-        let mut migrated = false;
+        let (mut migrated, mut external) = (false, Vec::new());
         loop {
-            let reply: Reply = match before.take() {
+            let mut reply: Reply = match before.take() {
                 Some(before) => self.redis.call_after(before, call).await?,
                 None => self.redis.call(call).await?,
             };
             match reply.status.as_str() {
-                "again" => {}
+                "again" => external.append(&mut reply.external),
                 // The layout was current when the backend was opened, so Redis has restarted empty.
                 "layout" if reply.number(0) == 0 && !migrated => {
                     tracing::warn!("Redis has lost its data; creating the layout again");
@@ -137,7 +137,10 @@ impl Inner {
                     let found = u32::try_from(reply.number(0)).unwrap_or(u32::MAX);
                     return Err(self.layout.mismatch(&self.redis, found));
                 }
-                _ => return Ok(reply),
+                _ => {
+                    reply.external.append(&mut external);
+                    return Ok(reply);
+                }
             }
         }
     }

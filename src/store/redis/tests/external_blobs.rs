@@ -201,6 +201,32 @@ async fn deleted_content_is_removed_with_its_mark() {
     }
 }
 
+/// Whichever request finds that the mark has expired removes the object, so that it is not on
+/// disk while it no longer counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_content_is_removed_once_it_no_longer_counts() {
+    for setting in WithExternalBlobs::each().await {
+        let store = setting.instance("a", &Setup::default(), Some(THRESHOLD)).await;
+        let alice = Owner::new("alice");
+        let put = async |content: Vec<u8>, millis| {
+            store
+                .create(&alice, uri("x:1"), content.into(), lasting(millis))
+                .await
+                .expect("it fits")
+        };
+        put(noise(1 << 20), 1500).await;
+        assert!(store.delete(&alice, &uri("x:1")).await.expect("it can be deleted"));
+        assert_eq!(setting.files().await.0, 1);
+        patiently(async {
+            while setting.files().await.0 != 0 {
+                put(b"small".to_vec(), 60_000).await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_content_leaves_no_object() {
     for setting in WithExternalBlobs::each().await {
