@@ -96,7 +96,7 @@ async fn who(ctx: &Context) -> Result<String> {
 }
 
 /// Weather of a city.
-#[resource("weather://{city}/{days}", mime_type = "application/json")]
+#[resource("weather://{city}/{days}", mime_type = "application/json", cache(minutes(5), public))]
 async fn weather(city: String, days: u8) -> Result<Json<Value>> {
     let days = (days < 8).then_some(days).context("There are seven days.")?;
     Ok(Json(json!({ "city": city, "days": days })))
@@ -205,6 +205,7 @@ async fn a_signature_is_the_definition() -> Result<(), TestError> {
 
 #[larder::test]
 async fn functions_answer_in_both_eras() -> Result<(), TestError> {
+    let mut caches = Vec::new();
     for test in both(|| larder::test(logs(Arc::default()))) {
         let client = test.await;
         let sum = client.call("add", json!({ "a": 1, "b": 2.5 })).await?;
@@ -216,9 +217,14 @@ async fn functions_answer_in_both_eras() -> Result<(), TestError> {
         assert_eq!(client.read("logs://count").await?.text(), "100");
         let weather = client.read("weather://Lima/3").await?;
         assert_eq!(weather.json::<Value>(), json!({ "city": "Lima", "days": 3 }));
+        if let Some(ttl) = weather.result().get("ttlMs") {
+            caches.push((ttl.clone(), weather.result()["cacheScope"].clone()));
+        }
         let ideas = client.prompt("main_ideas", json!({ "count": "3", "text": "x" })).await?;
         assert_eq!(ideas.texts(), ["List 3 main ideas of: x", "1."]);
     }
+    // Only the modern era has them.
+    assert_eq!(caches, [(json!(300_000), json!("public"))]);
     assert!((add::call(1.0, 1.0).sum - 2.0).abs() < f64::EPSILON);
     Ok(())
 }

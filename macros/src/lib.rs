@@ -80,7 +80,9 @@ pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
 /// assert!(larder::Registry::builder("weather").template(weather()).build().is_ok());
 /// ```
 ///
-/// Options: `name`, `title`, `description`, `mime_type`, `scope`, `priority = 0.5`.
+/// Options: `name`, `title`, `description`, `mime_type`, `scope`, `priority = 0.5`,
+/// `cache(minutes(5), public)`: how long clients may cache what it returns, and whether callers
+/// may share it (`public` or `private`).
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, function: TokenStream) -> TokenStream {
     expand(options, function, resource::expand)

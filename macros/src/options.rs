@@ -2,7 +2,10 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Error, LitBool, LitFloat, LitStr, Result, Token, meta::ParseNestedMeta, parse::Parser};
+use syn::{
+    Error, Expr, LitBool, LitFloat, LitStr, Result, Token, meta::ParseNestedMeta, parenthesized,
+    parse::Parser,
+};
 
 /// The options of a tool, a resource or a prompt.
 #[derive(Default)]
@@ -53,12 +56,29 @@ impl Options {
                 }
                 self.setters.push(quote!(.priority(#priority)));
             }
+            "cache" => self.cache(meta)?,
             // The setter has the option's name, and takes text.
             _ => {
                 let (setter, value) = (meta.path.get_ident(), meta.value()?.parse::<LitStr>()?);
                 self.setters.push(quote!(.#setter(#value)));
             }
         }
+        Ok(())
+    }
+
+    /// `cache(minutes(5), public)`
+    fn cache(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let arguments;
+        parenthesized!(arguments in meta.input);
+        let ttl: Expr = arguments.parse()?;
+        arguments.parse::<Token![,]>()?;
+        let scope: Ident = arguments.parse()?;
+        let variant = match &*scope.to_string() {
+            "public" => quote!(Public),
+            "private" => quote!(Private),
+            _ => return Err(Error::new_spanned(scope, "unknown scope: there are public, private")),
+        };
+        self.setters.push(quote!(.cache(#ttl, ::larder::model::CacheScope::#variant)));
         Ok(())
     }
 

@@ -28,7 +28,7 @@ impl Parse for Header {
 
 pub(crate) fn expand(header: TokenStream, function: ItemFn) -> Result<TokenStream> {
     let Header { uri, options } = syn::parse2(header)?;
-    let options = Options::parse(options, &["mime_type", "priority"])?;
+    let options = Options::parse(options, &["mime_type", "priority", "cache"])?;
     let function = Function::parse(function)?;
     let variables = variables(&uri)?;
     for argument in function.arguments() {

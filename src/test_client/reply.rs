@@ -117,6 +117,11 @@ impl ResourceReply {
     pub fn mime_type(&self) -> Option<&str> {
         self.result["contents"][0]["mimeType"].as_str()
     }
+
+    /// The result itself, as it arrived.
+    pub fn result(&self) -> &Value {
+        &self.result
+    }
 }
 
 /// The error of a request, or of a tool.

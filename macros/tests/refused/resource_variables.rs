@@ -13,6 +13,11 @@ async fn nowhere() -> String {
     String::new()
 }
 
+#[larder_macros::resource("docs://all", cache(5, shared))]
+async fn shared() -> String {
+    String::new()
+}
+
 #[larder_macros::prompt]
 struct NoFunction;
 
