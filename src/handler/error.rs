@@ -131,10 +131,7 @@ impl<T> ErrorContext<T> for Option<T> {
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         log_internal(&error);
-        let is_permanent = !matches!(
-            error,
-            StoreError::Unavailable { .. } | StoreError::Full(_) | StoreError::Contended { .. }
-        );
+        let is_permanent = !error.is_temporary();
         Self { message: error.to_string(), is_permanent, cause: None }
     }
 }
@@ -203,5 +200,19 @@ impl From<StoreError> for Fault {
 pub(crate) fn log_internal(error: &StoreError) {
     if error.is_internal() {
         tracing::error!(error = %error, source = ?std::error::Error::source(error), "store failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compute::Busy;
+
+    #[test]
+    fn what_may_succeed_later_is_not_permanent() {
+        let busy = StoreError::Busy(Busy::All { limit: 1, setting: "compute.queued" });
+        let temporary = [busy, StoreError::Full("full".into())];
+        assert!(!temporary.map(ToolError::from).iter().any(ToolError::is_permanent));
+        assert!(ToolError::from(StoreError::InvalidTtl("no".into())).is_permanent());
     }
 }

@@ -148,4 +148,12 @@ impl StoreError {
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Corrupt { .. })
     }
+
+    /// Whether the same request may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { .. } | Self::Busy(_) | Self::Full(_) | Self::Contended { .. }
+        )
+    }
 }
