@@ -35,7 +35,7 @@ impl<S: Send + Sync + 'static> Server<S> {
     #[cfg(feature = "http")]
     pub async fn serve(self, listener: TcpListener) -> Result<(), ServerError> {
         let stop = shutdown::stop_signal()?;
-        Box::pin(self.serve_until(listener, stop)).await
+        self.serve_until(listener, stop).await
     }
 
     /// Serves on a bound listener until `stop` resolves.
@@ -50,8 +50,9 @@ impl<S: Send + Sync + 'static> Server<S> {
     ) -> Result<(), ServerError> {
         // What is checked for the address of the settings is checked for this one.
         self.config.server.listen = listener.local_addr()?;
-        let (app, close) = self.app().await?;
-        let served = app.serve(listener, stop).await;
+        // Boxed, so that the caller's future is hardly larger than the server's settings.
+        let (app, close) = Box::pin(self.app()).await?;
+        let served = Box::pin(app.serve(listener, stop)).await;
         close.await;
         served?;
         Ok(())
@@ -127,4 +128,18 @@ impl Running {
 fn fail(error: &ServerError) -> ExitCode {
     eprintln!("{error}");
     ExitCode::FAILURE
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_future_of_a_server_is_small() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let server = crate::server("small");
+        let size = size_of_val(&server);
+        let serving = server.serve_until(listener, std::future::pending());
+        assert!(size_of_val(&serving) < 3 * size + 1024, "{} of {size}", size_of_val(&serving));
+    }
 }
