@@ -30,11 +30,14 @@ pub struct Control {
     /// What is dropped with the call.
     #[cfg(feature = "upstream")]
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
-    /// How long texts of the result are stored while they arrive, if they are.
-    receiving: OnceLock<Arc<Receiving>>,
+    /// How long strings of the result are stored while they arrive, if they are.
+    receiving: OnceLock<Decide>,
     /// What has arrived.
     received: Mutex<ReceivedResult>,
 }
+
+/// How long strings of a result are stored while they arrive. `None` if they are not.
+type Decide = Box<dyn Fn() -> Option<Receiving> + Send + Sync>;
 
 /// What the handler requests.
 enum Interrupt {
@@ -80,17 +83,18 @@ impl Control {
         self.kept.lock().push(guard);
     }
 
-    /// Lets long texts of the result be stored while they arrive. The caller takes them with
+    /// Lets long strings of the result be stored while they arrive. `decide` is called when the
+    /// tool is known; it must not hold the call. The caller takes what has arrived with
     /// [`Control::take_received`].
-    pub(crate) fn receive(&self, receiving: Receiving) {
+    pub(crate) fn receive(&self, decide: Decide) {
         // Set once, before the call begins.
-        let _ = self.receiving.set(Arc::new(receiving));
+        let _ = self.receiving.set(decide);
     }
 
-    /// How long texts of the result are stored while they arrive. `None` if they are not.
+    /// How long strings of the result are stored while they arrive. `None` if they are not.
     #[cfg(feature = "upstream")]
     pub(crate) fn receiving(&self) -> Option<Arc<Receiving>> {
-        self.receiving.get().cloned()
+        self.receiving.get()?().map(Arc::new)
     }
 
     /// Sets the parts that the result only names.

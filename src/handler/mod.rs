@@ -5,6 +5,7 @@
 
 mod ask;
 mod ask_mode;
+mod base64_pieces;
 mod content;
 mod contents;
 mod context;
@@ -40,7 +41,7 @@ pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 #[cfg(feature = "upstream")]
-pub(crate) use receiving::{HashedText, HashingText, ReceivingText};
+pub(crate) use receiving::{HashedText, HashingText, Longest, ReceivingText};
 pub(crate) use receiving::{ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};

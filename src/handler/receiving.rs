@@ -1,37 +1,55 @@
-//! [`Receiving`]: stores long texts of a call's result while they arrive.
+//! [`Receiving`]: stores long texts of a call's result while they arrive, and long base64 (images,
+//! audio, blobs) decoded.
 //!
-//! Such a text is never in memory as a whole. In the result, a URI stands for it, which is secret
-//! until the call ends; `spill` finds the text by that URI, and makes it a resource.
+//! Such a string is never in memory as a whole. In the result, a URI stands for it, which is secret
+//! until the call ends; `spill` finds what was stored by that URI, and makes it a resource.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use super::Scope;
+use super::{
+    Scope,
+    base64_pieces::{Base64Pieces, NotBase64},
+};
 use crate::{
     auth::Owner,
     compute::Compute,
     preview::{HEAD_BYTES, TAIL_BYTES},
     protocol::JsonDigest,
     random::Random,
-    store::{Arrived, Arriving, ResourceUri, Store, StoreError},
+    store::{Arrived, Arriving, Kind, ResourceUri, Store, StoreError},
 };
 
-/// Where long texts of a call's result go.
+/// Where long strings of a call's result go.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     owner: Owner,
     store: Store,
     random: Random,
     tool: String,
-    /// The length in bytes up to which a text may be sent as it is.
-    longest: usize,
+    longest: Longest,
 }
 
-/// A text that is still arriving. Dropping it discards it.
+/// The lengths in bytes up to which the strings of a result may be sent as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Longest {
+    /// Texts, and the blobs of embedded resources.
+    pub(crate) text: usize,
+    /// Images and audio, in base64.
+    pub(crate) media: usize,
+}
+
+/// A text or base64 that is still arriving. Dropping it discards it.
 pub(crate) struct ReceivingText {
     uri: ResourceUri,
+    /// Binary content arrives as base64.
+    kind: Kind,
+    base64: Base64Pieces,
+    /// The length in bytes of the string so far.
+    length: u64,
+    /// The size of the content in bytes so far.
     size: u64,
     /// The first bytes.
     head: BytesMut,
@@ -43,11 +61,16 @@ pub(crate) struct ReceivingText {
     upload: Result<Arriving, StoreError>,
 }
 
-/// A text that has arrived. Dropping it discards it.
+/// A text or binary content that has arrived. Dropping it discards it.
 #[derive(Debug)]
 pub(crate) struct ReceivedText {
     /// What stands for it in the result.
     pub(crate) uri: ResourceUri,
+    /// Binary content has arrived as base64.
+    pub(crate) kind: Kind,
+    /// The length in bytes of the string that has arrived.
+    length: u64,
+    /// The size of the content in bytes.
     pub(crate) size: u64,
     /// The first [`HEAD_BYTES`].
     pub(crate) head: Bytes,
@@ -55,6 +78,8 @@ pub(crate) struct ReceivedText {
     pub(crate) tail: Bytes,
     /// The digest of the text as JSON, if it may be JSON.
     pub(crate) json: Option<[u8; 32]>,
+    /// The SHA-256 of the base64 of binary content.
+    base64: Option<[u8; 32]>,
     /// The upload, or why it failed.
     pub(crate) upload: Result<Arrived, StoreError>,
 }
@@ -66,7 +91,7 @@ pub(crate) struct HashingText {
     hash: Sha256,
 }
 
-/// A string of structured content that has arrived.
+/// A string that has arrived, of which only the digest is kept.
 #[derive(Debug)]
 pub(crate) struct HashedText {
     /// What stands for it in the result.
@@ -99,17 +124,17 @@ impl ReceivedResult {
 }
 
 impl Receiving {
-    /// For a call of this tool, whose result must be stored if it has a text of more than
-    /// `longest` bytes. `None` if nothing can be stored under the tool's name.
-    pub(crate) fn new(scope: &Scope, tool: &str, longest: usize) -> Option<Self> {
+    /// For a call of this tool, whose result must be stored if it has a string that is longer than
+    /// `longest`. `None` if nothing can be stored under the tool's name.
+    pub(crate) fn new(scope: &Scope, tool: &str, longest: Longest) -> Option<Self> {
         ResourceUri::for_result(tool, "").ok()?;
         let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
         let (random, tool) = (scope.random.clone(), tool.to_owned());
         Some(Self { owner, store, random, tool, longest })
     }
 
-    /// The length in bytes up to which a text may be sent as it is.
-    pub(crate) fn longest(&self) -> usize {
+    /// The lengths up to which strings may be sent as they are.
+    pub(crate) fn longest(&self) -> Longest {
         self.longest
     }
 
@@ -125,12 +150,16 @@ impl Receiving {
         HashingText { name, size: 0, hash: Sha256::new() }
     }
 
-    /// Begins a text. `None` if nothing can be stored under the tool's name.
-    pub(crate) async fn begin(&self) -> Option<ReceivingText> {
+    /// Begins a text, or base64 for binary content. `None` if nothing can be stored under the
+    /// tool's name.
+    pub(crate) async fn begin(&self, kind: Kind) -> Option<ReceivingText> {
         let uri = ResourceUri::for_result(&self.tool, &self.random.id()).ok()?;
         Some(ReceivingText {
-            upload: self.store.begin(&self.owner, uri.clone()).await,
+            upload: self.store.begin(&self.owner, uri.clone(), kind).await,
             uri,
+            kind,
+            base64: Base64Pieces::default(),
+            length: 0,
             size: 0,
             head: BytesMut::new(),
             tail: Vec::new(),
@@ -164,18 +193,35 @@ impl ReceivingText {
         &self.uri
     }
 
-    /// Adds a piece. An error of the store is kept for the end.
+    /// Adds a piece. An error of the store is kept for the end, as is base64 that is none.
     pub(crate) async fn write(&mut self, piece: Bytes) {
+        self.length += piece.len() as u64;
+        match self.kind {
+            Kind::Text => self.write_text(piece).await,
+            Kind::Binary if self.upload.is_err() => {}
+            Kind::Binary => match self.decode(piece).await {
+                Ok(content) => self.store(content).await,
+                Err(error) => self.upload = Err(error),
+            },
+        }
+    }
+
+    /// The content of a piece of base64.
+    async fn decode(&mut self, piece: Bytes) -> Result<Bytes, StoreError> {
+        let mut base64 = std::mem::take(&mut self.base64);
+        let work = Compute::run(self.owner.as_str(), piece.len(), move || {
+            let decoded = base64.feed(&piece);
+            (base64, decoded)
+        });
+        let (base64, decoded) = work.done().await?;
+        self.base64 = base64;
+        Ok(decoded?.into())
+    }
+
+    async fn write_text(&mut self, piece: Bytes) {
         let first = piece.iter().find(|byte| !byte.is_ascii_whitespace());
         if self.size == 0 && matches!(first, Some(b'{' | b'[')) {
             self.json = Some(JsonDigest::default());
-        }
-        self.size += piece.len() as u64;
-        let room = HEAD_BYTES - self.head.len();
-        self.head.extend_from_slice(&piece[..piece.len().min(room)]);
-        self.tail.extend_from_slice(&piece[piece.len().saturating_sub(TAIL_BYTES)..]);
-        if self.tail.len() > 2 * TAIL_BYTES {
-            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
         if let Some(mut json) = self.json.take() {
             let fed = piece.clone();
@@ -186,6 +232,18 @@ impl ReceivingText {
             // Without a digest, a copy of the text is not recognized.
             self.json = work.done().await.ok();
         }
+        self.store(piece).await;
+    }
+
+    /// Stores the next piece of the content.
+    async fn store(&mut self, piece: Bytes) {
+        self.size += piece.len() as u64;
+        let room = HEAD_BYTES - self.head.len();
+        self.head.extend_from_slice(&piece[..piece.len().min(room)]);
+        self.tail.extend_from_slice(&piece[piece.len().saturating_sub(TAIL_BYTES)..]);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
+        }
         if let Ok(upload) = &mut self.upload
             && let Err(error) = upload.write(piece).await
         {
@@ -193,16 +251,27 @@ impl ReceivingText {
         }
     }
 
-    /// Ends the text.
+    /// Ends the string.
     pub(crate) async fn finish(self) -> ReceivedText {
-        let Self { uri, size, head, mut tail, json, upload, .. } = self;
+        let Self { uri, kind, base64, length, size, head, mut tail, json, upload, .. } = self;
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
-        let upload = match upload {
-            Ok(upload) => upload.finish().await,
-            Err(error) => Err(error),
+        let base64 = (kind == Kind::Binary).then(|| base64.finish()).transpose();
+        let (upload, base64) = match (upload, base64) {
+            (Ok(upload), Ok(base64)) => (upload.finish().await, base64),
+            (Ok(_), Err(error)) => (Err(error.into()), None),
+            (Err(error), _) => (Err(error), None),
         };
-        let json = json.and_then(JsonDigest::finish);
-        ReceivedText { uri, size, head: head.freeze(), tail: tail.into(), json, upload }
+        ReceivedText {
+            uri,
+            kind,
+            length,
+            size,
+            head: head.freeze(),
+            tail: tail.into(),
+            json: json.and_then(JsonDigest::finish),
+            base64,
+            upload,
+        }
     }
 }
 
@@ -214,21 +283,25 @@ impl HashedText {
 }
 
 impl ReceivedText {
-    /// The size in bytes.
+    /// The length in bytes of the string that has arrived.
     pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.size).unwrap_or(usize::MAX)
+        usize::try_from(self.length).unwrap_or(usize::MAX)
     }
 
-    /// Whether it is the same text.
+    /// Whether that is the string that has arrived.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.len() == text.len()
-            && text.as_bytes().starts_with(&self.head)
+            && (self.kind == Kind::Binary || text.as_bytes().starts_with(&self.head))
             && self.has_digest(text.len() as u64, &Sha256::digest(text.as_bytes()))
     }
 
-    /// Whether it is a text of this size and digest.
+    /// Whether the string that has arrived has this size and digest.
     pub(crate) fn has_digest(&self, size: u64, sha256: &[u8]) -> bool {
-        self.size == size && self.upload.as_ref().is_ok_and(|upload| upload.has_digest(sha256))
+        self.length == size
+            && match self.kind {
+                Kind::Text => self.upload.as_ref().is_ok_and(|upload| upload.has_digest(sha256)),
+                Kind::Binary => self.base64.is_some_and(|base64| base64 == sha256),
+            }
     }
 
     /// Whether it is the JSON of that value, in any layout.
@@ -244,5 +317,12 @@ impl ReceivedText {
     /// The number of lines, as far as it is known.
     pub(crate) fn lines(&self) -> u64 {
         self.upload.as_ref().map_or(0, Arrived::lines)
+    }
+}
+
+impl From<NotBase64> for StoreError {
+    fn from(NotBase64: NotBase64) -> Self {
+        let problem = "The data of an image, of audio or of a resource is not base64.";
+        Self::NotAsAnnounced(problem.to_owned())
     }
 }

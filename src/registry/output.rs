@@ -82,6 +82,12 @@ impl Registry {
         self.provider_of(tool)?.origin()
     }
 
+    /// Whether the tool is none of this server itself, but may be one of a provider, which may not
+    /// have listed its tools yet.
+    pub(crate) fn may_be_provided(&self, tool: &str) -> bool {
+        !self.definition.providers.is_empty() && self.catalog().tools.get(tool).is_none()
+    }
+
     /// The provider of a tool, as far as it is known.
     pub(super) fn provider_of(&self, tool: &str) -> Option<Arc<dyn Provider>> {
         if self.catalog().tools.get(tool).is_some() {

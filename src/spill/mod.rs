@@ -26,7 +26,7 @@ use received::Received;
 use store_parts::{Storing, store_parts};
 
 use crate::{
-    handler::{Context, IntoToolResult, Receiving, Scope, ToolError},
+    handler::{Context, IntoToolResult, Longest, Receiving, Scope, ToolError},
     registry::{READING_TOOL, Registry, Spill},
 };
 
@@ -60,20 +60,30 @@ impl Spiller {
         Self { without_reader: true, ..self }
     }
 
-    /// Lets the long texts of an upstream's result be stored while they arrive, if
+    /// Lets the long strings of an upstream's result be stored while they arrive, if
     /// [`Spiller::bounded`] would store them.
     pub fn receive(&self, tool: &str) {
-        if Registry::from_scope(&self.scope).origin_of(tool).is_none() {
+        if !Registry::from_scope(&self.scope).may_be_provided(tool) {
             return;
         }
+        let Self { output_bytes, media_bytes, without_reader, .. } = *self;
+        let (scope, tool) = (Arc::downgrade(&self.scope), tool.to_owned());
+        self.scope.control.receive(Box::new(move || {
+            let scope = scope.upgrade()?;
+            Self { scope, output_bytes, media_bytes, without_reader }.receiving(&tool)
+        }));
+    }
+
+    /// How long strings of the tool's result are stored while they arrive. `None` if they are not.
+    fn receiving(&self, tool: &str) -> Option<Receiving> {
+        Registry::from_scope(&self.scope).origin_of(tool)?;
         let stores = match self.policy(tool) {
             Spill::Never => false,
             Spill::Auto => self.is_readable(),
             Spill::Always => true,
         };
-        if stores && let Some(receiving) = Receiving::new(&self.scope, tool, self.output_bytes) {
-            self.scope.control.receive(receiving);
-        }
+        let longest = Longest { text: self.output_bytes, media: self.media_bytes };
+        if stores { Receiving::new(&self.scope, tool, longest) } else { None }
     }
 
     /// The tool's result, or a preview of it if the result must be stored.

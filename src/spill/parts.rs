@@ -30,7 +30,7 @@ pub(super) enum Body {
     Json(Value, Bytes),
     /// Base64-encoded bytes.
     Base64(String),
-    /// Text that was stored while it arrived, and its value if that is known.
+    /// Content that was stored while it arrived, and its value if it is JSON and that is known.
     Received(Box<ReceivedText>, Option<Value>),
 }
 
@@ -80,11 +80,11 @@ pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: u
 fn size(block: &ContentBlock, received: &Received) -> usize {
     match block {
         ContentBlock::Text(text) => received.len_of(&text.text),
-        ContentBlock::Image(image) => image.data.len(),
-        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Image(image) => received.len_of(&image.data),
+        ContentBlock::Audio(audio) => received.len_of(&audio.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => received.len_of(text),
-            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+            ResourceContents::BlobResourceContents { blob, .. } => received.len_of(blob),
             _ => 0,
         },
         // Links are small.
@@ -156,7 +156,7 @@ impl Parts {
                 large.push(part);
             }
         }
-        take_media(&mut blocks, media_room, &mut large);
+        take_media(&mut blocks, &mut received, media_room, &mut large);
         take_text(&mut blocks, &mut received, text_room, all, &mut large);
         let small = blocks.into_iter().flatten().collect();
         Self { large, small, value, structured }
@@ -202,8 +202,12 @@ impl Part {
         Self { name: None, mime_type: None, body: Body::Text(pieces) }
     }
 
-    fn base64(mime_type: Option<String>, data: String) -> Self {
-        Self { name: None, mime_type, body: Body::Base64(data) }
+    fn base64(mime_type: Option<String>, data: String, received: &mut Received) -> Self {
+        let body = match received.take(&data) {
+            Some(content) => Body::Received(Box::new(content), None),
+            None => Body::Base64(data),
+        };
+        Self { name: None, mime_type, body }
     }
 }
 
@@ -243,13 +247,22 @@ fn largest(
     largest
 }
 
-fn take_media(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) {
-    let mut taken = largest(blocks, is_media, &Received::default(), room);
+fn take_media(
+    blocks: &mut [Option<ContentBlock>],
+    received: &mut Received,
+    room: usize,
+    large: &mut Vec<Part>,
+) {
+    let mut taken = largest(blocks, is_media, received, room);
     taken.sort_unstable();
     for index in taken {
         match blocks[index].take() {
-            Some(ContentBlock::Image(i)) => large.push(Part::base64(Some(i.mime_type), i.data)),
-            Some(ContentBlock::Audio(a)) => large.push(Part::base64(Some(a.mime_type), a.data)),
+            Some(ContentBlock::Image(image)) => {
+                large.push(Part::base64(Some(image.mime_type), image.data, received));
+            }
+            Some(ContentBlock::Audio(audio)) => {
+                large.push(Part::base64(Some(audio.mime_type), audio.data, received));
+            }
             other => blocks[index] = other,
         }
     }
@@ -316,7 +329,7 @@ fn embedded_part(contents: ResourceContents, received: &mut Received) -> Part {
             Part { name: Some(uri), mime_type, ..text_part(text, received) }
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-            Part { name: Some(uri), ..Part::base64(mime_type, blob) }
+            Part { name: Some(uri), ..Part::base64(mime_type, blob, received) }
         }
         _ => Part::text(Vec::new()),
     }

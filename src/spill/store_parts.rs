@@ -18,7 +18,7 @@ use crate::{
     quote::visible,
     records::record_lines,
     registry::Registry,
-    store::{Arrived, Content, Details, Entry, ResourceUri, StoreError},
+    store::{Arrived, Content, Details, Entry, Kind, ResourceUri, StoreError},
 };
 
 /// The most parts of one result that are stored.
@@ -156,10 +156,10 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             (vec![json], Some(value), true)
         }
         Body::Json(value, json) => (record_lines(&json), Some(value), true),
-        Body::Base64(data) => match BASE64_STANDARD.decode(data.trim_ascii()) {
-            Ok(bytes) => (vec![bytes.into()], None, false),
+        Body::Base64(data) => match decode(&data) {
+            Some(bytes) => (vec![bytes.into()], None, false),
             // Invalid base64 is stored as text, so that nothing is lost.
-            Err(_) => (vec![data.into()], None, true),
+            None => (vec![data.into()], None, true),
         },
         Body::Received(text, value) => {
             return prepare_received(*text, value.as_ref(), part.mime_type, budget);
@@ -186,25 +186,35 @@ fn prepare(part: Part, budget: usize) -> Prepared {
     Prepared { body, head, mime_type, preview }
 }
 
-/// Makes the preview of a text that was stored while it arrived.
+/// Decodes base64. Some libraries break its lines.
+fn decode(base64: &str) -> Option<Vec<u8>> {
+    BASE64_STANDARD.decode(base64).ok().or_else(|| {
+        let characters = base64.bytes().filter(|byte| !byte.is_ascii_whitespace());
+        BASE64_STANDARD.decode(characters.collect::<Vec<_>>()).ok()
+    })
+}
+
+/// Makes the preview of content that was stored while it arrived.
 fn prepare_received(
-    text: ReceivedText,
+    content: ReceivedText,
     value: Option<&Value>,
     mime_type: Option<String>,
     budget: usize,
 ) -> Prepared {
+    let is_text = content.kind == Kind::Text;
     let sample = Sample {
         mime_type: mime_type.as_deref(),
-        is_text: true,
-        size: text.size,
-        lines: Some(text.lines()),
-        head: &text.head,
-        tail: &text.tail,
+        is_text,
+        size: content.size,
+        lines: is_text.then(|| content.lines()),
+        head: &content.head,
+        tail: &content.tail,
         value,
     };
     let preview = Preview::new(&sample, budget);
     let mime_type = mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
-    Prepared { body: PreparedBody::Arrived(text.upload), head: text.head, mime_type, preview }
+    let body = PreparedBody::Arrived(content.upload);
+    Prepared { body, head: content.head, mime_type, preview }
 }
 
 /// The first bytes. Copies only if they span several pieces.

@@ -1,4 +1,4 @@
-//! [`Arriving`] and [`Arrived`]: text that is uploaded while it arrives, and becomes a resource
+//! [`Arriving`] and [`Arrived`]: content that is uploaded while it arrives, and becomes a resource
 //! when its URI and metadata are known to be needed.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
@@ -30,7 +30,7 @@ pub(crate) struct Arrived {
 }
 
 impl Store {
-    /// Begins the upload of a text. Buffers one block, and another one while that is compressed.
+    /// Begins the upload of content of this kind. Buffers one block, and another one while that is compressed.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -38,13 +38,14 @@ impl Store {
         &self,
         owner: &Owner,
         uri: ResourceUri,
+        kind: Kind,
     ) -> Result<Arriving, StoreError> {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
         let upload = self.backend.begin(owner, &uri, None).await?;
-        let writer = BlockWriter::new(owner, Kind::Text, upload).one_by_one();
-        let writer = writer.indexing(Kind::Text.default_mime_type());
+        let writer = BlockWriter::new(owner, kind, upload).one_by_one();
+        let writer = writer.indexing(kind.default_mime_type());
         Ok(Arriving { owner: owner.clone(), uri, writer })
     }
 

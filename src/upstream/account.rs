@@ -33,10 +33,12 @@ impl Account {
         }
     }
 
-    /// A caller of the connection, with its credentials of now.
-    pub(super) fn present(&self, identity: &Identity) {
-        if let Self::Exchange(account) = self {
-            account.present(identity);
+    /// A caller of the connection, with its credentials of now. Returns whether they are others
+    /// than before.
+    pub(super) fn present(&self, identity: &Identity) -> bool {
+        match self {
+            Self::Login(_) => false,
+            Self::Exchange(account) => account.present(identity),
         }
     }
 
@@ -89,8 +91,5 @@ impl Account {
 
 /// The token cannot be read or refreshed now.
 fn no_token(account: &LoginAccount, problem: &crate::registry::LoginProblem) -> UpstreamError {
-    UpstreamError::Unavailable {
-        name: Arc::clone(account.name()),
-        problem: format!("its login cannot be used now: {problem}"),
-    }
+    UpstreamError::StoredLogin { name: Arc::clone(account.name()), problem: problem.to_string() }
 }

@@ -158,8 +158,13 @@ impl Connection {
 
     /// A caller of this connection, with its credentials of now.
     pub(super) fn present(&self, identity: &Identity) {
-        if let Some(account) = &self.account {
-            account.present(identity);
+        let is_new = self.account.as_ref().is_some_and(|account| account.present(identity));
+        let lacks_access = |phase: &Phase| match phase {
+            Phase::Down(error) => error.caller.is_some(),
+            _ => false,
+        };
+        if is_new && lacks_access(&self.state.borrow().phase) {
+            self.wake.notify_one();
         }
     }
 
@@ -172,6 +177,8 @@ impl Connection {
         match &progress.phase {
             Phase::Starting if !progress.is_failing => State::Starting,
             Phase::Up(link) if !link.has_ended() => State::Up,
+            // It may run for others.
+            Phase::Down(error) if error.caller.is_some() => State::Idle,
             Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
             Phase::Stopped => State::Idle,
         }
@@ -192,7 +199,7 @@ impl Connection {
     /// The login that the upstream waits for.
     pub(super) fn login_needed(&self) -> Option<Arc<LoginNeeded>> {
         match &self.state.borrow().phase {
-            Phase::Down(error) => error.login.clone(),
+            Phase::Down(error) => error.caller.as_ref()?.login(),
             _ => None,
         }
     }
@@ -339,11 +346,11 @@ impl Connection {
                 started = started => started,
                 () = self.stop.cancelled() => break,
             };
-            let Failed { reason, stderr, login } = match started {
+            let Failed { reason, stderr, caller } = match started {
                 Ok(Started { link, child, .. }) => {
                     let up_since = Instant::now();
-                    let login = tokio::select! {
-                        login = self.serve(&link) => login,
+                    let caller = tokio::select! {
+                        caller = self.serve(&link) => caller,
                         () = follow(&link, &self.subscriptions) => None,
                         () = self.stop.cancelled() => {
                             child.end().await;
@@ -355,26 +362,27 @@ impl Connection {
                     }
                     let stderr = child.last_lines.show();
                     child.end().await;
-                    Failed { reason: "it ended".to_owned(), stderr, login }
+                    Failed { reason: "it ended".to_owned(), stderr, caller }
                 }
                 Err(failed) => failed,
             };
             failures += 1;
             let wait = backoff(failures);
             let name = self.name();
-            let needs_login = login.is_some();
-            let error = StartError { name, reason, stderr, next_try: Instant::now() + wait, login };
-            let error = Arc::new(error);
-            if needs_login {
-                // The message has a link that is for the caller only.
-                tracing::debug!(upstream = shared.settings.name, "a caller must log in");
-            } else {
+            let needs_login = caller.as_ref().is_some_and(|error| error.login().is_some());
+            let next_try = Instant::now() + wait;
+            let error = Arc::new(StartError { name, reason, stderr, next_try, caller });
+            let is_failing = error.caller.is_none();
+            if is_failing {
                 shared.statistics.count_failure(error.what());
                 tracing::warn!(error = %UpstreamError::Start(Arc::clone(&error)));
+            } else {
+                // The message is for the caller only: it may have the link of a login.
+                tracing::debug!(upstream = shared.settings.name, "a caller has no access");
             }
             self.state.send_modify(|state| {
                 state.phase = Phase::Down(error);
-                state.is_failing = !needs_login;
+                state.is_failing = is_failing;
             });
             let logged_in = async {
                 match &mut logins {
@@ -394,8 +402,8 @@ impl Connection {
     }
 
     /// Lists what a running upstream offers, whenever that changes, until the
-    /// process ends or needs a login.
-    async fn serve(&self, link: &Arc<Link>) -> Option<Arc<LoginNeeded>> {
+    /// process ends or the caller has no access: then returns why.
+    async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
         let mut changed = link.lists_changed();
         let announces = |list| link.declares_flag(list, "listChanged");
         if link.era() == Some(Era::Modern)
@@ -412,12 +420,12 @@ impl Connection {
             tokio::select! {
                 listed = Catalogue::load(link, &self.shared.settings, &self.shared.naming) => match listed {
                     Ok(catalogue) => self.offer(catalogue),
-                    Err(error) => match error.login() {
-                        Some(login) => return Some(login),
-                        None => {
-                            tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
-                        }
-                    },
+                    // With a list, calls go on, whose tokens may be others.
+                    Err(error) if error.login().is_some()
+                        || error.is_callers() && self.catalogue.load().is_none() => return Some(error),
+                    Err(error) => {
+                        tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
+                    }
                 },
                 () = link.ended() => return None,
             }

@@ -72,6 +72,9 @@ pub(super) enum UpstreamError {
     /// The caller must log in there.
     #[error("{0}")]
     Login(Arc<LoginNeeded>),
+    /// The caller's login there cannot be used now.
+    #[error("{name} cannot be used: its login cannot be used now: {problem}.")]
+    StoredLogin { name: Arc<str>, problem: String },
     /// The caller's token cannot be exchanged for one of the upstream.
     #[error("{name} cannot be used with your token: {problem}.")]
     TokenExchange { name: Arc<str>, problem: String },
@@ -89,8 +92,8 @@ pub(super) struct StartError {
     /// The last lines of its standard error.
     pub(super) stderr: String,
     pub(super) next_try: Instant,
-    /// The caller must log in there first.
-    pub(super) login: Option<Arc<LoginNeeded>>,
+    /// What the caller lacks. Then it is no failure of the upstream.
+    pub(super) caller: Option<UpstreamError>,
 }
 
 impl StartError {
@@ -101,9 +104,9 @@ impl StartError {
     }
 
     fn show(&self) -> String {
-        let Self { name, reason, stderr, next_try, login } = self;
-        if let Some(login) = login {
-            return login.to_string();
+        let Self { name, reason, stderr, next_try, caller } = self;
+        if let Some(error) = caller {
+            return error.to_string();
         }
         let wait = next_try.saturating_duration_since(Instant::now());
         let wait = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -118,6 +121,7 @@ impl UpstreamError {
     /// What kind of error it is, for metrics.
     pub(super) fn kind(&self) -> &'static str {
         match self {
+            _ if self.is_callers() => "access",
             Self::Start(_) => "start",
             Self::Ended { .. } => "ended",
             Self::TimedOut { .. } => "timeout",
@@ -132,8 +136,17 @@ impl UpstreamError {
     pub(super) fn login(&self) -> Option<Arc<LoginNeeded>> {
         match self {
             Self::Login(login) => Some(Arc::clone(login)),
-            Self::Start(error) => error.login.clone(),
+            Self::Start(error) => error.caller.as_ref()?.login(),
             _ => None,
+        }
+    }
+
+    /// Whether only this caller has no access now: it says nothing about the upstream.
+    pub(super) fn is_callers(&self) -> bool {
+        match self {
+            Self::Login(_) | Self::StoredLogin { .. } | Self::TokenExchange { .. } => true,
+            Self::Start(error) => error.caller.is_some(),
+            _ => false,
         }
     }
 
@@ -179,7 +192,7 @@ mod tests {
                 reason,
                 stderr,
                 next_try,
-                login: None,
+                caller: None,
             }))
         };
         let (how, request) = ("signal 9".into(), "read".to_owned());

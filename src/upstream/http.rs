@@ -207,7 +207,7 @@ impl Http {
         }
     }
 
-    /// The response to a message. If the token is refused, it is refreshed once.
+    /// The response to a message.
     async fn post(
         &self,
         link: &Link,
@@ -215,11 +215,8 @@ impl Http {
         message: Bytes,
         outline: &Outline,
     ) -> Result<Response, UpstreamError> {
-        let mut may_retry = true;
-        loop {
-            let caller = outline.caller.as_ref();
-            let token = self.token(caller).await?;
-            let mut request = self.request(Verb::POST, session, token.as_deref());
+        let response = self.send_with_token(outline.caller.as_ref(), |token| {
+            let mut request = self.request(Verb::POST, session, token);
             request = request
                 .header(ACCEPT, "application/json, text/event-stream")
                 .header(CONTENT_TYPE, "application/json")
@@ -234,31 +231,41 @@ impl Http {
                     request = request.header(header, value);
                 }
             }
-            let response = match request.send().await {
-                Ok(response) => response,
-                // Surely not processed.
-                Err(error) if error.is_connect() => {
-                    return Err(self.gone(link, outline, &describe(&error)));
-                }
-                Err(error) => return Err(link.invalid(&describe(&error))),
-            };
-            let (Some(account), 401 | 403) = (&self.account, response.status().as_u16()) else {
-                return Ok(response);
+            request
+        });
+        match response.await? {
+            Ok(response) => Ok(response),
+            // Surely not processed.
+            Err(error) if error.is_connect() => Err(self.gone(link, outline, &describe(&error))),
+            Err(error) => Err(link.invalid(&describe(&error))),
+        }
+    }
+
+    /// Sends a request with the token of the caller; `None` for one of Larder's own. If the token
+    /// is refused, it is refreshed once.
+    ///
+    /// # Errors
+    /// The caller has no access. Without a token that it should have, nothing is sent.
+    async fn send_with_token(
+        &self,
+        caller: Option<&Identity>,
+        request: impl Fn(Option<&str>) -> RequestBuilder,
+    ) -> Result<reqwest::Result<Response>, UpstreamError> {
+        let Some(account) = &self.account else { return Ok(request(None).send().await) };
+        let mut may_retry = true;
+        loop {
+            let token = account.token(caller).await?;
+            let response = match request(token.as_deref()).send().await {
+                Ok(response) if matches!(response.status().as_u16(), 401 | 403) => response,
+                response => return Ok(response),
             };
             let (status, headers) = (response.status(), response.headers());
             let refused = account.refused(status, headers, token.as_deref(), caller, may_retry);
             match refused.await? {
                 Refused::Retry => may_retry = false,
                 Refused::Login(login) => return Err(UpstreamError::Login(login)),
-                Refused::Other => return Ok(response),
+                Refused::Other => return Ok(Ok(response)),
             }
-        }
-    }
-
-    async fn token(&self, caller: Option<&Identity>) -> Result<Option<String>, UpstreamError> {
-        match &self.account {
-            Some(account) => account.token(caller).await,
-            None => Ok(None),
         }
     }
 
@@ -328,17 +335,17 @@ impl Http {
         let mut wait = Duration::from_secs(1);
         loop {
             let session = self.session.now.lock().clone();
-            let token = self.token(None).await.ok().flatten();
-            let request = self.request(Verb::GET, &session, token.as_deref());
-            let request = request.header(ACCEPT, "text/event-stream");
-            match request.send().await {
-                Ok(response) if is_stream(&response) => {
+            let opened = self.send_with_token(None, |token| {
+                self.request(Verb::GET, &session, token).header(ACCEPT, "text/event-stream")
+            });
+            match opened.await {
+                Ok(Ok(response)) if is_stream(&response) => {
                     wait = Duration::from_secs(1);
                     self.read_stream(link, response, None, false).await;
                 }
-                // It offers no such stream.
-                Ok(_) => return,
-                Err(_) => {}
+                // It offers no such stream, or the next request asks for a login.
+                Ok(Ok(_)) | Err(UpstreamError::Login(_)) => return,
+                Ok(Err(_)) | Err(_) => {}
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(MAX_BACKOFF);
@@ -348,10 +355,8 @@ impl Http {
     async fn end_session(&self) {
         let session = self.session.now.lock().clone();
         if session.id.is_some() && !self.session.outlives.load(Ordering::Relaxed) {
-            let ended = async {
-                let token = self.token(None).await.ok().flatten();
-                let _ = self.request(Verb::DELETE, &session, token.as_deref()).send().await;
-            };
+            let ended =
+                self.send_with_token(None, |token| self.request(Verb::DELETE, &session, token));
             let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
         }
     }

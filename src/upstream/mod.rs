@@ -25,6 +25,7 @@ mod mirrored;
 mod names;
 mod parked;
 mod process;
+mod program;
 mod provider;
 mod questions;
 mod remote_session;

@@ -10,11 +10,27 @@ use process_wrap::tokio::ProcessGroup;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::settings;
+use super::{program, settings};
 
 /// What a child inherits of the environment.
 const INHERITED: &[&str] = if cfg!(windows) {
-    &["PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "USERPROFILE", "APPDATA", "TEMP", "PATHEXT"]
+    // Node, Python and cmd.exe find their folders by these.
+    &[
+        "PATH",
+        "HOME",
+        "LANG",
+        "TMPDIR",
+        "SYSTEMROOT",
+        "SYSTEMDRIVE",
+        "COMSPEC",
+        "PATHEXT",
+        "USERPROFILE",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "PROGRAMFILES",
+        "TEMP",
+        "TMP",
+    ]
 } else {
     &["PATH", "HOME", "LANG", "TMPDIR"]
 };
@@ -42,7 +58,7 @@ impl Process {
     pub(super) fn spawn(settings: &settings::Command) -> io::Result<(Self, Pipes)> {
         let (program, arguments) =
             settings.line.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&*program::resolve(program, &settings.env));
         let inherited = INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
         command.args(arguments).env_clear().envs(inherited).envs(&settings.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -18,7 +18,6 @@ use super::{
     error::UpstreamError,
     http,
     link::{Era, Link},
-    login::LoginNeeded,
     message::{
         Assembly,
         line::{Incoming, read_line},
@@ -70,20 +69,30 @@ pub(super) struct Failed {
     pub(super) reason: String,
     /// The last lines of standard error.
     pub(super) stderr: String,
-    /// The caller must log in first.
-    pub(super) login: Option<Arc<LoginNeeded>>,
+    /// What the caller lacks. Then it is no failure of the upstream.
+    pub(super) caller: Option<UpstreamError>,
 }
 
 impl From<String> for Failed {
     fn from(reason: String) -> Self {
-        Self { reason, stderr: String::new(), login: None }
+        Self { reason, stderr: String::new(), caller: None }
     }
 }
 
-impl From<Arc<LoginNeeded>> for Failed {
-    fn from(login: Arc<LoginNeeded>) -> Self {
-        let reason = "a login is needed".to_owned();
-        Self { reason, stderr: String::new(), login: Some(login) }
+/// A request of the start has failed.
+impl From<UpstreamError> for Failed {
+    fn from(error: UpstreamError) -> Self {
+        if error.is_callers() {
+            let reason = "the caller has no access".to_owned();
+            return Self { reason, stderr: String::new(), caller: Some(error) };
+        }
+        Self::from(match error {
+            UpstreamError::Ended { how, .. } => how.to_string(),
+            UpstreamError::NotProcessed { reason, .. } => reason,
+            UpstreamError::Invalid { problem, .. } => problem,
+            UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
+            other => other.to_string(),
+        })
     }
 }
 
@@ -98,17 +107,27 @@ pub(super) async fn start(
     kept: Option<&KeptSession>,
     account: Option<&Arc<Account>>,
 ) -> Result<Started, Failed> {
+    if let Some(account) = account {
+        // First: without a token, nothing is found out about the upstream.
+        account.token(None).await?;
+    }
     if let Some(kept) = kept
         && let Some((saved, links)) = kept.load().await
     {
         let resumed = open(settings, budget, client, Some(&saved), Some(kept), account)?;
         resumed.link.skip_ids(links);
         let answer = resumed.link.request("ping", json!({}));
-        if let Ok(Ok(_)) = tokio::time::timeout(PROBE_TIMEOUT, answer).await {
+        let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await;
+        if let Ok(Ok(_)) = answer {
             resumed.link.set_era(Era::Legacy, saved.capabilities);
             return Ok(resumed);
         }
         tokio::spawn(resumed.child.end());
+        if let Ok(Err(error)) = answer
+            && error.is_callers()
+        {
+            return Err(error.into());
+        }
     }
     let remembered = *known.lock();
     let era = match remembered {
@@ -153,7 +172,7 @@ pub(super) async fn start(
             Ok(started)
         }
         Err(failed) => {
-            if failed.login.is_none() {
+            if failed.caller.is_none() {
                 *known.lock() = None;
             }
             let stderr = child.last_lines.show();
@@ -166,14 +185,14 @@ pub(super) async fn start(
 /// The capabilities of a modern server.
 ///
 /// # Errors
-/// The caller must log in first, so nothing is known of the era.
+/// The caller has no access, so nothing is known of the era.
 async fn discover(link: &Arc<Link>) -> Result<Option<Value>, Failed> {
     let mut params = json!({});
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
     let answer = match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(UpstreamError::Login(login))) => return Err(login.into()),
+        Ok(Err(error)) if error.is_callers() => return Err(error.into()),
         Ok(Err(_)) | Err(_) => return Ok(None),
     };
     let mut versions = answer["supportedVersions"].as_array().into_iter().flatten();
@@ -188,16 +207,7 @@ async fn initialize(link: &Arc<Link>) -> Result<Value, Failed> {
         "capabilities": link.client_capabilities(),
         "clientInfo": wire::client_info(),
     });
-    let mut answer = link.request("initialize", params).await.map_err(|error| {
-        Failed::from(match error {
-            UpstreamError::Login(login) => return login.into(),
-            UpstreamError::Ended { how, .. } => how.to_string(),
-            UpstreamError::NotProcessed { reason, .. } => reason,
-            UpstreamError::Invalid { problem, .. } => problem,
-            UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
-            other => other.to_string(),
-        })
-    })?;
+    let mut answer = link.request("initialize", params).await?;
     link.notify("notifications/initialized", &json!({})).await;
     Ok(answer["capabilities"].take())
 }

@@ -31,10 +31,9 @@ impl Statistics {
         )
         .record(started.elapsed());
         match error {
-            // Its own answer, what a failed start has counted, and a link for the caller only.
-            None
-            | Some(UpstreamError::Refused(_) | UpstreamError::Start(_) | UpstreamError::Login(_)) =>
-                {}
+            // Its own answer, and what a failed start has counted.
+            None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}
+            Some(error) if error.is_callers() => {}
             Some(error) => self.set_error(error.to_string()),
         }
     }

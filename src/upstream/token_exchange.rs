@@ -245,11 +245,16 @@ impl ExchangeAccount {
         Self { exchange: Arc::clone(exchange), latest: Mutex::new(latest) }
     }
 
-    /// Larder's own requests use that token from now on.
-    pub(super) fn present(&self, identity: &Identity) {
-        if identity.bearer().is_some() {
-            *self.latest.lock() = Latest { identity: identity.clone(), refused: None };
+    /// Larder's own requests use that token from now on. Returns whether it is another one than
+    /// before.
+    pub(super) fn present(&self, identity: &Identity) -> bool {
+        if identity.bearer().is_none() {
+            return false;
         }
+        let mut latest = self.latest.lock();
+        let is_new = !latest.has(identity);
+        *latest = Latest { identity: identity.clone(), refused: None };
+        is_new
     }
 
     /// The token for a request of that caller, or for one of Larder's own.

@@ -22,7 +22,26 @@ const textOf = (bytes) => {
 };
 const rowsOf = (count) => Array.from({ length: count }, (_, id) => ({ id, name: `row "${id}"`, rate: id / 8 }));
 
-const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource }) => {
+// So many bytes in base64: `broken` at its end, or in lines.
+const base64Of = (count, { broken, lines }) => {
+  const bytes = Buffer.alloc(count);
+  for (let i = 0; i < count; i += 1) bytes[i] = (i * 31 + (i >> 8) * 7) & 255;
+  const base64 = bytes.toString('base64');
+  if (lines) return base64.replace(/.{76}/g, '$&\n');
+  return broken ? `${base64}!` : base64;
+};
+// A block of that type, with binary data.
+const mediaOf = (type, count, options) => {
+  const data = base64Of(count, options);
+  if (type === 'blob') return { type: 'resource', resource: { uri: 'file:///a.zip', mimeType: 'application/zip', blob: data } };
+  return { type, data, mimeType: type === 'image' ? 'image/png' : 'audio/wav' };
+};
+
+const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource, media, ...more }) => {
+  if (media) {
+    const content = [{ type: 'text', text: 'Here it is.' }, mediaOf(media, bytes, more)];
+    return { content, ...(copy && { structuredContent: { result: content } }) };
+  }
   if (rows) {
     const structuredContent = { rows: rowsOf(rows) };
     const text = JSON.stringify(structuredContent, null, copy === 'pretty' ? 2 : 0);
@@ -50,7 +69,7 @@ async function* responseTo({ id, params }) {
   const message = options.late_id ? { result, jsonrpc: '2.0', id } : { jsonrpc: '2.0', id, result };
   let json = JSON.stringify(message);
   if (options.ascii) json = json.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  if (options.broken) json = json.replace('line 5000', 'line \\x000');
+  if (options.broken && !options.media) json = json.replace('line 5000', 'line \\x000');
   const bytes = Buffer.from(json);
   const stop = options.stop ?? bytes.length;
   const piece = options.piece ?? 1 << 16;

@@ -12,6 +12,7 @@ use crate::{
     handler::{
         HashedText, HashingText, ReceivedResult, ReceivedStructure, Receiving, ReceivingText,
     },
+    store::Kind,
     upstream::budget::{Charge, FREE_BYTES},
 };
 
@@ -207,7 +208,7 @@ impl<'a> Storing<'a> {
 
     async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) {
         match (found, &mut self.current) {
-            (Found::Begins, _) => match self.receiving.begin().await {
+            (Found::Begins(kind), _) => match self.receiving.begin(kind).await {
                 Some(text) => {
                     kept.extend_from_slice(text.uri().as_str().as_bytes());
                     self.current = Current::Block(Box::new(text));
@@ -241,7 +242,7 @@ impl<'a> Storing<'a> {
     /// Stores structured content as it is.
     async fn store_structure(&mut self, piece: Vec<u8>) {
         if self.structure.is_none() {
-            self.structure = self.receiving.begin().await.map(Box::new);
+            self.structure = self.receiving.begin(Kind::Text).await.map(Box::new);
         }
         if let Some(structure) = &mut self.structure {
             structure.write(piece.into()).await;

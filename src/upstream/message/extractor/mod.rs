@@ -1,22 +1,22 @@
 //! [`Extractor`]: finds the long texts of a tool's result while its message arrives.
 
-use crate::protocol::Unescape;
+use crate::{handler::Longest, protocol::Unescape, store::Kind};
 
 /// The longest name of a member that matters, in bytes.
 const MAX_NAME: usize = "structuredContent".len();
 /// How many strings may be taken out of the structured content.
 const MAX_STRINGS: usize = 64;
 
-/// Reads a JSON-RPC message that arrives in pieces. Keeps it as it is, but for long texts: those
-/// of the blocks in `result.content`, and of the resources embedded there, and all strings in
-/// `result.structuredContent`. If there is one, the structured content is copied as it is.
+/// Reads a JSON-RPC message that arrives in pieces. Keeps it as it is, but for long strings: the
+/// texts and the data of the blocks in `result.content`, and of the resources embedded there, and
+/// all strings in `result.structuredContent`. If there is one, the structured content is copied as it is.
 ///
 /// What is kept is valid JSON exactly if the message is, because only the inside of strings is
 /// taken out, and is checked here. The rest is checked when it is parsed.
 pub(super) struct Extractor {
-    /// The length in bytes up to which a text is kept.
-    longest: usize,
-    /// How many texts may still be taken out of the blocks.
+    /// The lengths in bytes up to which strings are kept.
+    longest: Longest,
+    /// How many strings may still be taken out of the blocks.
     left: usize,
     structure: Structure,
     level: Level,
@@ -66,13 +66,15 @@ enum Reading {
     Other {
         is_escaped: bool,
     },
-    /// A text, which begins there in what is kept.
+    /// A string that may be long. It begins there in what is kept.
     Text {
         start: usize,
+        kind: Kind,
+        longest: usize,
         decoder: Unescape,
         decoded: Vec<u8>,
     },
-    /// A long text, which is taken out.
+    /// A long string, which is taken out.
     Long {
         decoder: Unescape,
         ready: Vec<u8>,
@@ -83,8 +85,9 @@ enum Reading {
 /// What the extractor has come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A long text of a block begins. What stands for it is to be kept now.
-    Begins,
+    /// A long text of a block begins, or base64 of binary content. What stands for it is to be kept
+    /// now.
+    Begins(Kind),
     /// The same for a string of the structured content.
     StringBegins,
     /// A piece of it, decoded.
@@ -97,8 +100,8 @@ pub(super) enum Found {
 }
 
 impl Extractor {
-    /// Takes out at most `left` texts of more than `longest` bytes.
-    pub(super) fn new(longest: usize, left: usize) -> Self {
+    /// Takes out at most `left` strings of blocks that are longer than that.
+    pub(super) fn new(longest: Longest, left: usize) -> Self {
         Self {
             longest,
             left,
@@ -168,17 +171,17 @@ impl Extractor {
                     *input = &input[used..];
                 }
                 _ if input.is_empty() => return None,
-                Reading::Text { start, decoder, decoded } => {
+                Reading::Text { start, kind, longest, decoder, decoded } => {
                     let Ok((used, has_ended)) = decoder.feed(input, decoded) else {
                         return Some(Found::Invalid);
                     };
-                    if decoded.len() > self.longest {
-                        let start = *start;
+                    if decoded.len() > *longest {
+                        let (start, kind) = (*start, *kind);
                         let (decoder, ready) = (std::mem::take(decoder), std::mem::take(decoded));
                         self.string = Reading::Long { decoder, ready, has_ended };
                         let (beginning, rest) = input.split_at(used);
                         *input = rest;
-                        let found = self.take_out(kept, beginning, structure);
+                        let found = self.take_out(kind, kept, beginning, structure);
                         kept.truncate(start);
                         return Some(found);
                     }
@@ -216,11 +219,17 @@ impl Extractor {
 
     /// A text is taken out, whose beginning is in what is kept and in these bytes. If it is the
     /// first one of the structured content, copies that so far.
-    fn take_out(&mut self, kept: &[u8], beginning: &[u8], structure: &mut Vec<u8>) -> Found {
+    fn take_out(
+        &mut self,
+        kind: Kind,
+        kept: &[u8],
+        beginning: &[u8],
+        structure: &mut Vec<u8>,
+    ) -> Found {
         self.structure = match self.structure {
             _ if self.level != Level::Structure => {
                 self.left -= 1;
-                return Found::Begins;
+                return Found::Begins(kind);
             }
             Structure::Kept { start, left } => {
                 structure.extend_from_slice(&kept[start..]);
@@ -253,12 +262,15 @@ impl Extractor {
     }
 
     fn string_begins(&mut self, start: usize) -> Reading {
-        let text = || Reading::Text { start, decoder: Unescape::default(), decoded: Vec::new() };
+        let long = |kind, longest| {
+            let (decoder, decoded) = (Unescape::default(), Vec::new());
+            Reading::Text { start, kind, longest, decoder, decoded }
+        };
         if let (Level::Structure, Structure::Kept { left, .. } | Structure::Copied { left }) =
             (self.level, self.structure)
             && left > 0
         {
-            return text();
+            return long(Kind::Text, self.longest.text);
         }
         if self.skipped > 0 {
             return Reading::Other { is_escaped: false };
@@ -267,9 +279,15 @@ impl Extractor {
             self.name.clear();
             return Reading::Name { is_escaped: false };
         }
-        let has_text = matches!(self.level, Level::Block | Level::Resource);
-        if has_text && self.is_named("text") && self.left > 0 {
-            return text();
+        let Longest { text, media } = self.longest;
+        match self.level {
+            _ if self.left == 0 => {}
+            Level::Block | Level::Resource if self.is_named("text") => {
+                return long(Kind::Text, text);
+            }
+            Level::Block if self.is_named("data") => return long(Kind::Binary, media),
+            Level::Resource if self.is_named("blob") => return long(Kind::Binary, text),
+            _ => {}
         }
         Reading::Other { is_escaped: false }
     }

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const LONGEST: Longest = Longest { text: 5, media: 9 };
+
 /// What an extractor makes of a message.
 #[derive(Default)]
 struct Extracted {
@@ -21,17 +23,17 @@ struct Extracted {
 
 /// What is kept of a message in pieces of these sizes. `None` if it is found to be invalid.
 fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
-    let (mut extractor, mut rest) = (Extractor::new(5, 3), message);
+    let (mut extractor, mut rest) = (Extractor::new(LONGEST, 3), message);
     let mut all = Extracted::default();
     for size in sizes.iter().chain(std::iter::repeat(&11)) {
         let (mut piece, after) = rest.split_at((*size).min(rest.len()));
         let Extracted { kept, texts, structure, in_blocks, has_structure } = &mut all;
         while let Some(found) = extractor.next(&mut piece, kept, structure) {
             match found {
-                Found::Begins | Found::StringBegins => {
+                Found::Begins(_) | Found::StringBegins => {
                     kept.extend(format!("${}", texts.len()).bytes());
                     texts.push(Vec::new());
-                    *in_blocks += usize::from(found == Found::Begins);
+                    *in_blocks += usize::from(found != Found::StringBegins);
                 }
                 Found::Piece(piece) => texts.last_mut().unwrap().extend(piece),
                 Found::Ends => {}
@@ -80,7 +82,8 @@ fn any_value() -> impl Strategy<Value = Value> {
         any::<i32>().prop_map(Value::from),
         Just(Value::Null),
     ];
-    let name = prop::sample::select(vec!["text", "result", "content", "resource", "type", "x"]);
+    let name =
+        prop::sample::select(vec!["text", "result", "content", "resource", "type", "data", "blob"]);
     leaf.prop_recursive(5, 40, 4, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
@@ -94,7 +97,9 @@ fn any_value() -> impl Strategy<Value = Value> {
 fn any_block() -> impl Strategy<Value = Value> {
     let text = || any_string().prop_map(|text| json!({ "type": "text", "text": text }));
     let resource = text().prop_map(|resource| json!({ "resource": resource, "x": "long text" }));
-    prop_oneof![3 => text(), 1 => resource, 1 => any_value()]
+    let image = any_string().prop_map(|data| json!({ "data": data, "type": "image" }));
+    let blob = any_string().prop_map(|blob| json!({ "resource": { "uri": "a:b", "blob": blob } }));
+    prop_oneof![3 => text(), 1 => resource, 1 => image, 1 => blob, 1 => any_value()]
 }
 
 fn any_message() -> impl Strategy<Value = Value> {
@@ -125,8 +130,10 @@ proptest! {
         // It finds what it is for.
         let blocks = message["result"]["content"].as_array();
         let long = blocks.into_iter().flatten().filter(|block| {
-            let texts = [&block["text"], &block["resource"]["text"]];
-            texts.iter().any(|text| text.as_str().is_some_and(|text| text.len() > 5))
+            let resource = &block["resource"];
+            let is_over = |value: &Value, longest| value.as_str().is_some_and(|s| s.len() > longest);
+            [&block["text"], &resource["text"], &resource["blob"]].iter().any(|v| is_over(v, 5))
+                || is_over(&block["data"], 9)
         });
         prop_assert!(in_blocks >= long.count().min(3));
         prop_assert!(in_blocks <= 3 && texts.iter().all(|text| text.len() > 5));
@@ -164,6 +171,28 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn base64_is_binary_and_media_may_be_longer() {
+    let kinds = |message: Value| {
+        let mut extractor = Extractor::new(LONGEST, 3);
+        let message = message.to_string();
+        let (mut input, mut kinds) = (message.as_bytes(), Vec::new());
+        while let Some(found) = extractor.next(&mut input, &mut Vec::new(), &mut Vec::new()) {
+            if let Found::Begins(kind) = found {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    };
+    let of = |block: Value| kinds(json!({ "result": { "content": [block] } }));
+    let (long, short) = ("A".repeat(12), "A".repeat(8));
+    assert_eq!(of(json!({ "type": "image", "data": long })), [Kind::Binary]);
+    assert_eq!(of(json!({ "type": "audio", "data": short })), []);
+    assert_eq!(of(json!({ "resource": { "blob": short } })), [Kind::Binary]);
+    assert_eq!(of(json!({ "resource": { "text": short } })), [Kind::Text]);
+    assert_eq!(of(json!({ "blob": long, "resource": { "data": long } })), []);
 }
 
 #[test]
