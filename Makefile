@@ -26,7 +26,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
+.PHONY: build dist test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -36,6 +36,9 @@ dist: ## Build the binary that is released: fully optimised, in several times th
 
 test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
+
+test-large: redis-server s3-server ## Transfer a gibibyte in every backend: the memory of the server does not grow (Linux; takes minutes)
+	cargo test --locked --test it -- --ignored --test-threads 1 content::large::
 
 browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, the console, and links to stored content in Chromium
 	cargo test --locked --test it -- --ignored browser::

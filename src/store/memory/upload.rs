@@ -105,13 +105,21 @@ impl Upload for MemoryUpload {
         self.cover(self.arrived)?;
         let offset = self.stored;
         self.stored += block.bytes.len() as u64;
-        self.blocks.push((offset, block.bytes));
+        self.blocks.push((offset, exact(block)));
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         self.insert(draft)
     }
+}
+
+/// The bytes of a block in an allocation of their size. A block that is not compressed is a slice
+/// of a buffer in which it arrived, and would keep all of that buffer in memory, which no limit
+/// counts.
+fn exact(block: StoredBlock) -> Bytes {
+    let is_compressed = (block.bytes.len() as u64) < block.size;
+    if is_compressed { block.bytes } else { Bytes::copy_from_slice(&block.bytes) }
 }
 
 impl Drop for MemoryUpload {

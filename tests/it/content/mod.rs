@@ -2,6 +2,10 @@
 
 mod browser;
 mod downloads;
+#[cfg(target_os = "linux")]
+mod generated;
+#[cfg(target_os = "linux")]
+mod large;
 mod once;
 mod resources;
 mod resumable;
