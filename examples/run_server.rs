@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     eprintln!("larder listening on http://{}{}", listener.local_addr()?, config.server.path);
     let server = larder::server("run-server").tool(ping).config(config);
     // Runs until the first SIGINT or SIGTERM, then shuts down gracefully.
-    Box::pin(server.serve_until(listener, shutdown::stop_signal()?)).await?;
+    server.serve_until(listener, shutdown::stop_signal()?).await?;
     eprintln!("stopped");
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod argument;
 mod data;
+mod forms;
 mod function;
 mod item;
 mod options;
@@ -49,6 +50,11 @@ use syn::{Error, ItemFn};
 /// Text, content, `Json`, `Stored` and whatever else implements `IntoToolResult` is sent as
 /// it is. Any other type that implements `Serialize` and `JsonSchema` is structured content,
 /// with an output schema. A `Result` of those can also fail with a `ToolError`.
+///
+/// # Forms
+/// The struct in `ctx.elicit::<Struct>(…)` is a form of the tool: a server whose form clients
+/// cannot show does not build. Where the function has items of its own (`use`, `struct`,
+/// `fn`), or the struct is inferred, name the form with `Tool::form` or `Builder::form`.
 ///
 /// # Options
 /// `name = "…"`, `title = "…"`, `description = "…"`, `scope = "…"` (several times),

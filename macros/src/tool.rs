@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Error, ItemFn, Result, spanned::Spanned};
 
-use crate::{function::Function, item, options::Options};
+use crate::{forms, function::Function, item, options::Options};
 
 pub(crate) fn expand(options: TokenStream, function: ItemFn) -> Result<TokenStream> {
     let options = Options::parse(options, &["annotations", "spill", "allow_unknown"])?;
@@ -23,6 +23,7 @@ pub(crate) fn expand(options: TokenStream, function: ItemFn) -> Result<TokenStre
         (&&&&::larder::__private::Returned::<#output>::new()).convert(__returned)
     };
     let setters = &options.setters;
+    let forms = forms::elicited(&function.call.block);
     let description = options.description.as_ref().map(|text| quote!(.description(#text)));
     let own = function.listed_name();
     Ok(item::item(&function, &quote!(Tool), "tool", |state| {
@@ -41,6 +42,7 @@ pub(crate) fn expand(options: TokenStream, function: ItemFn) -> Result<TokenStre
             .origin(::core::concat!(::core::module_path!(), "::", #own))
             #description
             #(#setters)*
+            #(.form::<#forms>())*
         }
     }))
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, ServerConfig};
+use super::{ConfigError, ServerConfig, server::is_within};
 
 /// `[console]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,9 +37,6 @@ impl ConsoleConfig {
             let problem = "this build has no console: enable the feature `console`";
             return Err(ConfigError::new("console.enabled", problem));
         }
-        let is_within = |path: &str, of: &str| {
-            path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let taken = [server.path.as_str(), "/resources", "/content", "/healthz", "/readyz"];
         let overlaps = |taken: &&str| is_within(&self.path, taken) || is_within(taken, &self.path);
         if let Some(taken) = taken.iter().find(|taken| overlaps(taken)) {

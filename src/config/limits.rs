@@ -11,6 +11,9 @@ use crate::{
     dispatch::DispatchLimits,
 };
 
+/// The longest time of a limit.
+const MAX_SECONDS: u64 = 365 * 24 * 3600;
+
 /// `[limits]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -94,6 +97,20 @@ impl LimitsConfig {
         positive
             .iter()
             .try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
+        // Deadlines are points in time, which have an end.
+        for (setting, seconds) in [
+            ("limits.body_timeout", self.body_timeout),
+            ("limits.call_timeout", self.call_timeout),
+            ("limits.window", self.window),
+            ("limits.head_timeout", self.head_timeout),
+            ("limits.idle_timeout", self.idle_timeout),
+            ("limits.write_timeout", self.write_timeout),
+        ] {
+            if seconds > MAX_SECONDS {
+                let problem = format!("{seconds} is more than {MAX_SECONDS} seconds (a year)");
+                return Err(ConfigError::new(setting, problem));
+            }
+        }
         for (setting, bytes) in [
             ("limits.caller_body_bytes", self.caller_body_bytes),
             ("limits.total_body_bytes", self.total_body_bytes),

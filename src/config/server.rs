@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{ConfigError, PublicUrl};
 use crate::protocol::ProtocolVersion;
 
+/// Paths that have another use on the server, with all below them.
+#[cfg(feature = "http")]
+const RESERVED: [&str; 3] = [crate::http::RESOURCES_PATH, "/content", "/.well-known"];
+
 /// `[server]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -55,6 +59,11 @@ pub struct TlsConfig {
     pub key: PathBuf,
 }
 
+/// Whether a path is another one, or below it.
+pub(super) fn is_within(path: &str, of: &str) -> bool {
+    path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl Default for ServerConfig {
     fn default() -> Self {
         Self {
@@ -77,8 +86,9 @@ impl Default for ServerConfig {
 impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let path = &self.path;
-        if !path.starts_with('/') || path.len() < 2 || path.contains(['{', '}', '*', '?', '#', ' '])
-        {
+        let is_plain = path.bytes().all(|b| b.is_ascii_graphic() && !b"{}*?#".contains(&b));
+        // The router gives a colon at the start of a segment a meaning of its own.
+        if !path.starts_with('/') || path.len() < 2 || !is_plain || path.contains("/:") {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
@@ -87,8 +97,9 @@ impl ServerConfig {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
         #[cfg(feature = "http")]
-        if path == crate::http::RESOURCES_PATH || path.starts_with("/content/") {
-            return Err(ConfigError::new("server.path", format!("{path} is reserved for content")));
+        if let Some(taken) = RESERVED.iter().find(|taken| is_within(path, taken)) {
+            let problem = format!("{path} is reserved: {taken} has another use on this server");
+            return Err(ConfigError::new("server.path", problem));
         }
         #[cfg(feature = "http")]
         self.trusted_proxies()?;

@@ -165,6 +165,9 @@ impl From<Fault> for ResourceError {
 
 impl From<StoreError> for ResourceError {
     fn from(error: StoreError) -> Self {
+        if error.is_temporary() {
+            return Self::Fault(error.into());
+        }
         log_internal(&error);
         if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
     }
@@ -191,6 +194,8 @@ impl From<StoreError> for Fault {
             StoreError::InvalidUri(_)
             | StoreError::NoLines { .. }
             | StoreError::InvalidMetadata { .. } => Self::invalid_params(message),
+            StoreError::Busy(busy) => busy.into(),
+            StoreError::Corrupt { .. } => Self::Internal(message),
             _ => Self::Unavailable(message),
         }
     }

@@ -6,7 +6,7 @@ use crate::era::Accepts;
 
 /// Parses the `Accept` headers. Without any, the client accepts everything, as with `*/*`.
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
-    let mut accepts = Accepts { message: false, stream: false };
+    let (mut message, mut stream) = (Preference::default(), Preference::default());
     let mut has_accept = false;
     for value in headers.get_all(ACCEPT) {
         has_accept = true;
@@ -17,18 +17,42 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
-            let excluded = parts.any(|p| {
-                p.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0))
-            });
-            if excluded {
-                continue;
-            }
-            let is = |names: [&str; 2]| names.iter().any(|name| name.eq_ignore_ascii_case(media));
-            accepts.message |= media == "*/*" || is(["application/json", "application/*"]);
-            accepts.stream |= media == "*/*" || is(["text/event-stream", "text/*"]);
+            let is_accepted = !parts.any(is_zero_weight);
+            message.apply(media, ["*/*", "application/*", "application/json"], is_accepted);
+            stream.apply(media, ["*/*", "text/*", "text/event-stream"], is_accepted);
         }
     }
-    if has_accept { accepts } else { Accepts { message: true, stream: true } }
+    if !has_accept {
+        return Accepts { message: true, stream: true };
+    }
+    Accepts { message: message.is_accepted, stream: stream.is_accepted }
+}
+
+/// Whether a parameter is a weight of zero, which excludes the media range.
+fn is_zero_weight(parameter: &str) -> bool {
+    let weight = parameter.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case("q"));
+    weight.is_some_and(|(_, weight)| weight.parse::<f32>().is_ok_and(|weight| weight == 0.0))
+}
+
+/// Whether a media type is accepted, by the most specific range so far.
+#[derive(Default)]
+struct Preference {
+    specificity: usize,
+    is_accepted: bool,
+}
+
+impl Preference {
+    /// Applies a range. `ranges` are those of the media type, the most specific one last.
+    fn apply(&mut self, media: &str, ranges: [&str; 3], is_accepted: bool) {
+        let Some(specificity) = ranges.iter().position(|r| r.eq_ignore_ascii_case(media)) else {
+            return;
+        };
+        if specificity > self.specificity {
+            *self = Self { specificity, is_accepted };
+        } else if specificity == self.specificity {
+            self.is_accepted |= is_accepted;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +71,10 @@ mod tests {
             (Some("text/event-stream;q=0.9"), false, true),
             (Some("application/json;q=0, text/event-stream"), false, true),
             (Some("text/html"), false, false),
+            // The most specific range decides, in any order.
+            (Some("application/json;q=0, */*"), false, true),
+            (Some("*/*;q=0.1, text/*; Q=0.0"), true, false),
+            (Some("text/event-stream, text/*;q=0, */*;q=0"), false, true),
         ] {
             let mut headers = HeaderMap::new();
             if let Some(accept) = accept {

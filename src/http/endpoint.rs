@@ -19,6 +19,7 @@ use crate::{
     auth::{Identity, audit},
     era::{Era, Inbound, MessageContext, Unread},
     protocol::Fault,
+    quote::shortened,
 };
 
 /// Handles a POST request: one message.
@@ -119,8 +120,8 @@ pub(super) async fn delete(
 
 /// The response to other methods.
 pub(super) fn other_method(method: &Method) -> Response {
-    HttpError::Method(method.to_string(), "Use POST, or GET and DELETE within a session.")
-        .into_response()
+    let method = shortened(method.as_str()).into_owned();
+    HttpError::Method(method, "Use POST, or GET and DELETE within a session.").into_response()
 }
 
 /// The response to other paths.
@@ -148,4 +149,18 @@ fn accepted((): ()) -> Response {
 #[allow(clippy::needless_pass_by_value, reason = "passed to map_or_else")]
 fn rejected(fault: Fault) -> Response {
     error::fault_response(None, &fault, Era::Legacy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_method_is_not_sent_back() {
+        let method = Method::from_bytes(&[b'A'; 5000]).expect("it is a token");
+        let response = other_method(&method);
+        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
+        assert!(body.expect("it is complete").len() < 500);
+    }
 }

@@ -48,7 +48,7 @@ impl From<StoreError> for Problem {
             error if error.is_not_found() => StatusCode::NOT_FOUND,
             StoreError::ReadOnly { .. } => StatusCode::FORBIDDEN,
             StoreError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
-            StoreError::Busy(_) | StoreError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            error if error.is_temporary() => StatusCode::SERVICE_UNAVAILABLE,
             StoreError::Corrupt { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
@@ -119,4 +119,31 @@ pub(super) fn instead_of_json_rpc(mut response: Response) -> Response {
 fn document(status: StatusCode, detail: &str) -> Value {
     let title = status.canonical_reason().unwrap_or_default();
     json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{compute::Busy, handler::ResourceError, store::ResourceUri};
+
+    fn uri() -> ResourceUri {
+        ResourceUri::parse("a:b").expect("it is a URI")
+    }
+
+    #[test]
+    fn what_may_succeed_later_says_so() {
+        let contended = Problem::from(StoreError::Contended { uri: uri() });
+        assert_eq!(contended.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(Problem::from(StoreError::Full("full".into())).status.as_u16(), 507);
+        let busy = || Busy::Owner { limit: 2, setting: "compute.queued_per_owner" };
+        assert!(matches!(Fault::from(StoreError::Busy(busy())), Fault::Limited { .. }));
+        let read = ResourceError::from(StoreError::Busy(busy()));
+        assert!(matches!(read, ResourceError::Fault(Fault::Limited { .. })), "{read:?}");
+    }
+
+    #[test]
+    fn damaged_content_is_no_outage() {
+        let damaged = StoreError::Corrupt { uri: uri(), source: "a block is missing".into() };
+        assert!(!Fault::from(damaged).is_transient());
+    }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     compute::{Compute, INLINE_BYTES},
-    handler::{Context, IntoToolResult, Scope, ToolError},
+    handler::{Context, IntoToolResult, Scope, ToolError, form},
     protocol::{describe, size_up_to},
     schema::{self, Validator},
 };
@@ -42,6 +42,8 @@ pub struct Tool<S = ()> {
     output: OutputDefinition,
     spill: Spill,
     stored: Vec<&'static str>,
+    /// Problems of the forms that the tool shows.
+    form_problems: Vec<String>,
     handler: Handler<S>,
 }
 
@@ -86,6 +88,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
             output: OutputDefinition { structure: R::structure(), ..OutputDefinition::default() },
             spill: Spill::default(),
             stored: Vec::new(),
+            form_problems: Vec::new(),
             handler,
         }
     }
@@ -146,6 +149,14 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
+    /// Names a form that the tool shows with [`Context::elicit`]. A server whose form clients
+    /// cannot show does not build. Can be called several times.
+    #[must_use]
+    pub fn form<T: JsonSchema>(mut self) -> Self {
+        self.form_problems.extend(form::problem_of::<T>());
+        self
+    }
+
     /// Passes an argument to the handler as the JSON text that arrived, for a field
     /// of the type [`StoredJson`](super::StoredJson).
     pub(crate) fn stored_argument(mut self, name: &'static str) -> Self {
@@ -162,6 +173,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
                 "{item}: it needs a description: add a doc comment to its argument struct"
             ));
         }
+        problems.extend(self.form_problems.iter().map(|problem| format!("{item}: {problem}")));
         let headers = headers::from_schema(&self.schema).unwrap_or_else(|problem| {
             problems.push(format!("{item}: {problem}"));
             Vec::new()

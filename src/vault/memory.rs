@@ -1,7 +1,7 @@
 //! Slots in memory: they end with the process.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     fmt,
     sync::Arc,
     time::Duration,
@@ -26,6 +26,9 @@ struct Table {
     slots: HashMap<Arc<str>, StoredSlot>,
     /// The slots that expire, the next one first.
     expiries: BTreeSet<(Timestamp, Arc<str>)>,
+    /// The slots without content and expiry: each has only its version, which is needed for a
+    /// short time.
+    emptied: HashSet<Arc<str>>,
 }
 
 struct StoredSlot {
@@ -51,8 +54,21 @@ impl Table {
         }
     }
 
+    /// Removes the slots without content. Costs nothing if there are none, so a full table
+    /// refuses in constant time.
+    fn remove_emptied(&mut self) {
+        for name in self.emptied.drain() {
+            self.slots.remove(&name);
+        }
+    }
+
     fn set(&mut self, name: &str, slot: Slot, expires: Option<Timestamp>) {
         let name: Arc<str> = name.into();
+        if slot.content.is_empty() && expires.is_none() {
+            self.emptied.insert(Arc::clone(&name));
+        } else {
+            self.emptied.remove(&name);
+        }
         let before = self.slots.insert(Arc::clone(&name), StoredSlot { slot, expires });
         if let Some(expires) = before.and_then(|before| before.expires) {
             self.expiries.remove(&(expires, Arc::clone(&name)));
@@ -86,8 +102,7 @@ impl Slots for MemorySlots {
             return Ok(false);
         }
         if current.is_none() && table.slots.len() >= self.max {
-            // An empty slot has only its version, which is needed for a short time.
-            table.slots.retain(|_, slot| !slot.slot.content.is_empty() || slot.expires.is_some());
+            table.remove_emptied();
             if table.slots.len() >= self.max {
                 let problem = "too many logins for store.url = \"memory:\"; use files or Redis";
                 return Err(VaultError::Full(problem.to_owned()));
@@ -148,7 +163,20 @@ mod tests {
         assert!(slots.replace("1", 1, content(), None).await.unwrap());
         clock.advance(Duration::from_secs(60));
         assert!(slots.replace("more", 0, content(), None).await.unwrap());
-        let table = slots.table.lock();
-        assert_eq!((table.slots.len(), table.expiries.len()), (2, 0));
+        let sizes = || {
+            let table = slots.table.lock();
+            (table.slots.len(), table.expiries.len(), table.emptied.len())
+        };
+        assert_eq!(sizes(), (2, 0, 0));
+        // Emptied ones make room, too, unless they have content again.
+        for n in 2..10 {
+            assert!(slots.replace(&n.to_string(), 0, content(), None).await.unwrap());
+        }
+        assert!(slots.replace("2", 1, Vec::new(), None).await.unwrap());
+        assert!(slots.replace("3", 1, Vec::new(), None).await.unwrap());
+        assert!(slots.replace("3", 2, content(), None).await.unwrap());
+        assert!(slots.replace("another", 0, content(), None).await.unwrap());
+        assert_eq!(slots.read("3").await.unwrap().content, content());
+        assert_eq!(sizes(), (10, 0, 0));
     }
 }

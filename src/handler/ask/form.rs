@@ -20,6 +20,12 @@ pub(crate) fn describe<T: JsonSchema>() -> Result<JsonObject, String> {
     Ok(schema)
 }
 
+/// What keeps clients from showing a struct as a form, for the list of a definition's problems.
+pub(crate) fn problem_of<T: JsonSchema>() -> Option<String> {
+    let problem = describe::<T>().err()?;
+    Some(format!("Form {:?}: {problem}", T::schema_name()))
+}
+
 /// Checks that a schema is one of a form.
 ///
 /// # Errors

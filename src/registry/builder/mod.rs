@@ -209,7 +209,8 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 
     /// Checks that clients can show a struct as a form, for handlers that ask with
-    /// [`Context::elicit`](crate::Context::elicit).
+    /// [`Context::elicit`](crate::Context::elicit). Functions under `#[tool]` that name the
+    /// struct there are checked without this call.
     ///
     /// ```
     /// use larder::Registry;
@@ -224,9 +225,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// ```
     #[must_use]
     pub fn form<T: JsonSchema>(mut self) -> Self {
-        if let Err(problem) = form::describe::<T>() {
-            self.problems.push(format!("Form {:?}: {problem}", T::schema_name()));
-        }
+        self.problems.extend(form::problem_of::<T>());
         self
     }
 
@@ -308,5 +307,33 @@ impl<S: Send + Sync + 'static> Builder<S> {
             providers: Providers::new(providers, self.exchangeable),
         };
         Ok(Registry::new(definition, self.catalog))
+    }
+}
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::{Context, Registry, Result};
+
+    #[larder::args]
+    struct Nested {
+        #[allow(dead_code)]
+        names: Vec<Vec<String>>,
+    }
+
+    /// Asks for what no client can show.
+    #[larder::tool]
+    async fn ask(ctx: &Context) -> Result<&'static str> {
+        ctx.elicit::<Nested>("names", "Which names?").await?;
+        Ok("done")
+    }
+
+    #[test]
+    fn a_form_that_clients_cannot_show_does_not_build() {
+        let problems = Registry::builder("forms").tool(ask()).build().unwrap_err().problems;
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let names = |word| problems[0].contains(word);
+        assert!(names("Tool \"ask\"") && names("Form \"Nested\"") && names("\"names\""));
     }
 }
