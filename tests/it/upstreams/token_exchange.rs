@@ -1,14 +1,25 @@
 //! Upstreams that get tokens in exchange for those of callers (RFC 8693), by the certified OpenID
 //! provider.
 
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Router,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
 use futures_util::future::join_all;
 use larder::{
     Context, Registry, Resource, Tool,
     clock::{Clock, SystemClock},
     config::{AuthMode, IssuerConfig},
-    upstream::{Remote, RemoteAuth, Settings, TokenExchangeSettings, TokenServer, Upstream},
+    upstream::{
+        Remote, RemoteAuth, Settings, State, Status, TokenExchangeSettings, TokenServer, Upstreams,
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::text;
 use crate::{
@@ -51,7 +62,7 @@ async fn gateway(
     issuer: &str,
     upstream: &str,
     change: impl Fn(&mut TokenExchangeSettings),
-) -> Server {
+) -> (Server, Upstreams) {
     let mut exchange = TokenExchangeSettings {
         server: TokenServer::Endpoint(format!("{issuer}/token")),
         client_id: "gateway".into(),
@@ -64,15 +75,17 @@ async fn gateway(
     change(&mut exchange);
     let auth = Some(RemoteAuth::Exchange(exchange));
     let remote = Remote { url: upstream.into(), auth, ..Remote::default() };
-    let builder = Upstream::all(vec![Settings::new("crm", remote)], []).into_iter();
-    let builder = builder.fold(Registry::builder("gateway"), larder::Builder::provider);
-    server(issuer, builder.build().unwrap()).await
+    let upstreams = Upstreams::new(vec![Settings::new("crm", remote)], Vec::new(), []).unwrap();
+    let providers = upstreams.providers().into_iter();
+    let builder = providers.fold(Registry::builder("gateway"), larder::Builder::provider);
+    (server(issuer, builder.build().unwrap()).await, upstreams)
 }
 
 struct World {
     provider: Provider,
     upstream: Server,
     gateway: Server,
+    upstreams: Upstreams,
 }
 
 impl World {
@@ -83,8 +96,13 @@ impl World {
     async fn changed(change: impl Fn(&mut TokenExchangeSettings)) -> Self {
         let provider = Provider::start().await;
         let upstream = upstream(&provider.issuer).await;
-        let gateway = gateway(&provider.issuer, &upstream.url, change).await;
-        Self { provider, upstream, gateway }
+        let (gateway, upstreams) = gateway(&provider.issuer, &upstream.url, change).await;
+        Self { provider, upstream, gateway, upstreams }
+    }
+
+    /// What an operator sees of the upstream.
+    fn status(&self) -> Status {
+        self.upstreams.statuses().remove(0)
     }
 
     /// A client whose token is for the gateway only.
@@ -212,11 +230,120 @@ async fn without_the_authorization_server_calls_fail_and_recover() {
 }
 
 #[tokio::test]
+async fn a_caller_without_a_token_is_no_failure_of_the_upstream() {
+    for mode in ["down", "hang"] {
+        let world = World::new().await;
+        let [first, second, third] = ["rs256", "es256", "eddsa"];
+        let first = world.client(first, "mcp:read").await;
+        let second = world.client(second, "mcp:read").await;
+        let third = world.client(third, "mcp:read").await;
+        world.provider.token_endpoint(mode).await;
+        // Nobody else uses it.
+        assert!(whoami(&second).await.contains("does not respond"));
+        let Status { state, failures, last_error, .. } = world.status();
+        assert_ne!(state, State::Down, "{mode}");
+        assert_eq!((failures, last_error), (0, None), "{mode}");
+        world.provider.token_endpoint("up").await;
+        let works = async || whoami(&first).await.contains("machine-rs256");
+        eventually("the call works", works).await;
+        // For others it goes on, as it was found.
+        world.provider.token_endpoint(mode).await;
+        assert!(whoami(&third).await.contains("does not respond"));
+        assert!(whoami(&first).await.contains("machine-rs256"));
+        let Status { state, era, failures, last_error, .. } = world.status();
+        assert_eq!((state, era.as_deref()), (State::Up, Some("modern")), "{mode}");
+        assert_eq!((failures, last_error), (0, None), "{mode}");
+    }
+}
+
+/// A legacy server whose streams of notifications end at once, and an authorization server that
+/// gives one token, for some seconds.
+#[derive(Default)]
+struct Fakes {
+    /// The credentials of each request for a stream of notifications.
+    streams: Mutex<Vec<Option<String>>>,
+    exchanges: Mutex<usize>,
+}
+
+fn of_json(value: &Value) -> Response {
+    ([("content-type", "application/json")], value.to_string()).into_response()
+}
+
+impl Fakes {
+    /// Starts both. Returns their URL, without a path.
+    async fn start(self: &Arc<Self>) -> String {
+        let (fakes, of_token) = (Arc::clone(self), Arc::clone(self));
+        let answer = |body: String| async move {
+            let message: Value = serde_json::from_str(&body).unwrap();
+            let result = match message["method"].as_str().unwrap() {
+                _ if message["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
+                "initialize" => json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "fake", "version": "1" },
+                }),
+                "tools/list" => {
+                    json!({ "tools": [{ "name": "whoami", "inputSchema": { "type": "object" } }] })
+                }
+                "tools/call" => json!({ "content": [{ "type": "text", "text": "somebody" }] }),
+                method => {
+                    let error = json!({ "code": -32601, "message": method });
+                    let refused = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+                    return of_json(&refused);
+                }
+            };
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            ([("mcp-session-id", "s")], of_json(&answer)).into_response()
+        };
+        let stream = move |headers: HeaderMap| async move {
+            let credentials = headers.get("authorization").map(|v| v.to_str().unwrap().to_owned());
+            fakes.streams.lock().unwrap().push(credentials);
+            ([("content-type", "text/event-stream")], ": nothing\n\n")
+        };
+        let token = move || async move {
+            let mut exchanges = of_token.exchanges.lock().unwrap();
+            *exchanges += 1;
+            if *exchanges > 1 {
+                return StatusCode::SERVICE_UNAVAILABLE.into_response();
+            }
+            let token = json!({ "access_token": "t", "token_type": "Bearer", "expires_in": 3 });
+            of_json(&token)
+        };
+        let router = Router::new().route("/mcp", post(answer).get(stream));
+        let router = router.route("/token", post(token));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        format!("http://{address}")
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_sent() {
+    let fakes = Arc::new(Fakes::default());
+    let url = fakes.start().await;
+    let provider = Provider::shared().await;
+    let (gateway, _upstreams) = gateway(&provider.issuer, &format!("{url}/mcp"), |exchange| {
+        exchange.server = TokenServer::Endpoint(format!("{url}/token"));
+    })
+    .await;
+    let token = provider.machine_for("rs256", "mcp:read", &gateway.url).await;
+    let client = Modern::bearing(&gateway, &token);
+    assert_eq!(whoami(&client).await, "somebody");
+    // The stream is opened again and again, at last without a token that is valid.
+    eventually("exchanges that fail", async || *fakes.exchanges.lock().unwrap() > 2).await;
+    let streams = fakes.streams.lock().unwrap().clone();
+    assert!(!streams.is_empty());
+    let is_authorized = |sent: &Option<String>| sent.as_deref() == Some("Bearer t");
+    assert!(streams.iter().all(is_authorized), "{streams:?}");
+}
+
+#[tokio::test]
 async fn the_metadata_of_an_issuer_name_the_token_endpoint() {
     let provider = Provider::start().await;
     let upstream = upstream(&provider.issuer).await;
     let issuer = provider.issuer.clone();
-    let gateway = gateway(&issuer, &upstream.url, |exchange| {
+    let (gateway, _) = gateway(&issuer, &upstream.url, |exchange| {
         exchange.server = TokenServer::Issuer(issuer.clone());
     })
     .await;

@@ -10,7 +10,7 @@ use larder::{
     Context, Registry, Resource, Tool,
     clock::{Clock, SystemClock},
     config::{AuthMode, Config, IssuerConfig, TokenConfig},
-    upstream::{OAuth, Remote, RemoteAuth, Settings, Upstream},
+    upstream::{OAuth, Remote, RemoteAuth, Settings, Status, Upstreams},
 };
 use reqwest::{Client, Response, Url, redirect};
 use serde_json::json;
@@ -55,8 +55,12 @@ fn crm(url: &str) -> Settings {
 
 /// Larder in front of an upstream, for the principals alice and bob.
 async fn gateway(crm: Settings, change: impl FnOnce(&mut Config)) -> Server {
-    let builder = Upstream::all(vec![crm], []).into_iter();
-    let builder = builder.fold(Registry::builder("gateway"), larder::Builder::provider);
+    gateway_to(&Upstreams::new(vec![crm], Vec::new(), []).unwrap(), change).await
+}
+
+async fn gateway_to(upstreams: &Upstreams, change: impl FnOnce(&mut Config)) -> Server {
+    let providers = upstreams.providers().into_iter();
+    let builder = providers.fold(Registry::builder("gateway"), larder::Builder::provider);
     let registry = builder.build().unwrap();
     Server::configured(|setup| {
         let token = |name: &str| TokenConfig {
@@ -240,6 +244,27 @@ async fn a_token_is_refreshed_once_for_many_callers() {
 }
 
 #[tokio::test]
+async fn a_login_that_cannot_be_refreshed_is_no_failure_of_the_upstream() {
+    let provider = Provider::start().await;
+    let upstream = upstream(&provider.issuer).await;
+    let upstreams = Upstreams::new(vec![crm(&upstream.url)], Vec::new(), []).unwrap();
+    let server = gateway_to(&upstreams, |_| {}).await;
+    let alice = Modern::bearing(&server, "alice");
+    Browser::new().log_in(&link(&alice, "whoami").await, "anna").await;
+    assert!(whoami(&alice).await.contains("\"anna\""));
+    provider.token_endpoint("down").await;
+    server.clock.advance(Duration::from_secs(590));
+    // In the process that runs, and in one that starts for a client with other capabilities.
+    let other = Modern::bearing(&server, "alice").with(json!({ "sampling": {} }));
+    for client in [&alice, &other] {
+        let said = whoami(client).await;
+        assert!(said.contains("crm cannot be used: its login cannot be used now"), "{said}");
+    }
+    let Status { failures, last_error, era, .. } = upstreams.statuses().remove(0);
+    assert_eq!((failures, last_error, era.as_deref()), (0, None, Some("modern")));
+}
+
+#[tokio::test]
 async fn a_registration_that_the_authorization_server_forgot_is_made_anew() {
     let world = World::new().await;
     let alice = world.client("alice");
@@ -418,6 +443,13 @@ async fn logins_survive_a_restart_with_redis() {
 async fn logins_survive_a_restart_with_files() {
     let folder = tempfile::tempdir().unwrap();
     tokens_survive_in(&format!("file://{}", folder.path().display())).await;
+    // The tokens are JWTs. They are sealed.
+    let files = crate::support::files_below(folder.path());
+    assert!(!files.is_empty());
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(bytes.windows(3).all(|part| part != b"eyJ"), "{}", file.display());
+    }
 }
 
 #[tokio::test]
