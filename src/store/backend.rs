@@ -40,7 +40,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 
     /// Counts at least `bytes` towards the quota of the owner, for `ttl` at least, because content
     /// for `uri` will arrive in several requests. Atomic, on all instances together. Extends the
-    /// reservation of the same ID, if there is one.
+    /// reservation of the same ID, if there is one, and returns the bytes that it had before.
     ///
     /// # Errors
     /// [`StoreError::Full`]; the reservation is as it was then.
@@ -51,10 +51,10 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError>;
+    ) -> Result<u64, StoreError>;
 
-    /// Ends a reservation. It is no error if there is none.
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError>;
+    /// Reduces a reservation to `keep` bytes; 0 ends it. It is no error if there is none.
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError>;
 
     /// Looks up the resource.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;
@@ -137,6 +137,9 @@ pub struct Usage {
     pub resources: u64,
     /// Bytes of their content, before compression.
     pub bytes: u64,
+    /// Bytes that uploads in progress have reserved. Reservations that have just ended may still
+    /// be counted. Known of all owners together only.
+    pub reserved: u64,
 }
 
 /// The space on the disk of a store.
@@ -181,6 +184,11 @@ pub trait Upload: Send {
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
         let _ = bytes;
         Ok(())
+    }
+
+    /// How many bytes of this upload [`Usage::reserved`] has.
+    fn reserved(&self) -> u64 {
+        0
     }
 
     /// Stores the next block as it is. Quotas count its uncompressed size, so

@@ -62,9 +62,9 @@ impl Store {
         Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
     }
 
-    /// The same store with a limit on what all owners store together. Several
-    /// processes that share a location may exceed it by what the others store within
-    /// a second, and in files and buckets within ten minutes.
+    /// The same store with a limit on what all owners store together, uploads in progress included.
+    /// Several processes that share a location may exceed it by what the others store within a
+    /// second without an announced size, and in files and buckets by all they store within ten minutes.
     #[must_use]
     pub fn limited_to(self, total: TotalLimit) -> Self {
         Self { backend: Arc::new(LimitedBackend::new(self.backend, total)), ..self }

@@ -22,8 +22,8 @@ use crate::{auth::Owner, clock::Timestamp};
 /// time is not in it.
 const COUNT_TTL: Duration = Duration::from_secs(1);
 
-/// The bytes that all owners may store together: resources, and the uploads of this
-/// process.
+/// The bytes that all owners may store together: resources, what uploads in progress have reserved,
+/// and the other uploads of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TotalLimit {
     /// Bytes, counted as those of one owner are.
@@ -57,16 +57,16 @@ impl LimitedBackend {
 struct Total {
     backend: Arc<dyn Backend>,
     limit: TotalLimit,
-    /// The bytes of the uploads of this process.
+    /// The bytes of the uploads of this process that the backend has not reserved.
     uploading: AtomicU64,
-    /// The stored bytes, and when they were counted.
+    /// The stored and reserved bytes, and when they were counted.
     counted: Mutex<Option<(u64, Instant)>>,
     /// Held during a count, so that others use its result.
     counting: tokio::sync::Mutex<()>,
 }
 
 impl Total {
-    /// The stored bytes, counted at `since` or later.
+    /// The stored and reserved bytes, counted at `since` or later.
     async fn counted(&self, since: Instant) -> Result<u64, StoreError> {
         if let Some(bytes) = self.known(since) {
             return Ok(bytes);
@@ -76,7 +76,8 @@ impl Total {
             return Ok(bytes);
         }
         let now = Instant::now();
-        let bytes = self.backend.usage().await?.bytes;
+        let usage = self.backend.usage().await?;
+        let bytes = usage.bytes.saturating_add(usage.reserved);
         *self.counted.lock() = Some((bytes, now));
         Ok(bytes)
     }
@@ -93,14 +94,28 @@ impl Total {
     /// [`StoreError::Full`], which names the setting.
     async fn check(&self) -> Result<(), StoreError> {
         let now = Instant::now();
-        // A second count, made now, includes recent deletions and expiries.
-        for since in [now.checked_sub(COUNT_TTL).unwrap_or(now), now] {
-            let used = self.counted(since).await?;
-            if used.saturating_add(self.uploading.load(Ordering::Acquire)) <= self.limit.bytes {
-                return Ok(());
-            }
+        if self.fits(now.checked_sub(COUNT_TTL).unwrap_or(now)).await? {
+            return Ok(());
         }
-        let used = self.known(now).unwrap_or(self.limit.bytes);
+        // A second count, made now, includes recent deletions and expiries.
+        self.check_now(0).await
+    }
+
+    /// Whether everything fits by a count made at `since` or later.
+    async fn fits(&self, since: Instant) -> Result<bool, StoreError> {
+        let used = self.counted(since).await?;
+        Ok(used.saturating_add(self.uploading.load(Ordering::Acquire)) <= self.limit.bytes)
+    }
+
+    /// The same by a count made now, which has the reservations of all instances. `own` is what the
+    /// caller has just reserved: of two uploads that exceed the limit together, at least the one that
+    /// is counted last is refused.
+    async fn check_now(&self, own: u64) -> Result<(), StoreError> {
+        let now = Instant::now();
+        if self.fits(now).await? {
+            return Ok(());
+        }
+        let used = self.known(now).unwrap_or(self.limit.bytes).saturating_sub(own);
         Err(StoreError::Full(format!(
             "The {} store is full: {used} of {} bytes are used ({}). Delete resources, or wait until some expire.",
             self.backend.name(),
@@ -109,10 +124,10 @@ impl Total {
         )))
     }
 
-    /// Adds committed bytes to the last count.
-    fn committed(&self, bytes: u64) {
+    /// Adjusts the last count to what this process has reserved or committed since.
+    fn adjust(&self, before: u64, after: u64) {
         if let Some((counted, _)) = &mut *self.counted.lock() {
-            *counted += bytes;
+            *counted = counted.saturating_add(after).saturating_sub(before);
         }
     }
 }
@@ -120,27 +135,49 @@ impl Total {
 /// An upload whose bytes count in the total until it ends.
 struct LimitedUpload {
     upload: Box<dyn Upload>,
-    /// The bytes that have arrived, or that are reserved.
-    counted: Uploading,
+    /// Whether a reservation that is older than the upload counts all of its content.
+    is_reserved: bool,
+    /// The bytes that have arrived or are announced.
+    bytes: u64,
+    /// Those of them that the backend had reserved at the last look.
+    reserved: u64,
     arrived: u64,
+    counted: Uploading,
 }
 
-/// The bytes of one upload, counted in the total until this is dropped.
+/// The bytes of one upload that the backend has not reserved, counted in the total until this is
+/// dropped.
 struct Uploading {
     total: Arc<Total>,
     bytes: u64,
 }
 
 impl Uploading {
-    /// Counts at least `bytes`.
+    fn set(&mut self, bytes: u64) {
+        self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
+        self.total.uploading.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.bytes = bytes;
+    }
+}
+
+impl LimitedUpload {
+    /// Counts at least `bytes` of content.
     async fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.grow(bytes.saturating_sub(self.bytes)).await
+        if self.is_reserved {
+            return Ok(());
+        }
+        self.bytes = self.bytes.max(bytes);
+        self.counted.set(self.bytes.saturating_sub(self.reserved));
+        self.counted.total.check().await
     }
 
-    async fn grow(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.bytes += bytes;
-        self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
-        self.total.check().await
+    /// Leaves to the backend what it has reserved.
+    fn settle(&mut self) {
+        let before = std::mem::replace(&mut self.reserved, self.upload.reserved());
+        self.counted.total.adjust(before, self.reserved);
+        if !self.is_reserved {
+            self.counted.set(self.bytes.saturating_sub(self.reserved));
+        }
     }
 }
 
@@ -153,22 +190,38 @@ impl Drop for Uploading {
 #[async_trait]
 impl Upload for LimitedUpload {
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
-        self.counted.cover(bytes).await?;
-        self.upload.reserve(bytes).await
+        self.cover(bytes).await?;
+        self.upload.reserve(bytes).await?;
+        let before = self.reserved;
+        self.settle();
+        // Other instances may have reserved something since the last count.
+        if self.reserved > before {
+            self.counted.total.check_now(self.reserved).await
+        } else {
+            Ok(())
+        }
+    }
+
+    fn reserved(&self) -> u64 {
+        self.upload.reserved()
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
-        self.counted.cover(self.arrived).await?;
-        self.upload.append(block).await
+        self.cover(self.arrived).await?;
+        self.upload.append(block).await?;
+        self.settle();
+        Ok(())
     }
 
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
-        let Self { upload, mut counted, .. } = *self;
+        let Self { upload, counted, reserved, is_reserved, .. } = *self;
         // Empty content has no block, but metadata.
-        counted.grow(0).await?;
+        if !is_reserved {
+            counted.total.check().await?;
+        }
         let committed = upload.commit(draft).await?;
-        counted.total.committed(committed.entry.counted_bytes());
+        counted.total.adjust(reserved, committed.entry.counted_bytes());
         Ok(committed)
     }
 
@@ -199,7 +252,8 @@ impl Backend for LimitedBackend {
     ) -> Result<Box<dyn Upload>, StoreError> {
         let upload = self.backend.begin(owner, uri, reservation).await?;
         let counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
-        Ok(Box::new(LimitedUpload { upload, counted, arrived: 0 }))
+        let (is_reserved, bytes, reserved, arrived) = (reservation.is_some(), 0, 0, 0);
+        Ok(Box::new(LimitedUpload { upload, is_reserved, bytes, reserved, arrived, counted }))
     }
 
     async fn reserve(
@@ -209,15 +263,19 @@ impl Backend for LimitedBackend {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
-        // Counts until the end of this function only: the parts count as they are stored.
-        let mut counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
-        counted.grow(bytes).await?;
-        self.backend.reserve(owner, uri, id, bytes, ttl).await
+    ) -> Result<u64, StoreError> {
+        let before = self.backend.reserve(owner, uri, id, bytes, ttl).await?;
+        if bytes > before
+            && let Err(full) = self.total.check_now(bytes - before).await
+        {
+            self.backend.release(owner, id, before).await?;
+            return Err(full);
+        }
+        Ok(before)
     }
 
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
-        self.backend.release(owner, id).await
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
+        self.backend.release(owner, id, keep).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

@@ -134,7 +134,7 @@ impl Store {
                 Ok(PartialUpload { store, owner, id, entry, record })
             }
             Err(error) => {
-                self.backend.release(owner, id).await?;
+                self.backend.release(owner, id, 0).await?;
                 Err(error)
             }
         }
@@ -258,7 +258,7 @@ impl PartialUpload {
             return Ok(());
         }
         let (owner, uri) = (&self.owner, &self.record.target.uri);
-        self.store.backend.reserve(owner, uri, &self.id, bytes, self.left()).await
+        self.store.backend.reserve(owner, uri, &self.id, bytes, self.left()).await.map(drop)
     }
 
     /// The time until the upload ends.
@@ -354,7 +354,7 @@ impl PartialUpload {
     pub async fn cancel(&self) -> Result<(), StoreError> {
         self.store.delete(&self.entry.owner, &self.entry.uri).await?;
         self.remove(self.record.parts.clone()).await;
-        self.store.backend.release(&self.owner, &self.id).await
+        self.store.backend.release(&self.owner, &self.id, 0).await
     }
 
     /// Replaces the record, if nobody has since it was read.

@@ -2,7 +2,9 @@
 
 use super::StoreError;
 
-/// How many uploads in progress may have a reservation, for each owner.
+/// How many uploads in progress may have a reservation, for each owner. It is no setting, because it
+/// bounds the cost of each change in files and S3, whose ledger records have all reservations of the
+/// owner. `limits.transfers` bounds how many of these uploads may send at once.
 pub(super) const MAX_RESERVATIONS: u64 = 256;
 
 /// How much one owner may store. Counted are content before compression, metadata

@@ -85,12 +85,12 @@ impl Backend for Recreating {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         self.store.backend.reserve(owner, uri, id, bytes, ttl).await
     }
 
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
-        self.store.backend.release(owner, id).await
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
+        self.store.backend.release(owner, id, keep).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

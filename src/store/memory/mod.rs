@@ -141,7 +141,7 @@ impl Backend for MemoryBackend {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let Inner { clock, limits, earlier_expiry, .. } = &*self.inner;
         let mut resources = self.inner.live_resources();
         let until = clock.now().saturating_add(ttl);
@@ -154,7 +154,8 @@ impl Backend for MemoryBackend {
             Some(Reserved { bytes, until: before }) => Reserved { bytes, until: before.max(until) },
             None => Reserved { bytes: resources.reservation(owner), until },
         };
-        let missing = bytes.saturating_sub(reserved.bytes.bytes());
+        let before = reserved.bytes.bytes();
+        let missing = bytes.saturating_sub(before);
         let grown = resources.reserve(owner, uri, &mut reserved.bytes, missing, limits);
         if grown.is_ok() || !is_new {
             resources.reservations.insert(owner, id, reserved);
@@ -165,12 +166,17 @@ impl Backend for MemoryBackend {
         if resources.next_expiry() == Some(until) {
             earlier_expiry.notify_one();
         }
-        grown
+        grown.map(|()| before)
     }
 
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
         let mut resources = self.inner.live_resources();
-        drop(resources.reservations.take(owner, id));
+        if let Some(mut reserved) = resources.reservations.take(owner, id) {
+            reserved.bytes.shrink_to(keep);
+            if keep > 0 {
+                resources.reservations.insert(owner, id, reserved);
+            }
+        }
         resources.forget_if_idle(owner);
         Ok(())
     }

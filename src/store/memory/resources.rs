@@ -265,13 +265,16 @@ impl Resources {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        self.usage
+        // What is not stored is reserved, or still read after it was removed.
+        let reserved = self.total.bytes().saturating_sub(self.usage.bytes);
+        Usage { reserved, ..self.usage }
     }
 
     pub(super) fn usage_of(&self, owner: &Owner) -> Usage {
         self.owners.get(owner).map_or_else(Usage::default, |owned| Usage {
             resources: owned.resources.len() as u64,
             bytes: owned.account.bytes(),
+            reserved: 0,
         })
     }
 

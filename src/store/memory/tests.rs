@@ -1,13 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::{future::try_join_all, stream};
 
 use super::{MemoryLimits, SWEEP_BATCH};
 use crate::{
     auth::Owner,
     clock::ManualClock,
-    store::{Content, Details, ResourceUri, Store, StoreError, StoreLimits},
-    testing::store::{Harness, Setup},
+    store::{BLOCK_BYTES, Content, Details, ResourceUri, Store, StoreError, StoreLimits},
+    testing::store::{Harness, Setup, noise},
 };
 
 #[derive(Default)]
@@ -16,7 +17,8 @@ struct Memory(ManualClock);
 #[async_trait]
 impl Harness for Memory {
     async fn store(&self, setup: Setup) -> Store {
-        let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
+        let bytes = setup.total.unwrap_or(u64::MAX);
+        let limits = MemoryLimits { bytes, per_owner: setup.quota };
         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
     }
 
@@ -95,4 +97,32 @@ async fn an_expired_resource_is_reported_as_expired_until_its_uri_is_used_again(
     store.delete(&owner, &uri).await.expect("it can be deleted");
     let missing = store.get(&owner, &uri).await.map(|found| found.entry);
     assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{missing:?}");
+}
+
+#[tokio::test]
+async fn stored_content_takes_no_more_memory_than_it_counts() {
+    let memory = Memory::default().store(Setup::default()).await;
+    let owner = Owner::new("alice");
+    let pieces = |count: usize, len: usize| {
+        let noise = noise(count * len);
+        let pieces: Vec<_> = noise.chunks(len).map(|piece| Ok(piece.to_vec().into())).collect();
+        Content::byte_stream(stream::iter(pieces))
+    };
+    // Pieces that are longer than a block, and pieces that several blocks are made of.
+    for (count, len) in [(4, BLOCK_BYTES * 3 / 2), (500, 3000)] {
+        let (uri, content) = (uri("temp://a"), pieces(count, len));
+        memory.create(&owner, uri.clone(), content, Details::default()).await.expect("it fits");
+        let found = memory.get(&owner, &uri).await.expect("it is stored");
+        let blocks = found.entry.blocks.iter().map(|block| block.stored..block.stored_end());
+        let blocks: Vec<_> = blocks.collect();
+        let blocks = try_join_all(blocks.into_iter().map(|block| found.blob.range(block)));
+        let blocks = blocks.await.expect("it can be read");
+        assert!(memory.delete(&owner, &uri).await.expect("it can be deleted"));
+        drop(found);
+        // Nobody else has the blocks now, so their allocations can be measured.
+        let allocated = blocks.into_iter().map(|block| {
+            block.try_into_mut().expect("nothing else is in its allocation").capacity()
+        });
+        assert_eq!(allocated.sum::<usize>(), count * len);
+    }
 }

@@ -100,6 +100,10 @@ impl Upload for MemoryUpload {
         self.cover(bytes)
     }
 
+    fn reserved(&self) -> u64 {
+        self.reservation.as_ref().map_or(0, Reservation::bytes)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.cover(self.arrived)?;

@@ -219,7 +219,7 @@ impl Inner {
             self.objects.remove(&path).await?;
             return Ok(false);
         }
-        self.total_usage.change(&tail.record, &next);
+        self.total_usage.change(&tail.record, &next, self.clock.now());
         let tail = Tail { number, record: next };
         // After the deadline, the next change applies it.
         if created.elapsed() < APPLY_DEADLINE {

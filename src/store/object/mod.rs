@@ -135,12 +135,12 @@ impl Backend for ObjectBackend {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         self.inner.reserve(owner, uri, id, bytes, ttl, 0).await
     }
 
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
-        self.inner.release(owner, id).await
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
+        self.inner.release(owner, id, keep).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
@@ -191,7 +191,7 @@ impl Backend for ObjectBackend {
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
         let mut lock = self.inner.locks.lock(owner).await;
         let LedgerRecord { resources, bytes, .. } = self.inner.tail(owner, &mut lock).await?.record;
-        Ok(Usage { resources, bytes })
+        Ok(Usage { resources, bytes, reserved: 0 })
     }
 
     fn quota(&self) -> OwnerQuota {

@@ -24,6 +24,11 @@ impl Reserved {
         self.0.iter().map(|(.., bytes)| bytes).sum()
     }
 
+    /// How many bytes of them are reserved at that time.
+    pub(super) fn bytes_at(&self, now: Timestamp) -> u64 {
+        self.0.iter().filter(|(_, until, _)| *until > now).map(|(.., bytes)| bytes).sum()
+    }
+
     /// The end and the bytes of a reservation that has not ended.
     pub(super) fn of(&self, now: Timestamp, id: &str) -> Option<(Timestamp, u64)> {
         let found = self.0.iter().find(|(other, until, _)| *until > now && other == id);

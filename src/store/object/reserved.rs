@@ -57,6 +57,11 @@ impl Reservation {
         self.uploading.bytes()
     }
 
+    /// How many bytes of this upload the ledger has.
+    pub(super) fn bytes(&self) -> u64 {
+        self.reserved.map_or(0, |(bytes, _)| bytes)
+    }
+
     /// Reserves what is announced.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
@@ -69,7 +74,7 @@ impl Reservation {
         if self.is_given {
             return Ok(());
         }
-        let reserved = self.reserved.map_or(0, |(reserved, _)| reserved);
+        let reserved = self.bytes();
         let beyond = bytes.saturating_sub(reserved);
         self.uploading.set(beyond);
         let age = self.reserved.map_or(Duration::ZERO, |(_, at)| self.inner.clock.now().since(at));
@@ -81,7 +86,7 @@ impl Reservation {
 
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
         // Even if this is dropped while it waits, the ledger may have it.
-        let (before, now) = (self.reserved.map_or(0, |(reserved, _)| reserved), self.now());
+        let (before, now) = (self.bytes(), self.now());
         self.reserved = Some((before, now));
         let (inner, own) = (&self.inner, self.unreserved());
         inner.reserve(&self.owner, &self.uri, &self.id, bytes, UPLOAD_TTL, own).await?;
@@ -104,7 +109,7 @@ impl Reservation {
         self.reserved.take()?;
         let (inner, owner, id) = (Arc::clone(&self.inner), self.owner.clone(), self.id.clone());
         Some(async move {
-            if let Err(error) = inner.release(&owner, &id).await {
+            if let Err(error) = inner.release(&owner, &id, 0).await {
                 tracing::debug!(%error, "cannot end a reservation; it will end by itself");
             }
         })
@@ -113,7 +118,8 @@ impl Reservation {
 
 impl Inner {
     /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
-    /// `unreserved` of the bytes are counted by this process so far. Continues if the caller is dropped.
+    /// `unreserved` of the bytes are counted by this process so far. Returns what counted before under
+    /// this ID. Continues if the caller is dropped.
     pub(super) async fn reserve(
         self: &Arc<Self>,
         owner: &Owner,
@@ -122,7 +128,7 @@ impl Inner {
         bytes: u64,
         ttl: Duration,
         unreserved: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let (inner, owner, uri, id) = (Arc::clone(self), owner.clone(), uri.clone(), id.to_owned());
         let reserving = async move {
             let reserved = inner.try_reserve(&owner, &uri, &id, bytes, ttl, unreserved).await;
@@ -146,7 +152,7 @@ impl Inner {
         bytes: u64,
         ttl: Duration,
         unreserved: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let mut lock = self.locks.lock(owner).await;
         loop {
             let tail = self.tail(owner, &mut lock).await?;
@@ -172,16 +178,17 @@ impl Inner {
             let (id, change) = (self.random.id(), None);
             let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
             if self.append(owner, &mut lock, &tail, next).await? {
-                return Ok(());
+                return Ok(own.map_or(0, |(_, own)| own));
             }
         }
     }
 
-    /// Ends a reservation. Continues if the caller is dropped.
+    /// Reduces a reservation to `keep` bytes; 0 ends it. Continues if the caller is dropped.
     pub(super) async fn release(
         self: &Arc<Self>,
         owner: &Owner,
         id: &str,
+        keep: u64,
     ) -> Result<(), StoreError> {
         let (inner, owner, id) = (Arc::clone(self), owner.clone(), id.to_owned());
         let releasing = async move {
@@ -189,10 +196,13 @@ impl Inner {
             loop {
                 let tail = inner.tail(&owner, &mut lock).await?;
                 let now = inner.clock.now();
-                if tail.record.reserved.of(now, &id).is_none() {
+                let Some((until, bytes)) = tail.record.reserved.of(now, &id) else {
                     return Ok(());
+                };
+                let mut reserved = tail.record.reserved.clone().without(now, &id);
+                if keep > 0 {
+                    reserved.add(&id, until, bytes.min(keep));
                 }
-                let reserved = tail.record.reserved.clone().without(now, &id);
                 let (id, change) = (inner.random.id(), None);
                 let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
                 if inner.append(&owner, &mut lock, &tail, next).await? {
@@ -255,14 +265,14 @@ mod tests {
         for instance in [&a, &b] {
             reserve(instance, "0", 1).await.unwrap();
         }
-        a.release(&owner, "0").await.unwrap();
+        a.release(&owner, "0", 0).await.unwrap();
         reserve(&a, "1", 700_000).await.unwrap();
         assert!(matches!(reserve(&b, "2", 700_000).await, Err(StoreError::Full(_))));
         // It is the same reservation, of any instance.
         reserve(&b, "1", 800_000).await.unwrap();
         reserve(&b, "1", 1).await.unwrap();
         assert!(matches!(reserve(&a, "2", 300_000).await, Err(StoreError::Full(_))));
-        b.release(&owner, "1").await.unwrap();
+        b.release(&owner, "1", 0).await.unwrap();
         reserve(&a, "2", 700_000).await.unwrap();
         // Nobody releases it, as after a crash.
         assert!(matches!(reserve(&b, "3", 700_000).await, Err(StoreError::Full(_))));

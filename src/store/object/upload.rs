@@ -45,6 +45,10 @@ impl Upload for ObjectUpload {
         self.reservation.announce(bytes).await
     }
 
+    fn reserved(&self) -> u64 {
+        self.reservation.bytes()
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.reservation.cover(self.arrived).await?;

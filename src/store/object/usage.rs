@@ -9,7 +9,10 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Inner, layout, ledger::LedgerRecord};
-use crate::store::{StoreError, Usage};
+use crate::{
+    clock::Timestamp,
+    store::{StoreError, Usage},
+};
 
 /// How often the total is counted again, to include changes by other instances.
 const RECOUNT_INTERVAL: Duration = Duration::from_mins(10);
@@ -28,13 +31,15 @@ pub(super) struct TotalUsage {
 
 impl TotalUsage {
     /// Applies the difference between two consecutive records of a ledger.
-    pub(super) fn change(&self, before: &LedgerRecord, after: &LedgerRecord) {
+    pub(super) fn change(&self, before: &LedgerRecord, after: &LedgerRecord, now: Timestamp) {
         let mut counted = self.counted.lock();
         if let Some((total, _)) = &mut *counted {
             let moved =
                 |total: u64, before: u64, after: u64| (total + after).saturating_sub(before);
             total.resources = moved(total.resources, before.resources, after.resources);
             total.bytes = moved(total.bytes, before.bytes, after.bytes);
+            let reserved = |record: &LedgerRecord| record.reserved.bytes_at(now);
+            total.reserved = moved(total.reserved, reserved(before), reserved(after));
         }
     }
 
@@ -86,10 +91,12 @@ impl Inner {
             self.read_record(&ledger, number).await.map(|tail| tail.record)
         });
         let records = records.buffer_unordered(CONCURRENCY);
+        let now = self.clock.now();
         let total = records.try_fold(Usage::default(), |total, record| async move {
             Ok(Usage {
                 resources: total.resources + record.resources,
                 bytes: total.bytes + record.bytes,
+                reserved: total.reserved + record.reserved.bytes_at(now),
             })
         });
         let total = total.await?;

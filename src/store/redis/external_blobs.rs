@@ -268,6 +268,10 @@ impl Upload for ExternalUpload {
         }
     }
 
+    fn reserved(&self) -> u64 {
+        self.reservation.as_ref().map_or(0, Reservation::bytes)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;

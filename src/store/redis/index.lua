@@ -46,12 +46,41 @@ end
 -- the time at which Redis removes it; the field '<id>' of `sizes` has what it counts,
 -- and the field 'held' the sum. No URI is without a colon, and no ID has one.
 
+-- What uploads of all owners of the shard count: `reserving` has '<owner> <id>' by the time at which
+-- the upload no longer counts, the same fields of `reserved` have the bytes, and '' the sum. Both
+-- expire with the last of them.
+
+local function uncount_reserved(env, upload)
+  local bytes = redis.call('HGET', env.shard .. 'reserved', upload)
+  if not bytes then
+    return
+  end
+  redis.call('ZREM', env.shard .. 'reserving', upload)
+  redis.call('HDEL', env.shard .. 'reserved', upload)
+  redis.call('HINCRBY', env.shard .. 'reserved', '', digits(0 - tonumber(bytes)))
+end
+
+local function count_reserved(env, upload, bytes, until_)
+  local reserving, reserved = env.shard .. 'reserving', env.shard .. 'reserved'
+  local before = tonumber(redis.call('HGET', reserved, upload) or '0')
+  redis.call('ZADD', reserving, digits(until_), upload)
+  redis.call('HSET', reserved, upload, digits(bytes))
+  redis.call('HINCRBY', reserved, '', digits(bytes - before))
+  local last = tonumber(redis.call('ZREVRANGE', reserving, 0, 0, 'WITHSCORES')[2])
+  for _, key in ipairs({ reserving, reserved }) do
+    redis.call('PEXPIREAT', key, digits(last))
+  end
+end
+
 -- Counts content in `list` until that time.
 local function hold(index, list, id, bytes, until_)
   local before = tonumber(redis.call('HGET', index.sizes, id) or '0')
   redis.call('ZADD', list, digits(until_), id)
   redis.call('HSET', index.sizes, id, digits(bytes))
   redis.call('HINCRBY', index.sizes, 'held', digits(bytes - before))
+  if list == index.uploads then
+    count_reserved(index.env, index.owner .. ' ' .. id, bytes, until_)
+  end
 end
 
 -- Ends the count of content in `list`. Returns what it counted.
@@ -65,6 +94,9 @@ local function release(index, list, id)
   local bytes = tonumber(redis.call('HGET', index.sizes, id) or '0')
   redis.call('HDEL', index.sizes, id)
   redis.call('HINCRBY', index.sizes, 'held', digits(0 - bytes))
+  if list == index.uploads then
+    uncount_reserved(index.env, index.owner .. ' ' .. id)
+  end
   return bytes
 end
 
@@ -83,6 +115,12 @@ local function prune_held(index, max)
       release(index, list, id)
       note_external(index, id, 0)
     end
+  end
+  -- Uploads of other owners, too, who may not return.
+  local over = redis.call('ZRANGEBYSCORE', index.env.shard .. 'reserving', '-inf',
+    digits(index.env.now), 'LIMIT', 0, max)
+  for _, upload in ipairs(over) do
+    uncount_reserved(index.env, upload)
   end
 end
 

@@ -111,18 +111,21 @@ impl Inner {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         let shards = self.redis.keys().shards().map(|shard| async move {
-            let mut total = cmd("HGET");
-            total.arg(shard.single("usage")).arg("*");
-            self.redis.query::<Option<String>>(&total).await
+            let (mut stored, mut reserved) = (cmd("HGET"), cmd("HGET"));
+            stored.arg(shard.single("usage")).arg("*");
+            reserved.arg(shard.single("reserved")).arg("");
+            let stored = self.redis.query::<Option<String>>(&stored);
+            let reserved = self.redis.query::<Option<u64>>(&reserved);
+            let (stored, reserved) = tokio::try_join!(stored, reserved)?;
+            let usage = stored.map_or_else(Usage::default, |stored| read_usage(&stored));
+            Ok(Usage { reserved: reserved.unwrap_or_default(), ..usage })
         });
         let shards = try_join_all(shards).await.map_err(unavailable)?;
-        Ok(shards.iter().flatten().map(|usage| read_usage(usage)).fold(
-            Usage::default(),
-            |total, shard| Usage {
-                resources: total.resources + shard.resources,
-                bytes: total.bytes + shard.bytes,
-            },
-        ))
+        Ok(shards.iter().fold(Usage::default(), |total, shard| Usage {
+            resources: total.resources + shard.resources,
+            bytes: total.bytes + shard.bytes,
+            reserved: total.reserved + shard.reserved,
+        }))
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
@@ -137,7 +140,7 @@ impl Inner {
 fn read_usage(text: &str) -> Usage {
     let (resources, bytes) = text.split_once(' ').unwrap_or_default();
     let number = |text: &str| text.parse().unwrap_or_default();
-    Usage { resources: number(resources), bytes: number(bytes) }
+    Usage { resources: number(resources), bytes: number(bytes), reserved: 0 }
 }
 
 #[async_trait]
@@ -175,12 +178,12 @@ impl Backend for RedisBackend {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         self.inner.reserve(owner, uri, id, bytes, ttl).await
     }
 
-    async fn release(&self, owner: &Owner, id: &str) -> Result<(), StoreError> {
-        self.inner.discard(owner, "", id).await.map_err(unavailable)
+    async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
+        self.inner.discard(owner, "", id, keep).await.map_err(unavailable)
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {

@@ -55,6 +55,11 @@ impl Reservation {
         self.reserved.is_some()
     }
 
+    /// How many bytes this upload has reserved in Redis.
+    pub(super) fn bytes(&self) -> u64 {
+        self.reserved.map_or(0, |(bytes, _)| bytes)
+    }
+
     /// Reserves what is announced. Content that is sent with its commit is left to that, which
     /// costs one round trip in all.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {

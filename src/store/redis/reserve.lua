@@ -32,4 +32,4 @@ if used + bytes - past > max_bytes then
 end
 hold(index, index.uploads, id, bytes, math.max(until_, env.now + ttl))
 save_index(index)
-return { 'done', index.external }
+return { 'done', own, index.external }

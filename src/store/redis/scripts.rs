@@ -231,6 +231,7 @@ impl Inner {
     }
 
     /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
+    /// Returns what counted before under this ID.
     ///
     /// # Errors
     /// [`StoreError::Full`].
@@ -241,7 +242,7 @@ impl Inner {
         id: &str,
         bytes: u64,
         ttl: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
         let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
@@ -250,22 +251,24 @@ impl Inner {
         let reply = self.run(&call).await.map_err(unavailable)?;
         self.remove_external(owner, &reply.external).await;
         match reply.status.as_str() {
-            "done" => Ok(()),
+            "done" => Ok(reply.number(0)),
             "reservations" => Err(self.quota.out_of_reservations()),
             _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
         }
     }
 
-    /// Removes the content of an upload, and ends its reservation. Either ID may be empty.
+    /// Removes the content of an upload, and reduces its reservation to `keep` bytes; 0 ends it.
+    /// Either ID may be empty.
     pub(super) async fn discard(
         &self,
         owner: &Owner,
         id: &str,
         reservation: &str,
+        keep: u64,
     ) -> Result<(), RedisError> {
         let shard = self.shard_of(owner);
         let call = self.scripts.call(&self.scripts.discard, &shard, &[]);
-        let call = call.arg(escape(owner.as_str())).arg(id).arg(reservation);
+        let call = call.arg(escape(owner.as_str())).arg(id).arg(reservation).arg(keep);
         self.run(&call).await.map(drop)
     }
 

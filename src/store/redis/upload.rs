@@ -187,6 +187,10 @@ impl Upload for RedisUpload {
         self.reservation.announce(bytes).await
     }
 
+    fn reserved(&self) -> u64 {
+        self.reservation.bytes()
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
@@ -275,7 +279,7 @@ pub(super) fn discard(
     let reservation = if reservation.is_given() { "" } else { reservation.id() }.to_owned();
     let id = id.to_owned();
     async move {
-        if let Err(error) = inner.discard(&owner, &id, &reservation).await {
+        if let Err(error) = inner.discard(&owner, &id, &reservation, 0).await {
             tracing::debug!(%error, "cannot remove abandoned content; it will expire");
         }
     }

@@ -17,7 +17,8 @@
 //! #[async_trait::async_trait]
 //! impl Harness for Memory {
 //!     async fn store(&self, setup: Setup) -> Store {
-//!         let limits = MemoryLimits { bytes: u64::MAX, per_owner: setup.quota };
+//!         let bytes = setup.total.unwrap_or(u64::MAX);
+//!         let limits = MemoryLimits { bytes, per_owner: setup.quota };
 //!         Store::memory(Arc::new(self.0.clone()), limits, setup.limits)
 //!     }
 //!
@@ -43,6 +44,7 @@ mod quota;
 mod records;
 mod revisions;
 mod sharing;
+mod total;
 mod uploads;
 mod writing;
 
@@ -56,7 +58,7 @@ use crate::{
     auth::Owner,
     store::{
         BLOCK_BYTES, Content, Details, Entry, OwnerQuota, ResourceUri, Store, StoreError,
-        StoreLimits, StoredResource,
+        StoreLimits, StoredResource, TotalLimit,
     },
 };
 
@@ -84,12 +86,14 @@ pub struct Setup {
     pub limits: StoreLimits,
     /// The quota of each owner, exact to the byte.
     pub quota: OwnerQuota,
+    /// The bytes that all owners may store together, if that is limited.
+    pub total: Option<u64>,
 }
 
 impl Default for Setup {
     /// The default limits: a check that needs lower ones sets them.
     fn default() -> Self {
-        Self { limits: StoreLimits::default(), quota: OwnerQuota::default() }
+        Self { limits: StoreLimits::default(), quota: OwnerQuota::default(), total: None }
     }
 }
 
@@ -99,6 +103,20 @@ impl Setup {
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.quota.bytes = bytes;
         self
+    }
+
+    /// The same with at most `bytes` for all owners together.
+    #[must_use]
+    pub fn max_total(mut self, bytes: u64) -> Self {
+        self.total = Some(bytes);
+        self
+    }
+
+    /// The store with the limit on all owners together, for backends that have none of their own.
+    #[must_use]
+    pub fn limit(&self, store: Store) -> Store {
+        let limit = self.total.map(|bytes| TotalLimit { bytes, setting: "the total" });
+        limit.map_or(store.clone(), |limit| store.limited_to(limit))
     }
 
     /// The same with at most `resources` for each owner.
@@ -187,6 +205,9 @@ macro_rules! store_contract {
             sharing:
                 a_link_shares_from_its_revision_on,
                 a_link_can_end_before_its_resource;
+            total:
+                uploads_of_all_owners_are_reserved_in_the_total,
+                an_upload_in_parts_that_exceeds_the_total_reserves_nothing_more;
             quota:
                 the_byte_quota_is_exact,
                 the_resource_quota_is_exact,

@@ -80,7 +80,7 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let used = async || {
-        let Usage { resources, bytes } = store.usage().await.expect("it is known");
+        let Usage { resources, bytes, .. } = store.usage().await.expect("it is known");
         (resources, bytes)
     };
     assert_eq!(used().await, (0, 0));
@@ -94,7 +94,8 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     let three = a.counted_bytes() + b.counted_bytes() + bobs.counted_bytes();
     assert_eq!(used().await, (3, three));
     let used_by = async |caller: &Caller| {
-        let Usage { resources, bytes } = store.usage_of(&caller.owner).await.expect("it is known");
+        let Usage { resources, bytes, .. } =
+            store.usage_of(&caller.owner).await.expect("it is known");
         (resources, bytes)
     };
     assert_eq!(used_by(&alice).await, (2, a.counted_bytes() + b.counted_bytes()));

@@ -101,7 +101,7 @@ async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup
     let clock = Arc::new(clock.clone());
     let location = open(url, s3).await;
     let backend = ObjectBackend::new(location, clock.clone(), Random::system(), setup.quota);
-    Store::new(Arc::new(backend), clock, setup.limits.clone())
+    setup.limit(Store::new(Arc::new(backend), clock, setup.limits.clone()))
 }
 
 /// The location of that URL.

@@ -22,7 +22,7 @@ async fn what_an_earlier_version_stored_is_read_changed_and_counted() {
     let link = "larder://shared/local/6b94f99db683e562e51751fb977416fa";
     assert_eq!(names, [link, "notes://text", "results://bytes", "results://rows"]);
     let usage = store.usage_of(&owner).await.expect("it is counted");
-    assert_eq!(usage, Usage { resources: 4, bytes: 8882 });
+    assert_eq!(usage, Usage { resources: 4, bytes: 8882, reserved: 0 });
 
     let notes = store.get(&owner, &uri("notes://text")).await.expect("it is there").entry;
     assert_eq!((&*notes.name, notes.description.as_deref()), ("Notes", Some("A description")));

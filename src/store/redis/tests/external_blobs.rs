@@ -67,7 +67,7 @@ impl WithExternalBlobs {
         let backend =
             RedisBackend::open_with_blobs(redis, Random::system(), setup.quota, blobs).await;
         let backend = backend.expect("it opens");
-        Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
+        setup.limit(Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone()))
     }
 
     /// The number of content objects and of due files.

@@ -1,5 +1,7 @@
 //! Several instances on one Redis act as one store.
 
+use std::time::Duration;
+
 use futures_util::{StreamExt, future::join_all};
 
 use super::{expired, heard, instance, lasting, maintained, on, patiently, read, settings, uri};
@@ -234,7 +236,7 @@ async fn what_one_reserves_counts_for_the_other() {
     let setup = Setup::default().max_bytes(1 << 20);
     let (a, b) =
         (instance(&settings(&server), &setup).await, instance(&settings(&server), &setup).await);
-    let (owner, ttl) = (Owner::new("alice"), std::time::Duration::from_secs(2));
+    let (owner, ttl) = (Owner::new("alice"), Duration::from_secs(2));
     let name = uri("x:1");
     a.backend.reserve(&owner, &name, "1", 700_000, ttl).await.expect("it fits");
     let full = b.backend.reserve(&owner, &name, "2", 700_000, ttl).await;
@@ -243,12 +245,49 @@ async fn what_one_reserves_counts_for_the_other() {
     b.backend.reserve(&owner, &name, "1", 800_000, ttl).await.expect("it fits");
     let full = a.backend.reserve(&owner, &name, "2", 300_000, ttl).await;
     assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
-    a.backend.release(&owner, "1").await.expect("it ends");
+    a.backend.release(&owner, "1", 0).await.expect("it ends");
     a.backend.reserve(&owner, &name, "2", 700_000, ttl).await.expect("it fits");
     // Nobody releases it, as after a crash.
     patiently(async {
         while b.backend.reserve(&owner, &name, "3", 700_000, ttl).await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_one_reserves_counts_for_the_other_in_the_total_of_all_owners() {
+    let server = RedisServer::start().await;
+    let setup = Setup::default().max_total(1 << 20);
+    let (a, b) =
+        (instance(&settings(&server), &setup).await, instance(&settings(&server), &setup).await);
+    let (name, ttl) = (uri("x:1"), Duration::from_secs(2));
+    let reserve = async |on: &Store, owner: &str, bytes| {
+        on.backend.reserve(&Owner::new(owner), &name, "1", bytes, ttl).await
+    };
+    // Both have counted the total before.
+    for (store, owner) in [(&a, "ana"), (&b, "bea")] {
+        store
+            .create(&Owner::new(owner), name.clone(), "".into(), lasting(60_000))
+            .await
+            .expect("it fits");
+    }
+    assert_eq!(reserve(&a, "alice", 700_000).await.expect("it fits"), 0);
+    for owner in ["bob", "carol", "dave"] {
+        let full = reserve(&b, owner, 700_000).await;
+        assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    }
+    assert_eq!(reserve(&b, "bob", 200_000).await.expect("it fits"), 0);
+    let full = reserve(&b, "bob", 700_000).await;
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    assert_eq!(a.usage().await.expect("it is known").reserved, 900_000);
+    a.backend.release(&Owner::new("alice"), "1", 0).await.expect("it ends");
+    assert_eq!(reserve(&b, "bob", 700_000).await.expect("it fits"), 200_000);
+    // Nobody releases it, as after a crash.
+    patiently(async {
+        while reserve(&a, "carol", 700_000).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await;

@@ -56,7 +56,7 @@ async fn instance(settings: &RedisSettings, setup: &Setup) -> Store {
     let redis = Redis::open(settings).await.expect("it is there");
     Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
     let backend = RedisBackend::open(redis, Random::system(), setup.quota).await.expect("it opens");
-    Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone())
+    setup.limit(Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone()))
 }
 
 /// An instance with the default setup.

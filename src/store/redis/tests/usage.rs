@@ -20,7 +20,7 @@ async fn create(store: &Store, owner: &Owner, bytes: usize, details: Details) ->
 }
 
 async fn used(store: &Store) -> (u64, u64) {
-    let Usage { resources, bytes } = store.usage().await.expect("it answers");
+    let Usage { resources, bytes, .. } = store.usage().await.expect("it answers");
     (resources, bytes)
 }
 
