@@ -148,6 +148,7 @@ pub mod test_client;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tools;
+pub mod transfer;
 #[cfg(feature = "upstream")]
 pub mod upstream;
 pub mod uri_template;

@@ -52,6 +52,8 @@ pub(crate) use self::access::AccessSetup;
 #[cfg(feature = "http")]
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
+#[cfg(feature = "cli")]
+pub(crate) use self::stores::open_alone;
 use self::{call_stores::CallStores, state_key::StateKey, stores::memory_store};
 
 /// How long the error responses of stopped calls may take to be sent.

@@ -52,6 +52,17 @@ pub(super) async fn open(
     Ok(memory_store(config, clock)?)
 }
 
+/// Opens the store of `store.url` for a command that serves nothing.
+#[cfg(feature = "cli")]
+pub(crate) async fn open_alone(config: &Config) -> Result<Store, OpenError> {
+    let redis = match config.redis() {
+        Some(settings) => Some(Redis::open(&settings).await?),
+        None => None,
+    };
+    let clock = Arc::new(crate::clock::SystemClock);
+    open(config, redis.as_ref(), clock, &Random::system()).await
+}
+
 fn store_limits(config: &Config) -> StoreLimits {
     StoreLimits {
         default_ttl: Duration::from_secs(config.store.default_ttl),

@@ -9,7 +9,7 @@ use std::{fmt::Display, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
-use super::{Identity, Principal};
+use super::{Identity, Owner, Principal};
 use crate::clock::{Clock, Timestamp};
 
 /// The maximum number of logged characters of a text that the client chose.
@@ -35,6 +35,18 @@ pub fn refused(identity: &Identity, what: &dyn Display, why: &dyn Display) {
         target: "audit", who = %identity.principal(), client = identity.client(),
         jti = identity.token_id(), what = %Short(what), why = %Short(why), "refused"
     );
+}
+
+/// Logs that an operator has deleted all resources of an owner, or why that failed. A warning, so
+/// that it is logged by default.
+pub fn purged<E: Display>(owner: &Owner, deleted: &Result<u64, E>) {
+    let (who, what) = ("operator", "purge");
+    match deleted {
+        Ok(resources) => {
+            tracing::warn!(target: "audit", who, what, %owner, resources, "allowed");
+        }
+        Err(why) => tracing::warn!(target: "audit", who, what, %owner, %why, "failed"),
+    }
 }
 
 /// Logs refused actions of unknown callers. Anybody can send bad tokens, so it logs the first

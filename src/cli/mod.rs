@@ -1,5 +1,6 @@
 //! The command line of the binary, and of servers built on the crate.
 
+mod admin;
 mod args;
 mod builtin;
 mod client;
@@ -16,6 +17,8 @@ mod new;
 mod open_files;
 mod reload;
 mod serve;
+mod stored;
+mod transfer;
 mod upstreams;
 mod wrap;
 
@@ -74,6 +77,13 @@ enum Command {
     Demo(DemoArgs),
     /// Migrate the data in Redis to the layout of this version, once.
     Migrate(MigrateArgs),
+    /// Write all stored resources to a file, to move or back them up.
+    Export(transfer::ExportArgs),
+    /// Store the resources of an export. Can be repeated: what is there is skipped.
+    Import(transfer::ImportArgs),
+    /// Show who stores how much, and delete what an owner has stored.
+    #[command(subcommand)]
+    Admin(admin::AdminCommand),
     /// Write the project of a server of your own, with a test and a Dockerfile.
     New(new::NewArgs),
     /// Check or print the configuration.
@@ -119,6 +129,9 @@ pub fn main() -> ExitCode {
             }
         }),
         Command::Demo(args) => in_runtime(|| async { exit_code(demo::run(args).await) }),
+        Command::Export(args) => in_runtime(|| async { transfer::run_export(args).await }),
+        Command::Import(args) => in_runtime(|| async { transfer::run_import(args).await }),
+        Command::Admin(command) => in_runtime(|| async { exit_code(admin::run(command).await) }),
         Command::New(args) => new::run(&args),
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),

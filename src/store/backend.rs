@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Block, ChangeFeed, ChangeKind, Entry, Kind, OwnerQuota, ResourceUri, StoreError, StoredBlock,
-    origins::union,
+    Block, ChangeFeed, ChangeKind, Entry, Kind, OwnerPage, OwnerQuota, ResourceUri, StoreError,
+    StoredBlock, origins::union,
 };
 use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
 
@@ -96,6 +96,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// so its cost must not grow with the number of resources. Resources that
     /// have just expired may still be counted.
     async fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// A page of about `limit` owners, in any order, after that of which `after` is
+    /// [`OwnerPage::next`]. All pages together have each owner who had a resource all the while;
+    /// they may have an owner twice, and owners whose resources are gone.
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError>;
 
     /// What this owner has stored. Resources that have just expired, and uploads, may be
     /// counted.
@@ -332,12 +337,15 @@ pub enum WriteMode {
         /// The version that is replaced; any version if `None`.
         replaced: Option<Version>,
     },
+    /// Writes a revision as another store had it: number, times and metadata are those of the
+    /// entry. Refused over a later revision.
+    Restore(Arc<Entry>),
 }
 
 impl Draft {
     /// The complete entry, given its live predecessor; `None` if this is an update and there is
-    /// no predecessor, or not the version that it replaces. Call it while the predecessor cannot
-    /// change.
+    /// no predecessor, or not the version that it replaces, or if this restores a revision that is
+    /// not later than the predecessor. Call it while the predecessor cannot change.
     pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
         let revision = previous.map_or(1, |p| p.revision + 1);
         let origins = match (&self.mode, previous) {
@@ -372,6 +380,22 @@ impl Draft {
                     ttl.map_or(previous.expires, |ttl| self.now.saturating_add(ttl)),
                     previous.session.clone(),
                 )
+            }
+            WriteMode::Restore(restored) => {
+                let is_later = |previous: &Entry| {
+                    previous.revision < restored.revision && previous.updated <= restored.updated
+                };
+                return previous.is_none_or(is_later).then(|| Entry {
+                    uri: self.uri,
+                    owner: self.owner,
+                    kind: self.kind,
+                    size: self.size,
+                    lines: self.lines,
+                    sha256: self.sha256,
+                    blocks: self.blocks,
+                    records: self.records,
+                    ..Entry::clone(&restored)
+                });
             }
         };
         Some(Entry {

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    Backend, ChangeFeed, Committed, DiskSpace, Draft, Lookup, OwnerQuota, ResourceUri, StoreError,
-    StoredBlock, StoredResource, Upload, Usage, Version,
+    Backend, ChangeFeed, Committed, DiskSpace, Draft, Lookup, OwnerPage, OwnerQuota, ResourceUri,
+    StoreError, StoredBlock, StoredResource, Upload, Usage, Version,
 };
 use crate::{auth::Owner, clock::Timestamp};
 
@@ -315,6 +315,10 @@ impl Backend for LimitedBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.backend.usage().await
+    }
+
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        self.backend.owners(after, limit).await
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {

@@ -32,6 +32,7 @@ mod metadata;
 mod object;
 mod origin_tracing;
 mod origins;
+mod owners;
 mod partial;
 mod quota;
 mod ranges;
@@ -39,6 +40,7 @@ mod reading;
 mod records;
 #[cfg(feature = "redis")]
 mod redis;
+mod restore;
 mod rewrite;
 mod sharing;
 #[cfg(test)]
@@ -75,6 +77,7 @@ pub use object::ObjectSlots;
 #[cfg(feature = "object")]
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use origins::Origins;
+pub use owners::OwnerPage;
 #[cfg(feature = "http")]
 pub(crate) use partial::PART_BYTES;
 pub use partial::{AppendError, PartialUpload, UploadTarget};
@@ -83,6 +86,7 @@ pub(crate) use ranges::Ranges;
 pub(crate) use records::{RecordWindow, RecordsError};
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
+pub use restore::Restored;
 pub use rewrite::Rewrite;
 pub use sharing::{Audience, LinkTarget, Share};
 pub use stored_bytes::StoredBytes;

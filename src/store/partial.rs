@@ -27,6 +27,9 @@ const PART_COUNTS: u64 = 2048;
 /// What the record counts, with its earlier revisions.
 const RECORD_COUNTS: u64 = 32 << 10;
 
+/// What the names of owners of parts end with.
+const HIDDEN: &str = " uploads";
+
 /// How many parts are removed at a time.
 const REMOVALS: usize = 8;
 
@@ -103,8 +106,13 @@ pub struct PartialUpload {
 }
 
 /// The owner of the parts. Nobody authenticates as this owner, so that nobody lists them.
-fn hidden(owner: &Owner) -> Owner {
-    Owner::new(format!("{owner} uploads"))
+pub(super) fn hidden(owner: &Owner) -> Owner {
+    Owner::new(format!("{owner}{HIDDEN}"))
+}
+
+/// Whether this is the owner of the parts of uploads.
+pub(super) fn is_hidden(owner: &Owner) -> bool {
+    owner.as_str().ends_with(HIDDEN)
 }
 
 fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {

@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Audience, Backend, ChangeFeed, Details, Lookup, MemoryLimits, OwnerQuota, ResourceUri, Share,
-    Store, StoreError, StoreLimits, StoredResource, Upload, Usage, Version,
+    Audience, Backend, ChangeFeed, Details, Lookup, MemoryLimits, OwnerPage, OwnerQuota,
+    ResourceUri, Share, Store, StoreError, StoreLimits, StoredResource, Upload, Usage, Version,
 };
 use crate::{
     auth::{Identity, Owner, Principal},
@@ -130,6 +130,10 @@ impl Backend for Recreating {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.store.backend.usage().await
+    }
+
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        self.store.backend.owners(after, limit).await
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {

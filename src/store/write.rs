@@ -181,6 +181,7 @@ impl Store {
         let given = match &mode {
             WriteMode::Create { mime_type, .. } => Some(mime_type),
             WriteMode::Update { mime_type, .. } => mime_type.as_ref(),
+            WriteMode::Restore(entry) => Some(&entry.mime_type),
         };
         let mime_type = given.cloned().or(known).unwrap_or_default();
         let (expected, or_binary) = (content.expected().clone(), content.may_turn_binary());

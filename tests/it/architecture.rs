@@ -25,7 +25,7 @@ const LAYERS: [&[&str]; 19] = [
     &["auth", "redis"],
     &["admission"],
     &["store", "session", "task"],
-    &["handler", "query", "content_link"],
+    &["handler", "query", "content_link", "transfer"],
     &["registry"],
     &["spill"],
     &["sources", "workflow", "tools", "upstream"],

@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 
 use self::{reservations::Reserved, resources::Resources};
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerQuota, ResourceUri, StoreError,
-    StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
+    Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerPage, OwnerQuota, ResourceUri,
+    StoreError, StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
 };
 use crate::{auth::Owner, clock::Clock};
 
@@ -227,6 +227,10 @@ impl Backend for MemoryBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         Ok(self.inner.live_resources().usage())
+    }
+
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        Ok(self.inner.live_resources().owners(after, limit))
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {

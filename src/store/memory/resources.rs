@@ -16,7 +16,7 @@ use super::{
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{Entry, OwnerQuota, ResourceUri, StoredResource, Usage, expired::Expired},
+    store::{Entry, OwnerPage, OwnerQuota, ResourceUri, StoredResource, Usage, expired::Expired},
 };
 
 /// All resources in memory.
@@ -168,6 +168,22 @@ impl Resources {
             oldest.blob.discard();
         }
         self.usage.bytes -= freed;
+    }
+
+    /// The first owners with resources after a name, in order of names.
+    pub(super) fn owners(&self, after: Option<&str>, limit: usize) -> OwnerPage {
+        let mut first = BTreeSet::new();
+        for (owner, owned) in &self.owners {
+            if after.is_none_or(|after| owner.as_str() > after) && !owned.resources.is_empty() {
+                first.insert(owner);
+                if first.len() > limit {
+                    first.pop_last();
+                }
+            }
+        }
+        let owners: Vec<Owner> = first.into_iter().cloned().collect();
+        let next = owners.last().filter(|_| owners.len() >= limit);
+        OwnerPage { next: next.map(Owner::to_string), owners }
     }
 
     /// Forgets an owner without resources, at once or when the owner's last bytes are freed.

@@ -258,6 +258,9 @@ impl Inner {
             | store::WriteMode::Update { ttl: Some(ttl), .. } => *ttl,
             // The expiry does not change, and has its check already.
             store::WriteMode::Update { ttl: None, .. } => return Ok(()),
+            store::WriteMode::Restore(entry) => {
+                return self.schedule_check(entry.expires, &draft.owner, &draft.uri).await;
+            }
         };
         self.schedule_check(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
     }

@@ -18,6 +18,7 @@ mod ledger;
 mod listing;
 mod location;
 mod objects;
+mod owners;
 mod reservations;
 mod reserved;
 #[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
@@ -49,8 +50,8 @@ use self::{
     usage::TotalUsage,
 };
 use super::{
-    Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
-    Upload, Usage, Version, expired::Expired,
+    Backend, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
+    StoredResource, Upload, Usage, Version, expired::Expired,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -186,6 +187,10 @@ impl Backend for ObjectBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        self.inner.owners(after, limit).await
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {

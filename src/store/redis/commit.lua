@@ -11,6 +11,9 @@ local revisions = tonumber(ARGV[19]) -- how many to keep, including this one
 local counted = tonumber(ARGV[20]) -- what this revision counts
 local reservation = ARGV[21] -- the ID of what the upload counts
 local outlives = ARGV[22] == '1' -- whether it stays if the commit is refused
+-- A revision that another store had comes with its number and its times.
+local restored = ARGV[23] and { revision = tonumber(ARGV[23]), created = tonumber(ARGV[24]),
+  updated = tonumber(ARGV[25]), expires = tonumber(ARGV[26]) }
 local blob = env.shard .. 'blob:' .. id
 local index = index_of(env, owner)
 
@@ -21,7 +24,7 @@ if prune(index, batch) == batch then
 end
 
 local fields = redis.call('HMGET', entry, 'revision', 'blob', 'created', 'expires', 'size', 'past',
-  'counted')
+  'counted', 'updated')
 local old = fields[2]
 if predecessor ~= '' and old ~= predecessor then
   save_index(index)
@@ -40,6 +43,10 @@ local function refuse(reason, number)
   save_index(index)
   redis.call('UNLINK', blob)
   return { reason, number, index.external }
+end
+if restored and old
+  and (tonumber(fields[1]) >= restored.revision or tonumber(fields[8]) > restored.updated) then
+  return refuse('later', 0)
 end
 if redis.call('STRLEN', blob) + #rest ~= stored_bytes then
   return refuse('lost', 0)
@@ -78,11 +85,16 @@ while #past >= revisions do
 end
 local revision = tonumber(fields[1] or '0') + 1
 local created = predecessor ~= '' and tonumber(fields[3]) or env.now
+local updated = env.now
 local expires = ttl and env.now + ttl or tonumber(fields[4])
+if restored then
+  revision, created = restored.revision, restored.created
+  updated, expires = restored.updated, restored.expires
+end
 -- Redis removes a key one millisecond after the time in PEXPIREAT.
 local expire_at = digits(math.max(expires - 1, env.now + 1))
 redis.call('HSET', entry, 'meta', meta, 'blocks', blocks, 'blob', id, 'size', digits(size),
-  'revision', digits(revision), 'created', digits(created), 'updated', digits(env.now),
+  'revision', digits(revision), 'created', digits(created), 'updated', digits(updated),
   'expires', digits(expires), 'counted', digits(counted))
 redis.call('PEXPIREAT', entry, expire_at)
 redis.call('PEXPIREAT', blob, expire_at)
@@ -104,4 +116,4 @@ redis.call('HSET', index.sizes, uri, digits(total_size))
 redis.call('HINCRBY', index.sizes, '', digits(total_size - before))
 save_index(index)
 publish(index, old and 'updated' or 'created', uri, expires - env.now)
-return { 'done', revision, created, env.now, expires, old and 1 or 0, index.external }
+return { 'done', revision, created, updated, expires, old and 1 or 0, index.external }

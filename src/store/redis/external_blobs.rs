@@ -325,6 +325,7 @@ impl Upload for ExternalUpload {
                 ttl.saturating_add(MAX_COMMIT)
             }
             WriteMode::Update { ttl: None, .. } => CHECK_INTERVAL,
+            WriteMode::Restore(entry) => entry.expires.since(draft.now).saturating_add(MAX_COMMIT),
         };
         let installation = self.inner.redis.keys().prefix();
         let completing = async {

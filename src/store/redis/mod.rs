@@ -9,6 +9,7 @@ mod entry;
 mod events;
 mod external_blobs;
 mod lookup;
+mod owners;
 mod reservation;
 mod schedule;
 mod scripts;
@@ -29,14 +30,14 @@ use self::{
     scripts::Scripts, time::RedisTime, upload::RedisUpload,
 };
 use super::{
-    Backend, ChangeFeed, DiskSpace, Lookup, OwnerQuota, ResourceUri, StoreError, StoredResource,
-    Upload, Usage, Version, expired::Expired,
+    Backend, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
+    StoredResource, Upload, Usage, Version, expired::Expired,
 };
 use crate::{
     auth::Owner,
     clock::Timestamp,
     random::Random,
-    redis::{Redis, RedisError, Shard, cmd, layout::Layout},
+    redis::{Redis, RedisError, Shard, cmd, escape, layout::Layout},
 };
 
 const NAME: &str = "redis";
@@ -130,7 +131,7 @@ impl Inner {
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
         let mut own = cmd("HGET");
-        own.arg(self.shard_of(owner).single("usage")).arg(owner.as_str());
+        own.arg(self.shard_of(owner).single("usage")).arg(escape(owner.as_str()));
         let usage = self.redis.query::<Option<String>>(&own).await.map_err(unavailable)?;
         Ok(usage.map_or_else(Usage::default, |usage| read_usage(&usage)))
     }
@@ -223,6 +224,10 @@ impl Backend for RedisBackend {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage().await
+    }
+
+    async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        self.inner.owners(after, limit).await
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {

@@ -182,7 +182,9 @@ impl Inner {
         let (ttl, updating) = match &draft.mode {
             WriteMode::Create { ttl, .. } => (Some(*ttl), false),
             WriteMode::Update { ttl, .. } => (*ttl, true),
+            WriteMode::Restore(_) => (None, false),
         };
+        let is_restored = matches!(draft.mode, WriteMode::Restore(_));
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
         let (inline, mut before) = match rest {
             Rest::Inline(chunks) => (chunks, None),
@@ -204,14 +206,22 @@ impl Inner {
             let call = call.arg(self.quota.bytes).arg(self.quota.resources);
             let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
             let call = call.arg(draft.revisions).arg(entry.counted_bytes());
-            let call = call.arg(reservation.id()).arg(u8::from(reservation.is_given()));
+            let mut call = call.arg(reservation.id()).arg(u8::from(reservation.is_given()));
+            if is_restored {
+                let times = [entry.created, entry.updated, entry.expires];
+                call = call.arg(entry.revision);
+                call = times.iter().fold(call, |call, time| call.arg(time.as_millis()));
+            }
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
             self.remove_external(&owner, &reply.external).await;
             match reply.status.as_str() {
                 "changed" => {}
+                "later" => return Err(missing()),
                 "done" => {
                     let change = apply_reply(&mut entry, &reply);
-                    self.time.set(entry.updated);
+                    if !is_restored {
+                        self.time.set(entry.updated);
+                    }
                     return Ok(Committed { entry: Arc::new(entry), change });
                 }
                 "bytes" => {

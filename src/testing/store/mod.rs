@@ -40,8 +40,10 @@ mod content;
 mod feed;
 mod lifetime;
 mod listing;
+mod owners;
 mod quota;
 mod records;
+mod restoring;
 mod revisions;
 mod sharing;
 mod total;
@@ -202,6 +204,14 @@ macro_rules! store_contract {
                 any_uri_can_name_a_resource,
                 owners_see_only_their_own,
                 no_owner_and_uri_collide_with_others;
+            owners:
+                all_owners_are_listed_in_pages,
+                an_owner_is_purged;
+            restoring:
+                a_restored_resource_is_as_it_was,
+                a_restored_resource_expires_on_time,
+                a_restored_revision_is_no_other,
+                a_later_write_is_not_replaced;
             sharing:
                 a_link_shares_from_its_revision_on,
                 a_link_can_end_before_its_resource;

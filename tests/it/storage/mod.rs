@@ -7,6 +7,7 @@ mod objects;
 mod redis_access;
 mod redis_migrations;
 mod shared_redis;
+mod transfer;
 
 use std::sync::Arc;
 

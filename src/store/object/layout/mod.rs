@@ -20,8 +20,8 @@ mod names;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
 
-use self::names::owner_segment;
 pub(super) use self::names::{list_start, resource, stem, uri};
+use self::names::{owner_of, owner_segment};
 use crate::{auth::Owner, clock::Timestamp, hex::hex};
 
 /// The maximum length of the configured prefix, in bytes: the part of a key of
@@ -77,6 +77,17 @@ pub(super) fn folder(file: &Path) -> Option<Path> {
 /// The folder of all ledgers.
 pub(super) fn ledgers() -> Path {
     path("=ledger")
+}
+
+/// Sorts after all records of the ledger with this folder, before those of the next one.
+pub(super) fn ledgers_after(folder: &str) -> Result<Path, object_store::path::Error> {
+    // `0` is the character after the slash.
+    Path::parse(format!("=ledger/{folder}0"))
+}
+
+/// The owner of a ledger, from its folder. `None` if the name is too long for a path.
+pub(super) fn owner(ledger: &Path) -> Option<Owner> {
+    owner_of(ledger.filename()?)
 }
 
 /// The folder of an owner's ledger.

@@ -78,6 +78,12 @@ pub(super) fn owner_segment(owner: &Owner) -> String {
     }
 }
 
+/// The inverse of [`owner_segment`]. `None` if the segment is a digest.
+pub(super) fn owner_of(segment: &str) -> Option<Owner> {
+    let name = if segment == "=-" { String::new() } else { decode(segment)? };
+    Some(Owner::new(name))
+}
+
 /// The encoded form of a URI or of the beginning of one, and whether it was cut
 /// off because it is too long for a path.
 fn encode_uri(name: &str) -> (String, bool) {
@@ -222,6 +228,8 @@ mod tests {
             owner in "[a-z./:|é= ]{0,300}", name in names(),
         ) {
             let owner = Owner::new(owner);
+            let owner_back = owner_of(&owner_segment(&owner));
+            prop_assert!(owner_back.is_none_or(|back| back == owner));
             let path = resource(&owner, &name);
             prop_assert!(path.as_ref().len() + MAX_PREFIX < 1000);
             for part in path.parts() {

@@ -1,0 +1,57 @@
+//! The owners of a store, for its operator.
+
+use super::{
+    ResourceUri, Store, StoreError,
+    partial::{hidden, is_hidden},
+};
+use crate::auth::Owner;
+
+/// How many resources are listed at a time.
+const PAGE: usize = 256;
+
+/// A page of the owners of a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnerPage {
+    /// The owners; may be empty although there are more.
+    pub owners: Vec<Owner>,
+    /// Where the next page begins; `None` after the last one.
+    pub next: Option<String>,
+}
+
+impl Store {
+    /// A page of about `limit` owners; see [`Backend::owners`](super::Backend::owners). Owners of
+    /// the parts of uploads are left out.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
+        let mut page = self.backend.owners(after, limit).await?;
+        page.owners.retain(|owner| !is_hidden(owner));
+        Ok(page)
+    }
+
+    /// Deletes all resources of an owner, and the parts of unfinished uploads. Returns how many
+    /// resources were deleted. What the owner writes meanwhile may stay.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`]; some resources may be deleted then.
+    pub async fn purge(&self, owner: &Owner) -> Result<u64, StoreError> {
+        self.delete_all(&hidden(owner)).await?;
+        self.delete_all(owner).await
+    }
+
+    async fn delete_all(&self, owner: &Owner) -> Result<u64, StoreError> {
+        let (mut deleted, mut after) = (0, None::<ResourceUri>);
+        loop {
+            let from = after.as_ref().map(ResourceUri::as_str);
+            let page = self.list(owner, "", from, PAGE).await?;
+            for entry in &page.entries {
+                deleted += u64::from(self.delete(owner, &entry.uri).await?);
+            }
+            after = page.entries.last().map(|entry| entry.uri.clone());
+            if !page.more {
+                return Ok(deleted);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The list of owners.
+
+use std::collections::BTreeSet;
+
+use super::{Caller, Harness, Setup};
+use crate::store::Usage;
+
+/// Pages of any size have each owner, whatever the name, and no part of an upload's.
+pub async fn all_owners_are_listed_in_pages(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    assert_eq!(store.owners(None, 2).await.expect("it is listed").owners, []);
+    let long = "l".repeat(300);
+    let mut names = vec!["", "..", "*", "a", "a/b", "a.b", "a0", "A", "é 🦀\n", "a{b}", &long];
+    let many: Vec<String> = (0..20).map(|n| format!("owner-{n}")).collect();
+    names.extend(many.iter().map(String::as_str));
+    for name in &names {
+        Caller::new(&store, name).put("temp://a", *name).await;
+    }
+    Caller::new(&store, "a uploads").put("upload:1", "a part").await;
+    let expected: BTreeSet<_> = names.into_iter().map(str::to_owned).collect();
+    for limit in [1, 3, 1000] {
+        let (mut listed, mut after) = (BTreeSet::new(), None);
+        loop {
+            let page = store.owners(after.as_deref(), limit).await.expect("it is listed");
+            listed.extend(page.owners.iter().map(ToString::to_string));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, expected, "in pages of {limit}");
+    }
+}
+
+/// All resources of an owner go, and nobody else's.
+pub async fn an_owner_is_purged(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    for n in 0..20 {
+        alice.put(&format!("temp://{n}"), "alice's").await;
+    }
+    bob.put("temp://1", "bob's").await;
+    let part = Caller::new(&store, "alice uploads");
+    part.put("upload:1", "a part").await;
+    assert_eq!(store.purge(&alice.owner).await.expect("it is purged"), 20);
+    assert_eq!(alice.list("").await, [""; 0]);
+    part.assert_missing("upload:1").await;
+    let usage = store.usage_of(&alice.owner).await.expect("it is counted");
+    assert_eq!(usage, Usage::default());
+    assert_eq!(bob.read("temp://1").await, "bob's");
+    assert_eq!(store.purge(&alice.owner).await.expect("it is purged"), 0);
+}
