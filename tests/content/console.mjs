@@ -126,6 +126,16 @@ async function walk(page) {
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
   seen.saved = fs.readFileSync(await (await download).path(), "utf8");
+  // Resources live for a day by default.
+  seen.expires = await page.getByText(/^expires in /).innerText();
+  await page.getByRole("button", { name: "Expiry" }).click();
+  await page.getByLabel("Keep it from now for").selectOption({ label: "seven days" });
+  await look(page, "expiry");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByText("expires in 7 days").waitFor();
+  seen.extended = await page.getByText(/^expires in /).innerText();
+  await look(page, "extended");
   await page.getByRole("link", { name: "Resources" }).click();
 
   // Hostile content, names and URIs.

@@ -10,6 +10,7 @@ import { ToolSource } from "../view/source.ts";
 import { call, data, here } from "./api.ts";
 import type { Shell } from "./app.tsx";
 import { useChanges } from "./changes.ts";
+import { Expiry } from "./expiry.tsx";
 import { Remove } from "./remove.tsx";
 import { Share } from "./share.tsx";
 
@@ -19,7 +20,7 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
   const [state, setState] = useState<State>({ kind: "loading" });
   const [revision, setRevision] = useState<number>();
   const [latest, setLatest] = useState<number>();
-  const [open, setOpen] = useState<"share" | "delete">();
+  const [open, setOpen] = useState<"share" | "expiry" | "delete">();
   const [problem, setProblem] = useState<string>();
   const failed = (error: unknown) => {
     const found = shell.failed(error);
@@ -116,6 +117,11 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
                   Share
                 </button>
               )}
+              {shell.tools.has("update_resource") && revision === undefined && (
+                <button type="button" class="button" onClick={() => setOpen("expiry")}>
+                  Expiry
+                </button>
+              )}
               {shell.tools.has("delete_resource") && (
                 <button type="button" class="button" onClick={() => setOpen("delete")}>
                   Delete
@@ -126,6 +132,18 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
         />
       )}
       {open === "share" && <Share uri={uri} shell={shell} close={close} />}
+      {open === "expiry" && state.kind === "shown" && (
+        <Expiry
+          uri={uri}
+          expires={state.info.expires}
+          shell={shell}
+          close={close}
+          changed={() => {
+            close();
+            void load();
+          }}
+        />
+      )}
       {open === "delete" && state.kind === "shown" && (
         <Remove
           uri={uri}

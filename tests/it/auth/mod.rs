@@ -64,7 +64,7 @@ pub(crate) struct World {
 
 impl World {
     /// The claims of a valid token.
-    fn claims(&self) -> Value {
+    pub(crate) fn claims(&self) -> Value {
         use larder::clock::Clock;
 
         let now = self.server.clock.now().as_millis() / 1000;

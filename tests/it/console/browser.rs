@@ -112,6 +112,10 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     assert!(seen["link"].as_str().unwrap().starts_with("larder://shared/"), "{seen}");
     assert_eq!(seen["revisions"], json!(["Revision 2", "Revision 1"]));
     assert_eq!(seen["saved"], table);
+    assert_eq!(
+        (&seen["expires"], &seen["extended"]),
+        (&json!("expires in 24 h"), &json!("expires in 7 days"))
+    );
     assert_eq!(seen["loggedOut"], true);
 }
 

@@ -4,6 +4,7 @@ mod browser;
 mod calls;
 mod files;
 mod login;
+mod revocation;
 
 use std::sync::Arc;
 
