@@ -62,7 +62,7 @@ impl<'t> Target<'t> {
             let update = json!({ "uri": "x:revised", "text": text });
             client.call("update_resource", update).await.text();
         }
-        process.stop("TERM").await;
+        process.stop("-TERM").await;
     }
 
     /// The export of the store without its header, which has the time.
