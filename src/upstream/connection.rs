@@ -362,6 +362,7 @@ impl Connection {
                     }
                     let stderr = child.last_lines.show();
                     child.end().await;
+                    let caller = caller.map(Box::new);
                     Failed { reason: "it ended".to_owned(), stderr, caller }
                 }
                 Err(failed) => failed,

@@ -93,7 +93,7 @@ pub(super) struct StartError {
     pub(super) stderr: String,
     pub(super) next_try: Instant,
     /// What the caller lacks. Then it is no failure of the upstream.
-    pub(super) caller: Option<UpstreamError>,
+    pub(super) caller: Option<Box<UpstreamError>>,
 }
 
 impl StartError {

@@ -70,7 +70,7 @@ pub(super) struct Failed {
     /// The last lines of standard error.
     pub(super) stderr: String,
     /// What the caller lacks. Then it is no failure of the upstream.
-    pub(super) caller: Option<UpstreamError>,
+    pub(super) caller: Option<Box<UpstreamError>>,
 }
 
 impl From<String> for Failed {
@@ -84,7 +84,7 @@ impl From<UpstreamError> for Failed {
     fn from(error: UpstreamError) -> Self {
         if error.is_callers() {
             let reason = "the caller has no access".to_owned();
-            return Self { reason, stderr: String::new(), caller: Some(error) };
+            return Self { reason, stderr: String::new(), caller: Some(Box::new(error)) };
         }
         Self::from(match error {
             UpstreamError::Ended { how, .. } => how.to_string(),
