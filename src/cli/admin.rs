@@ -109,7 +109,7 @@ async fn owners(store: &Store) -> Result<(), ClientError> {
     loop {
         let page = store.owners(after.as_deref(), PAGE).await.map_err(|error| failed(&error))?;
         for owner in &page.owners {
-            let Usage { resources, bytes } =
+            let Usage { resources, bytes, .. } =
                 store.usage_of(owner).await.map_err(|error| failed(&error))?;
             if resources > 0 {
                 let owner = visible(owner.as_str());
@@ -125,7 +125,7 @@ async fn owners(store: &Store) -> Result<(), ClientError> {
 
 async fn usage(store: &Store, owner: Option<Owner>) -> Result<(), ClientError> {
     let text = if let Some(owner) = owner {
-        let Usage { resources, bytes } =
+        let Usage { resources, bytes, .. } =
             store.usage_of(&owner).await.map_err(|error| failed(&error))?;
         let quota = store.quota();
         format!(
@@ -137,14 +137,14 @@ async fn usage(store: &Store, owner: Option<Owner>) -> Result<(), ClientError> {
             number(quota.bytes)
         )
     } else {
-        let Usage { resources, bytes } = store.usage().await.map_err(|error| failed(&error))?;
+        let Usage { resources, bytes, .. } = store.usage().await.map_err(|error| failed(&error))?;
         format!("all owners: {} resources, {} bytes\n", number(resources), number(bytes))
     };
     print(text.as_bytes())
 }
 
 async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientError> {
-    let Usage { resources, bytes } = store.usage_of(owner).await.map_err(|error| failed(&error))?;
+    let Usage { resources, bytes, .. } = store.usage_of(owner).await.map_err(|error| failed(&error))?;
     let name = visible(owner.as_str());
     if !yes {
         eprint!(
