@@ -10,6 +10,7 @@ use super::{Dispatcher, End, Reply, lifecycle::Lifecycle, running::Handler};
 use crate::{
     handler::{Scope, Suspended},
     protocol::{ClientFacts, Fault, Params},
+    quote::shortened,
     task::{EXTENSION, TaskEnd, TaskRun, TaskState, TaskView},
 };
 
@@ -112,8 +113,7 @@ fn task_params(params: &Params, client: &ClientFacts) -> Result<TaskParams, Faul
 }
 
 fn unknown_task(id: &str) -> Fault {
-    let id: String = id.chars().take(80).collect();
-    Fault::invalid_params(format!("Unknown task: {id}. It may have expired."))
+    Fault::invalid_params(format!("Unknown task: {}. It may have expired.", shortened(id)))
 }
 
 impl TaskView {
@@ -144,5 +144,16 @@ impl TaskView {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => {}
         }
         task
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_task_is_named_without_invisible_characters() {
+        let message = unknown_task("a\u{202e}b").to_string();
+        assert!(message.contains("Unknown task: a") && !message.contains('\u{202e}'), "{message}");
     }
 }

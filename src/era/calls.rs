@@ -25,6 +25,18 @@ struct Table {
     questions: HashMap<Arc<str>, HashMap<RequestId, AnswerSender>>,
 }
 
+impl Table {
+    /// Removes the questions of a session that no handler waits for. A session has few
+    /// questions.
+    fn drop_closed_questions(&mut self, session: &str) {
+        let Some(questions) = self.questions.get_mut(session) else { return };
+        questions.retain(|_, sender| !sender.is_closed());
+        if questions.is_empty() {
+            self.questions.remove(session);
+        }
+    }
+}
+
 /// Sends the client's answer to the handler that asked.
 type AnswerSender = oneshot::Sender<Result<Value, String>>;
 
@@ -69,6 +81,7 @@ impl ActiveCalls {
     ) -> Option<Result<Value, String>> {
         let mut table = self.0.lock();
         let sender = table.questions.get_mut(session).and_then(|q| q.remove(question));
+        table.drop_closed_questions(session);
         let Some(sender) = sender else { return Some(outcome) };
         // The handler may have ended.
         let _ = sender.send(outcome);
@@ -95,9 +108,8 @@ impl ResponseRouter for SessionRoute {
     fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
         let (sender, receiver) = oneshot::channel();
         let mut table = self.calls.0.lock();
+        table.drop_closed_questions(&self.session);
         let questions = table.questions.entry(Arc::clone(&self.session)).or_default();
-        // Removes the questions that no handler waits for. A session has few questions.
-        questions.retain(|_, sender| !sender.is_closed());
         questions.insert(question.clone(), sender);
         receiver
     }
@@ -121,6 +133,7 @@ impl Drop for CallGuard {
                 table.sessions.remove(&self.session);
             }
         }
+        table.drop_closed_questions(&self.session);
     }
 }
 
@@ -185,5 +198,31 @@ impl Drop for DetachableCall {
             };
             self.tasks.spawn_on(detached, &runtime);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_session_whose_calls_have_ended_leaves_no_question() {
+        let (calls, session): (_, Arc<str>) = (ActiveCalls::default(), "s".into());
+        let [call, question] = [1, 2].map(RequestId::Number);
+        let is_empty = || calls.0.lock().questions.is_empty();
+
+        let guard = calls.register(&session, &call);
+        let unanswered = calls.route(&session).expect(&question);
+        drop(unanswered);
+        assert!(!is_empty());
+        drop(guard);
+        assert!(is_empty());
+
+        let _guard = calls.register(&session, &call);
+        let _answered = calls.route(&session).expect(&question);
+        assert!(calls.answer("s", &question, Ok(json!({}))).is_none());
+        assert!(is_empty());
     }
 }
