@@ -144,7 +144,8 @@ async fn usage(store: &Store, owner: Option<Owner>) -> Result<(), ClientError> {
 }
 
 async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientError> {
-    let Usage { resources, bytes, .. } = store.usage_of(owner).await.map_err(|error| failed(&error))?;
+    let Usage { resources, bytes, .. } =
+        store.usage_of(owner).await.map_err(|error| failed(&error))?;
     let name = visible(owner.as_str());
     if !yes {
         eprint!(

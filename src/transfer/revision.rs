@@ -12,6 +12,7 @@ use crate::{
 
 /// The metadata of a revision. Times are in milliseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
+#[allow(clippy::struct_field_names, reason = "these are the words of the store")]
 pub(super) struct Revision {
     owner: Owner,
     uri: ResourceUri,

@@ -80,7 +80,7 @@ async fn stored_and_read(server: &Process, content: &Generated, held: u64) {
     let response = request(Method::GET, &url, &[]).timeout(PATIENCE).send().await.unwrap();
     let (mut pieces, mut hash) = (response.bytes_stream(), Sha256::new());
     while let Some(piece) = pieces.next().await {
-        hash.update(&piece.unwrap());
+        hash.update(piece.unwrap());
     }
     assert_eq!(hex_of(&hash.finalize()), digest);
     let grown = memory(server, "VmHWM:").saturating_sub(before);

@@ -116,7 +116,7 @@ async fn long_texts_are_stored_as_they_are_however_they_arrive() {
 
 /// The bytes that the server sends as media.
 fn bytes_of(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|i| ((i * 31 + (i >> 8) * 7) & 255) as u8).collect()
+    (0..bytes).map(|i| (i * 31 + (i >> 8) * 7).to_le_bytes()[0]).collect()
 }
 
 /// The binary content of a stored resource.
