@@ -48,7 +48,7 @@ end
 
 -- What uploads of all owners of the shard count: `reserving` has '<owner> <id>' by the time at which
 -- the upload no longer counts, the same fields of `reserved` have the bytes, and '' the sum. Both
--- expire with the last of them.
+-- are gone with the last of them.
 
 local function uncount_reserved(env, upload)
   local bytes = redis.call('HGET', env.shard .. 'reserved', upload)
@@ -56,6 +56,11 @@ local function uncount_reserved(env, upload)
     return
   end
   redis.call('ZREM', env.shard .. 'reserving', upload)
+  -- Redis removes an empty sorted set itself.
+  if redis.call('EXISTS', env.shard .. 'reserving') == 0 then
+    redis.call('DEL', env.shard .. 'reserved')
+    return
+  end
   redis.call('HDEL', env.shard .. 'reserved', upload)
   redis.call('HINCRBY', env.shard .. 'reserved', '', digits(0 - tonumber(bytes)))
 end
