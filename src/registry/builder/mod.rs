@@ -310,8 +310,9 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 }
 
-#[cfg(all(test, feature = "macros"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(feature = "macros")]
     #![allow(clippy::unwrap_used)]
 
     use crate::{Context, Registry, Result};
