@@ -130,9 +130,9 @@ fn fail(error: &ServerError) -> ExitCode {
     ExitCode::FAILURE
 }
 
+#[cfg(feature = "http")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "http")]
     use super::*;
 
     #[tokio::test]

@@ -124,8 +124,14 @@ impl Connection {
             let subscription = Box::pin(subscription).await?;
             self.spawn(&self.streams, id, |cancelled| async move {
                 let mut messages = std::pin::pin!(subscription.messages());
-                while let Some(Some(message)) = cancelled.run_until_cancelled(messages.next()).await
-                {
+                loop {
+                    let message = tokio::select! {
+                        // Checked first, as for calls.
+                        biased;
+                        () = cancelled.cancelled() => return,
+                        message = messages.next() => message,
+                    };
+                    let Some(message) = message else { return };
                     if output.send(message).await.is_err() {
                         return;
                     }

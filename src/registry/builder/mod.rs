@@ -310,9 +310,9 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 }
 
+#[cfg(feature = "macros")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "macros")]
     #![allow(clippy::unwrap_used)]
 
     use crate::{Context, Registry, Result};
