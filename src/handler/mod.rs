@@ -41,8 +41,8 @@ pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 #[cfg(feature = "upstream")]
-pub(crate) use receiving::{HashedText, HashingText, Longest, ReceivingText};
-pub(crate) use receiving::{ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
+pub(crate) use receiving::{HashedText, HashingText, ReceivingText};
+pub(crate) use receiving::{Longest, ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};
 #[cfg(feature = "macros")]
