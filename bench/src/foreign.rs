@@ -37,7 +37,8 @@ impl Sample {
     }
 }
 
-fn process_ticks(pid: u32) -> u64 {
+/// The CPU time of a process so far, in ticks of 10 ms.
+pub fn process_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name, in parentheses, may have spaces; the fields after it have none.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

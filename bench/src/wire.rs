@@ -31,6 +31,12 @@ impl Prepared {
         Self(format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").into_bytes())
     }
 
+    /// The same from a client that accepts zstd.
+    pub fn get_zstd(path: &str) -> Self {
+        let accepting = "host: 127.0.0.1\r\naccept-encoding: zstd\r\n\r\n";
+        Self(format!("GET {path} HTTP/1.1\r\n{accepting}").into_bytes())
+    }
+
     /// A PUT of this content.
     pub fn put_path(path: &str, content: &[u8]) -> Self {
         let head = format!(
